@@ -1,0 +1,59 @@
+"""Errors, named for the caller's next move.
+
+```
+FerryError
+ +- BadInput         the user's file, flag or value: correct it and start again      (exit 2)
+ +- Refused          Ferry will not do this: the sentence says what to change        (exit 2)
+ +- Superseded       a newer run owns the lane: stop, nothing is left to do here     (exit 2)
+ +- Unreachable      a cluster does not answer: look at the network, then retry      (exit 3)
+ +- Retryable        the same attempt may succeed a moment later
+ +- OutcomeUnknown   it may or may not have happened: re-read, never guess
+ +- Corrupt          bytes that must not be copied: topic, partition and offset named
+```
+
+Every message is one sentence that names the thing, the value and the remedy.
+"""
+
+from __future__ import annotations
+
+
+class FerryError(Exception):
+    """Base of all errors that Ferry raises on purpose."""
+
+    exit_code = 1
+
+
+class BadInput(FerryError):
+    """A file, flag or value given by the user is wrong; nothing was started."""
+
+    exit_code = 2
+
+
+class Refused(FerryError):
+    """Ferry declines to act because a guard or a permission stands against it."""
+
+    exit_code = 2
+
+
+class Superseded(FerryError):
+    """A newer run of the same lane owns it now; this one must not write again."""
+
+    exit_code = 2
+
+
+class Unreachable(FerryError):
+    """A cluster did not answer within its deadline."""
+
+    exit_code = 3
+
+
+class Retryable(FerryError):
+    """A passing condition; the same attempt may succeed after a back-off."""
+
+
+class OutcomeUnknown(FerryError):
+    """An action may or may not have taken effect; re-read the ledger before deciding."""
+
+
+class Corrupt(FerryError):
+    """Bytes whose checksum or structure is wrong; they are never copied."""

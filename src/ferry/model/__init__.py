@@ -1,0 +1,27 @@
+"""Ferry's words as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
+
+from ferry.model.flow import LIVE, Flow, TopicPartition
+from ferry.model.plan import PLAN_VERSION, Plan, Refusal, RefusalKind, Slice, TopicChange
+from ferry.model.receipt import Position, Receipt
+from ferry.model.run import OpenedRun, Origin, Pause, RunRecord
+from ferry.model.segment import Segment, joined
+
+__all__ = [
+    "LIVE",
+    "PLAN_VERSION",
+    "Flow",
+    "OpenedRun",
+    "Origin",
+    "Pause",
+    "Plan",
+    "Position",
+    "Receipt",
+    "Refusal",
+    "RefusalKind",
+    "RunRecord",
+    "Segment",
+    "Slice",
+    "TopicChange",
+    "TopicPartition",
+    "joined",
+]

@@ -1,0 +1,41 @@
+"""A flow and its lanes: the words of MirrorMaker 2's configuration file (`source->target`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from ferry.errors import BadInput
+
+LIVE = "live"
+"""The lane of scheduled runs; a backfill or a drill has a lane of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Flow:
+    """One direction of replication between two cluster aliases."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source}->{self.target}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """`"a->b"` as a flow; raises BadInput when it is not of that form."""
+        source, arrow, target = (part.strip() for part in text.partition("->"))
+        if not (source and arrow and target) or "->" in target:
+            raise BadInput(f"flow {text!r} is not of the form source->target, for example primary->backup")
+        return cls(source=source, target=target)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TopicPartition:
+    """One partition of one topic, on whichever cluster the context names."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"

@@ -1,0 +1,113 @@
+"""The plan of a micro-run: what it will copy, change and refuse. Frozen once it is sealed in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.model.flow import Flow, TopicPartition
+
+PLAN_VERSION = 1
+
+
+class RefusalKind(StrEnum):
+    """Why something was not copied; stable words for reports and alerts."""
+
+    PARTITION_COUNT = "partition-count"
+    NAME_TOO_LONG = "name-too-long"
+    LOOP = "loop"
+    NOT_AUTHORIZED = "not-authorized"
+    TOPIC_GONE = "topic-gone"
+    TOPIC_RECREATED = "topic-recreated"
+    TARGET_CHANGED = "target-changed"
+    RETENTION_PASSED = "retention-passed"
+    SOURCE_TRUNCATED = "source-truncated"
+    FOREIGN_WRITER = "foreign-writer"
+    TOO_LARGE = "too-large"
+    NEEDS_TRANSCODING = "needs-transcoding"
+    CORRUPT = "corrupt"
+    NO_LEADER = "no-leader"
+    OWNED = "owned-by-another-lane"
+    INVALID_CONFIG = "invalid-config"
+    SLOT_FAILED = "slot-failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Refusal:
+    """One topic or topic-partition that was not (wholly) copied, in one sentence with the remedy.
+
+    `partition` is None when the whole topic is meant; names are the source's.
+    """
+
+    topic: str
+    partition: int | None
+    kind: RefusalKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChange:
+    """A change on the target that must come before the copy: create a topic, or grow it to `partitions`."""
+
+    kind: str  # "create" | "grow"
+    topic: str
+    source_topic: str
+    partitions: int
+    replication_factor: int
+    configs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Source offsets `[start, end)` of one topic-partition, bound for one target topic-partition by one slot.
+
+    A batch that holds `start` (first slice of a lane) or `end - 1` is copied whole, so a receipt may begin a little
+    before `start` and end a little behind `end`. `target_next` is the target offset behind the last receipt's data
+    (-1: no receipt yet). The topic ids are hex; empty when the broker has none.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    start: int
+    end: int
+    slot: int
+    bytes_estimate: int
+    first: bool
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+    target_next: int = -1
+    log_start: int = 0
+
+    @property
+    def offsets(self) -> int:
+        """Width in source offsets; an upper bound of the records."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run will do. The same facts give the same plan."""
+
+    flow: Flow
+    lane: str
+    run: str
+    generation: int
+    slots: int
+    slices: tuple[Slice, ...]
+    changes: tuple[TopicChange, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    notes: tuple[str, ...] = ()
+    paused: tuple[str, ...] = ()
+    source_cluster_id: str = ""
+    target_cluster_id: str = ""
+    deadline_ms: int = 0
+    version: int = PLAN_VERSION
+
+    def of_slot(self, slot: int) -> tuple[Slice, ...]:
+        """The slices that one slot copies."""
+        return tuple(piece for piece in self.slices if piece.slot == slot)
+
+    @property
+    def used_slots(self) -> tuple[int, ...]:
+        """Slots that have something to do, ascending."""
+        return tuple(sorted({piece.slot for piece in self.slices}))

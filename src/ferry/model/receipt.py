@@ -1,0 +1,55 @@
+"""Receipts: what became of (a part of) a slice; written in the data's own transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ferry.model.flow import Flow, TopicPartition
+from ferry.model.run import Origin
+from ferry.model.segment import Segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One chunk's work on one topic-partition.
+
+    Source offsets `[start, end)` became the `segments`; what lies between segments are gaps: control batches and
+    records of aborted transactions. `target_next` is the target offset behind the last copied record (the commit
+    marker comes to lie there). `digest` is the CRC-32C of all copied record payloads in order, as stored (hex);
+    `source_epoch` is the leader epoch of the last batch. Times are ms, sizes bytes on the wire.
+    """
+
+    flow: Flow
+    lane: str
+    run: str
+    generation: int
+    slot: int
+    source: TopicPartition
+    target: TopicPartition
+    start: int
+    end: int
+    target_next: int
+    segments: tuple[Segment, ...]
+    records: int
+    bytes: int
+    batches: int
+    digest: str
+    at_ms: int
+    transcoded: int = 0
+    aborted_batches: int = 0
+    control_batches: int = 0
+    max_timestamp_ms: int = -1
+    source_epoch: int = -1
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+    source_cluster_id: str = ""
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A lane's place on one target partition, as kept in the group `ferry.{flow}.{lane}` (the fast check)."""
+
+    target_next: int
+    source_next: int
+    generation: int

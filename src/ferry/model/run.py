@@ -1,0 +1,53 @@
+"""A micro-run's own record in the ledger, and who started it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ferry.model.flow import Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What started an attempt: a command line or an Airflow task try; all parts may be empty."""
+
+    host: str = ""
+    dag_id: str = ""
+    dag_run_id: str = ""
+    try_number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """Opens a run. Its ledger offset is the run's generation, so no two runs share one (DESIGN: opening a run)."""
+
+    flow: Flow
+    lane: str
+    run: str
+    slots: int
+    config_digest: str
+    started_ms: int
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRun:
+    """A run record together with the generation that the ledger gave it."""
+
+    record: RunRecord
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Somebody stopped a flow (topic empty) or one source topic of it, until `until_ms` (0: until resumed)."""
+
+    topic: str
+    who: str
+    why: str
+    since_ms: int
+    until_ms: int = 0
+
+    def holds_at(self, now_ms: int) -> bool:
+        """Whether the pause still stands at `now_ms`."""
+        return self.until_ms == 0 or now_ms < self.until_ms

@@ -1,0 +1,38 @@
+"""Segments: where target offset = source offset + constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Segment:
+    """`count` consecutive records, at `source_start..` in the source and `target_start..` in the target."""
+
+    source_start: int
+    target_start: int
+    count: int
+
+    @property
+    def source_end(self) -> int:
+        """First source offset behind the segment."""
+        return self.source_start + self.count
+
+    @property
+    def target_end(self) -> int:
+        """First target offset behind the segment."""
+        return self.target_start + self.count
+
+
+def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """The same segments with neighbours melted where both sides continue without a hole."""
+    out: list[Segment] = []
+    for segment in segments:
+        if out and out[-1].source_end == segment.source_start and out[-1].target_end == segment.target_start:
+            last = out.pop()
+            segment = Segment(
+                source_start=last.source_start, target_start=last.target_start, count=last.count + segment.count
+            )
+        out.append(segment)
+    return tuple(out)

@@ -3,19 +3,23 @@
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.plan import PLAN_VERSION, Plan, Refusal, RefusalKind, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
+from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.run import OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 
 __all__ = [
     "LIVE",
     "PLAN_VERSION",
+    "Fate",
     "Flow",
+    "LedgerRecord",
     "OpenedRun",
     "Origin",
     "Pause",
     "Plan",
     "Position",
     "Receipt",
+    "Record",
     "Refusal",
     "RefusalKind",
     "RunRecord",

@@ -1,0 +1,172 @@
+"""What the ledger says: the last word per key, the runs in order, and what a task must look for before it commits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ferry.decide.ledger_codec import SEAL, decode_key, decode_value, parse_pause, parse_receipt, parse_refusal, parse_run
+from ferry.decide.plan_codec import parse_plan
+from ferry.errors import BadInput
+from ferry.model import Fate, LedgerRecord, OpenedRun, Pause, Plan, Receipt, Refusal, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerView:
+    """The committed ledger between two offsets, by key; `open` are records of transactions still undecided.
+
+    `end` is the first offset that was not read. Records of aborted transactions do not exist here.
+    """
+
+    end: int
+    by_key: Mapping[str, LedgerRecord]
+    runs: tuple[OpenedRun, ...]
+    open: tuple[LedgerRecord, ...]
+
+    def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
+        """The last record of every key of a kind, with the key's parts."""
+        prefix = f'["{kind}",'
+        for key, record in self.by_key.items():
+            if key.startswith(prefix):
+                yield json.loads(key), record
+
+
+def fold(records: Iterable[LedgerRecord], end: int) -> LedgerView:
+    """Reduce records in offset order to a view; raises BadInput on records of a newer format."""
+    by_key: dict[str, LedgerRecord] = {}
+    runs: list[OpenedRun] = []
+    undecided: list[LedgerRecord] = []
+    for record in records:
+        if record.fate is Fate.ABORTED:
+            continue
+        if record.fate is Fate.OPEN:
+            undecided.append(record)
+            continue
+        key = record.key.decode()
+        by_key.pop(key, None)  # the order of the mapping stays the order of the last records
+        if record.value is None:
+            continue
+        by_key[key] = record
+        if key.startswith('["run",'):
+            body = decode_value(record.value, f"run record at ledger offset {record.offset}")
+            runs.append(OpenedRun(record=parse_run(body), generation=record.offset))
+    return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided))
+
+
+def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
+    """The run that owns the lane: the one with the highest generation."""
+    return max((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation, default=None)
+
+
+def opened_run(view: LedgerView, lane: str, run: str) -> OpenedRun | None:
+    """The newest run record with this run id."""
+    found = [opened for opened in view.runs if opened.record.lane == lane and opened.record.run == run]
+    return max(found, key=lambda opened: opened.generation, default=None)
+
+
+def slots_to_fence(view: LedgerView, lane: str) -> int:
+    """How many slots any run of the lane may have writers on: all of them are fenced before positions are read."""
+    return max((run.record.slots for run in view.runs if run.record.lane == lane), default=0)
+
+
+def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:
+    """The newer run of the lane, if there is one; a task that sees it must stop."""
+    newest = newest_run(view, lane)
+    return newest if newest is not None and newest.generation > generation else None
+
+
+def sealed_plan(view: LedgerView, lane: str, run: str) -> tuple[Plan, int] | None:
+    """The run's plan and the offset of its seal; None when no sealed plan exists."""
+    seal: LedgerRecord | None = None
+    parts: dict[int, bytes] = {}
+    for key, record in view.of_kind("plan"):
+        if key[1] != lane or key[2] != run:
+            continue
+        if key[3] == SEAL:
+            seal = record
+        elif record.value is not None:
+            parts[key[3]] = record.value
+    if seal is None or seal.value is None:
+        return None
+    return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
+
+
+def last_receipts(view: LedgerView, lane: str) -> dict[TopicPartition, Receipt]:
+    """The last committed receipt of every target partition of the lane."""
+    return {
+        TopicPartition(topic=key[2], partition=key[3]): parse_receipt(_body(record))
+        for key, record in view.of_kind("last")
+        if key[1] == lane
+    }
+
+
+def receipts(
+    view: LedgerView, *, lane: str | None = None, run: str | None = None, topic: str | None = None
+) -> Iterable[Receipt]:
+    """Committed receipts in ledger order, narrowed by lane, run or source topic."""
+    for key, record in view.of_kind("receipt"):
+        if lane is not None and key[1] != lane:
+            continue
+        receipt = parse_receipt(_body(record))
+        if (run is None or receipt.run == run) and (topic is None or receipt.source.topic == topic):
+            yield receipt
+
+
+def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:
+    """Pauses in force at `now_ms` by source topic; the key "" pauses the flow."""
+    found = {key[1]: parse_pause(_body(record)) for key, record in view.of_kind("pause")}
+    return {topic: pause for topic, pause in found.items() if pause.holds_at(now_ms)}
+
+
+def outcome(view: LedgerView, lane: str, run: str) -> tuple[Refusal, ...] | None:
+    """What the tasks of a run refused; None when no task reported yet."""
+    for key, record in view.of_kind("outcome"):
+        if key[1:] == [lane, run]:
+            return tuple(parse_refusal(item) for item in _body(record)["refusals"])
+    return None
+
+
+def claims(view: LedgerView) -> dict[str, str]:
+    """Owning lane of each claimed target topic: the first unreleased claim wins."""
+    owners: dict[str, str] = {}
+    for key, _ in sorted(view.of_kind("claim"), key=lambda entry: entry[1].offset):
+        owners.setdefault(key[1], key[2])
+    return owners
+
+
+def intruder(
+    records: Iterable[LedgerRecord],
+    *,
+    lane: str,
+    generation: int,
+    own_offsets: frozenset[int],
+    starts: Mapping[TopicPartition, int],
+) -> str | None:
+    """The last look before a commit: why the chunk must be abandoned, or None.
+
+    `records` lie between the plan and the own receipts; `own_offsets` are where the own ones lie; `starts` is where
+    this chunk begins per target partition (source offsets). A newer run record, or another non-aborted receipt that
+    reaches past one of those starts, stands against the commit.
+    """
+    for record in records:
+        if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
+            continue
+        kind, key_lane, *rest = [*decode_key(record.key), None]
+        if key_lane != lane:
+            continue
+        if kind == "run" and record.offset > generation:
+            return f"run {rest[0]} opened the lane at ledger offset {record.offset}"
+        if kind == "receipt":
+            place = TopicPartition(topic=rest[0], partition=rest[1])
+            start = starts.get(place)
+            if start is not None and parse_receipt(_body(record)).end > start:
+                return f"another receipt of {place} lies at ledger offset {record.offset}"
+    return None
+
+
+def _body(record: LedgerRecord) -> dict[str, Any]:
+    if record.value is None:
+        raise BadInput(f"ledger record at offset {record.offset} has no value")
+    return decode_value(record.value, f"ledger record at offset {record.offset}")

@@ -1,0 +1,266 @@
+"""The ledger's records as JSON, keys and values; any Kafka consumer can read them (docs/ledger.md).
+
+A key is a compact JSON array whose first element is the kind, so that compaction keeps the last record of each:
+
+```
+["run", lane, run]                        opens a run; its offset is the run's generation
+["plan", lane, run, part]                 a piece of the plan; ["plan", lane, run, "seal"] makes it exist
+["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map)
+["last", lane, topic, partition]          the same value again: a target partition's last receipt
+["outcome", lane, run]                    what the run's tasks refused
+["claim", topic, lane]                    a lane of this flow owns a target topic
+["pause", topic]                          a pause; topic "" means the whole flow
+```
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ferry.errors import BadInput
+from ferry.model import (
+    Flow,
+    Origin,
+    Pause,
+    Plan,
+    Receipt,
+    Record,
+    Refusal,
+    RefusalKind,
+    RunRecord,
+    Segment,
+    Slice,
+    TopicChange,
+    TopicPartition,
+)
+
+LEDGER_VERSION = 1
+SEAL = "seal"
+Json = dict[str, Any]
+
+
+def encode(value: object) -> bytes:
+    """Compact JSON with a stable key order, so that equal facts give equal bytes."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def decode_key(key: bytes) -> list[Any]:
+    """A ledger key as its parts."""
+    parts = json.loads(key)
+    if not isinstance(parts, list) or not parts:
+        raise BadInput(f"ledger key {key!r} is not a JSON array: somebody else wrote to the ledger; look at its ACLs")
+    return parts
+
+
+def decode_value(value: bytes, where: str) -> Json:
+    """A ledger value; BadInput when a newer Ferry wrote it."""
+    body: Json = json.loads(value)
+    if body.get("v", 0) > LEDGER_VERSION:
+        raise BadInput(
+            f"{where} was written in ledger format {body['v']}, this Ferry reads up to {LEDGER_VERSION}: "
+            "upgrade Ferry on this machine"
+        )
+    return body
+
+
+def run_record(run: RunRecord) -> Record:
+    """The record that opens a run."""
+    body = {"v": LEDGER_VERSION, "kind": "run", **asdict(run), "flow": str(run.flow)}
+    return Record(key=encode(["run", run.lane, run.run]), value=encode(body))
+
+
+def parse_run(body: Json) -> RunRecord:
+    """Inverse of `run_record`."""
+    return RunRecord(
+        flow=Flow.parse(body["flow"]),
+        lane=body["lane"],
+        run=body["run"],
+        slots=body["slots"],
+        config_digest=body["config_digest"],
+        started_ms=body["started_ms"],
+        origin=Origin(**body["origin"]),
+    )
+
+
+def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
+    """A receipt under its own key and again as the target partition's last one."""
+    value = encode(receipt_json(receipt))
+    target = receipt.target
+    return (
+        Record(key=encode(["receipt", receipt.lane, target.topic, target.partition, receipt.start]), value=value),
+        Record(key=encode(["last", receipt.lane, target.topic, target.partition]), value=value),
+    )
+
+
+def receipt_json(receipt: Receipt) -> Json:
+    """A receipt as the documented JSON object."""
+    return {
+        "v": LEDGER_VERSION,
+        "kind": "receipt",
+        "flow": str(receipt.flow),
+        "lane": receipt.lane,
+        "run": receipt.run,
+        "generation": receipt.generation,
+        "slot": receipt.slot,
+        "topic": receipt.source.topic,
+        "partition": receipt.source.partition,
+        "target_topic": receipt.target.topic,
+        "target_partition": receipt.target.partition,
+        "start": receipt.start,
+        "end": receipt.end,
+        "target_next": receipt.target_next,
+        "segments": [[part.source_start, part.target_start, part.count] for part in receipt.segments],
+        "records": receipt.records,
+        "bytes": receipt.bytes,
+        "batches": receipt.batches,
+        "digest": receipt.digest,
+        "at_ms": receipt.at_ms,
+        "transcoded": receipt.transcoded,
+        "aborted_batches": receipt.aborted_batches,
+        "control_batches": receipt.control_batches,
+        "max_timestamp_ms": receipt.max_timestamp_ms,
+        "source_epoch": receipt.source_epoch,
+        "source_topic_id": receipt.source_topic_id,
+        "target_topic_id": receipt.target_topic_id,
+        "source_cluster_id": receipt.source_cluster_id,
+        "origin": asdict(receipt.origin),
+    }
+
+
+def parse_receipt(body: Json) -> Receipt:
+    """Inverse of `receipt_json`."""
+    return Receipt(
+        flow=Flow.parse(body["flow"]),
+        lane=body["lane"],
+        run=body["run"],
+        generation=body["generation"],
+        slot=body["slot"],
+        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
+        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
+        start=body["start"],
+        end=body["end"],
+        target_next=body["target_next"],
+        segments=tuple(Segment(source_start=s, target_start=t, count=n) for s, t, n in body["segments"]),
+        records=body["records"],
+        bytes=body["bytes"],
+        batches=body["batches"],
+        digest=body["digest"],
+        at_ms=body["at_ms"],
+        transcoded=body["transcoded"],
+        aborted_batches=body["aborted_batches"],
+        control_batches=body["control_batches"],
+        max_timestamp_ms=body["max_timestamp_ms"],
+        source_epoch=body["source_epoch"],
+        source_topic_id=body["source_topic_id"],
+        target_topic_id=body["target_topic_id"],
+        source_cluster_id=body["source_cluster_id"],
+        origin=Origin(**body["origin"]),
+    )
+
+
+def refusal_json(refusal: Refusal) -> Json:
+    """A refusal as the documented JSON object."""
+    return {
+        "topic": refusal.topic,
+        "partition": refusal.partition,
+        "kind": refusal.kind.value,
+        "message": refusal.message,
+    }
+
+
+def parse_refusal(body: Json) -> Refusal:
+    """Inverse of `refusal_json`."""
+    return Refusal(
+        topic=body["topic"], partition=body["partition"], kind=RefusalKind(body["kind"]), message=body["message"]
+    )
+
+
+def outcome_record(lane: str, run: str, refusals: Sequence[Refusal]) -> Record:
+    """What the tasks of a run could not copy; the report reads it."""
+    body = {"v": LEDGER_VERSION, "kind": "outcome", "refusals": [refusal_json(item) for item in refusals]}
+    return Record(key=encode(["outcome", lane, run]), value=encode(body))
+
+
+def claim_record(topic: str, flow: Flow, lane: str) -> Record:
+    """A lane's claim on a target topic; the first unreleased claim in the ledger wins."""
+    body = {"v": LEDGER_VERSION, "kind": "claim", "flow": str(flow), "lane": lane, "topic": topic}
+    return Record(key=encode(["claim", topic, lane]), value=encode(body))
+
+
+def pause_record(pause: Pause) -> Record:
+    """A pause of a topic or (topic empty) of the whole flow."""
+    return Record(
+        key=encode(["pause", pause.topic]), value=encode({"v": LEDGER_VERSION, "kind": "pause", **asdict(pause)})
+    )
+
+
+def resume_record(topic: str) -> Record:
+    """Takes a pause back."""
+    return Record(key=encode(["pause", topic]), value=None)
+
+
+def parse_pause(body: Json) -> Pause:
+    """Inverse of `pause_record`."""
+    return Pause(
+        topic=body["topic"], who=body["who"], why=body["why"], since_ms=body["since_ms"], until_ms=body["until_ms"]
+    )
+
+
+def slice_json(piece: Slice) -> Json:
+    """A slice as the documented JSON object."""
+    body = asdict(piece)
+    del body["source"], body["target"]
+    return {
+        "topic": piece.source.topic,
+        "partition": piece.source.partition,
+        "target_topic": piece.target.topic,
+        "target_partition": piece.target.partition,
+        **body,
+    }
+
+
+def parse_slice(body: Json) -> Slice:
+    """Inverse of `slice_json`."""
+    rest = {
+        name: value
+        for name, value in body.items()
+        if name not in {"topic", "partition", "target_topic", "target_partition"}
+    }
+    return Slice(
+        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
+        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
+        **rest,
+    )
+
+
+def change_json(change: TopicChange) -> Json:
+    """A topic change as the documented JSON object."""
+    return {**asdict(change), "configs": dict(change.configs)}
+
+
+def parse_change(body: Json) -> TopicChange:
+    """Inverse of `change_json`."""
+    return TopicChange(**{**body, "configs": tuple(sorted(body["configs"].items()))})
+
+
+def plan_head_json(plan: Plan) -> Json:
+    """Everything of a plan but its slices."""
+    return {
+        "v": plan.version,
+        "kind": "plan",
+        "flow": str(plan.flow),
+        "lane": plan.lane,
+        "run": plan.run,
+        "generation": plan.generation,
+        "slots": plan.slots,
+        "changes": [change_json(change) for change in plan.changes],
+        "refusals": [refusal_json(refusal) for refusal in plan.refusals],
+        "notes": list(plan.notes),
+        "paused": list(plan.paused),
+        "source_cluster_id": plan.source_cluster_id,
+        "target_cluster_id": plan.target_cluster_id,
+        "deadline_ms": plan.deadline_ms,
+    }

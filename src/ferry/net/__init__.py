@@ -1,0 +1,1 @@
+"""Kafka I/O: connections, requests and answers; what they mean is decided elsewhere."""

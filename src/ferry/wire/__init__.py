@@ -1,0 +1,1 @@
+"""Record batches as bytes: no socket, no client, no clock."""

@@ -1,0 +1,169 @@
+"""The record batch, format v2 (magic 2): read its header, judge it, put it under another producer.
+
+Source: Kafka's `DefaultRecordBatch` (KIP-98). Offsets and timestamps are int64, sizes are bytes; records stay closed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from ferry.errors import Corrupt
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+"""baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
+maxTimestamp, producerId, producerEpoch, baseSequence, recordsCount."""
+
+HEADER_BYTES = HEADER.size  # 61
+_LENGTH_PREFIX = 12  # baseOffset and batchLength are not counted in batchLength
+_MAGIC_AT = 16  # the same place in all three formats
+_CRC_AT = 17
+_CHECKED_FROM = 21  # the checksum covers everything from attributes on
+_PRODUCER_AT = 43
+
+_TIMESTAMP_TYPE = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+_DELETE_HORIZON = 0x40
+
+_BASE_OFFSET = struct.Struct(">q")
+_SIZE = struct.Struct(">i")
+_CRC = struct.Struct(">I")
+_ATTRIBUTES = struct.Struct(">h")
+_PRODUCER = struct.Struct(">qhi")
+_CONTROL_KEY = struct.Struct(">hh")
+
+COMMIT_MARKER = 1
+ABORT_MARKER = 0
+
+
+class Batch(NamedTuple):
+    """One whole batch as it lies in a fetched buffer; `data` is a view, not a copy."""
+
+    data: memoryview
+    base_offset: int
+    next_offset: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    count: int
+
+    @property
+    def is_control(self) -> bool:
+        """A commit or abort marker, written by the broker; never copied."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Written inside a transaction of `producer_id`."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def payload(self) -> memoryview:
+        """The records, compressed as stored."""
+        return self.data[HEADER_BYTES:]
+
+
+def batches(buffer: bytes | bytearray | memoryview) -> Iterator[Batch]:
+    """The whole batches in a fetched buffer, in order.
+
+    A broker may cut the last batch short; that piece is left out and comes again with the next fetch.
+    Batches of magic 0 and 1 are yielded with `count` 0 so that the caller can name them.
+    """
+    view, at, end = memoryview(buffer), 0, len(buffer)
+    while end - at > _MAGIC_AT:
+        size = _LENGTH_PREFIX + _SIZE.unpack_from(view, at + 8)[0]
+        if size <= _LENGTH_PREFIX or at + size > end:
+            return
+        magic = view[at + _MAGIC_AT]
+        if magic == 2:
+            (base, _, epoch, _, crc, attributes, last_delta, base_time, max_time, producer, _, _, count) = (
+                HEADER.unpack_from(view, at)
+            )
+            yield Batch(
+                view[at : at + size], base, base + last_delta + 1, epoch, 2, crc, attributes, base_time, max_time,
+                producer, count,
+            )  # fmt: skip
+        else:
+            # The offset of a compressed v0/v1 wrapper message is that of its last record.
+            base = _BASE_OFFSET.unpack_from(view, at)[0]
+            yield Batch(view[at : at + size], base, base + 1, -1, magic, 0, 0, -1, -1, -1, 0)
+        at += size
+
+
+def whole_batch_bytes(buffer: bytes | bytearray | memoryview) -> int:
+    """Bytes that the first batch of a cut-short buffer needs in all; 0 when not even its length arrived."""
+    if len(buffer) < _LENGTH_PREFIX:
+        return 0
+    size: int = _SIZE.unpack_from(buffer, 8)[0]
+    return _LENGTH_PREFIX + size
+
+
+def check(batch: Batch, topic: str, partition: int) -> None:
+    """Raise Corrupt when the batch's CRC-32C is not that of its bytes."""
+    found = crc32c(batch.data[_CHECKED_FROM:])
+    if found != batch.crc:
+        raise Corrupt(
+            f"batch at offset {batch.base_offset} of {topic}-{partition} has checksum {found:#010x} where its header "
+            f"says {batch.crc:#010x}: the source's copy is damaged; restore it from a replica, or skip it explicitly"
+        )
+
+
+def obstacle(batch: Batch) -> str | None:
+    """Why the batch cannot be copied as bytes; None when it can.
+
+    The broker refuses a produced batch whose count is not lastOffsetDelta + 1 (error 87), and a batch of another
+    magic; it re-reads the timestamp type and the delete horizon from the attributes, which would change timestamps.
+    """
+    if batch.magic != 2:
+        return f"it has the old message format {batch.magic}"
+    if batch.count != batch.next_offset - batch.base_offset:
+        return f"compaction left {batch.count} of its {batch.next_offset - batch.base_offset} records"
+    if batch.attributes & _TIMESTAMP_TYPE:
+        return "its timestamps are log append times"
+    if batch.attributes & _DELETE_HORIZON:
+        return "its base timestamp is a delete horizon"
+    return None
+
+
+def restamped(batch: Batch, producer_id: int, producer_epoch: int, sequence: int) -> bytearray:
+    """A copy of the batch as the transactional producer would have written it; records are untouched.
+
+    Only baseOffset (0: the broker assigns), attributes (transactional), producer id, epoch, sequence and the CRC-32C
+    change.
+    """
+    out = bytearray(batch.data)
+    _BASE_OFFSET.pack_into(out, 0, 0)
+    _ATTRIBUTES.pack_into(out, _CHECKED_FROM, batch.attributes | _TRANSACTIONAL)
+    _PRODUCER.pack_into(out, _PRODUCER_AT, producer_id, producer_epoch, sequence)
+    _CRC.pack_into(out, _CRC_AT, crc32c(memoryview(out)[_CHECKED_FROM:]))
+    return out
+
+
+def extended_digest(digest: int, batch: Batch) -> int:
+    """CRC-32C of all record payloads so far, continued with this batch's (start with 0)."""
+    return crc32c(batch.payload, digest)
+
+
+def marker_type(batch: Batch) -> int:
+    """COMMIT_MARKER or ABORT_MARKER of a control batch (`ControlRecordType`); other values are not transaction ends."""
+    view, at = batch.data, HEADER_BYTES
+    at = _after_varint(view, at) + 1  # record length, then attributes
+    at = _after_varint(view, at)  # timestamp delta
+    at = _after_varint(view, at)  # offset delta
+    at = _after_varint(view, at)  # key length
+    kind: int = _CONTROL_KEY.unpack_from(view, at)[1]
+    return kind
+
+
+def _after_varint(view: memoryview, at: int) -> int:
+    while view[at] & 0x80:
+        at += 1
+    return at + 1

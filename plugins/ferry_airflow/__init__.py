@@ -1,0 +1,1 @@
+"""The Airflow side of Ferry: operators, settings and the setup of an Airflow home."""

@@ -1,0 +1,188 @@
+"""One broker of a local cluster: its files, its process, and what a fault test does to it."""
+
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.dev import process, ready
+from ferry.dev.jars import jars, java
+from ferry.dev.ports import LOOPBACK
+from ferry.dev.process import ProcessRecord
+from ferry.dev.properties import Node, logging_configuration
+from ferry.dev.spec import ClusterSpec
+from ferry.errors import Refused, Unreachable
+
+START_SECONDS = 90.0
+LOG_TAIL_LINES = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A node of a cluster that `up` made; it holds no state, so any process may act on the same broker.
+
+    `directory` holds server.properties, data/, broker.log and process.json (who runs it now).
+    """
+
+    spec: ClusterSpec
+    node: Node
+    directory: Path
+
+    @property
+    def node_id(self) -> int:
+        """The broker's id, from 1."""
+        return self.node.node_id
+
+    @property
+    def address(self) -> str:
+        """`host:port` of the first listener."""
+        return self.address_of(self.spec.listeners[0].name)
+
+    def address_of(self, listener: str) -> str:
+        """`host:port` of the listener with that name."""
+        return f"{LOOPBACK}:{self.node.ports[listener]}"
+
+    @property
+    def log(self) -> Path:
+        """The file with everything the broker printed, over all its starts."""
+        return self.directory / "broker.log"
+
+    @property
+    def properties_file(self) -> Path:
+        """The server.properties it starts from."""
+        return self.directory / "server.properties"
+
+    @property
+    def data(self) -> Path:
+        """The broker's log directory."""
+        return self.directory / "data"
+
+    @property
+    def record(self) -> ProcessRecord | None:
+        """Who was started last for this broker, whether or not it lives."""
+        return ProcessRecord.read(self.directory / "process.json")
+
+    @property
+    def pid(self) -> int | None:
+        """The pid of the running broker, None when it does not run."""
+        record = self.record
+        return record.pid if record is not None and process.find(record) else None
+
+    @property
+    def state(self) -> str:
+        """`running`, `paused` or `stopped`."""
+        record = self.record
+        found = process.find(record) if record is not None else None
+        if found is None:
+            return "stopped"
+        return "paused" if process.is_paused(found) else "running"
+
+    def java_command(self, main: str, *arguments: str) -> list[str]:
+        """The command line that runs a main class of this broker's Kafka version with its logging."""
+        _, _, logging = logging_configuration(self.spec.version, self.directory)
+        return [
+            java(),
+            f"-Xmx{self.spec.heap_mb}m",
+            *self.spec.java_options,
+            "-Djava.awt.headless=true",
+            logging,
+            f"-Dkafka.logs.dir={self.directory}",
+            "-cp",
+            f"{jars(self.spec.version)}/*",
+            main,
+            *arguments,
+        ]
+
+    def launch(self) -> None:
+        """Start the process and record it, without waiting until it answers.
+
+        Raises:
+            Refused: it runs already.
+        """
+        if self.pid is not None:
+            raise Refused(f"Broker {self.node_id} of {self.spec.name!r} already runs as process {self.pid}.")
+        properties = str(self.properties_file)
+        started = process.spawn(self.java_command("kafka.Kafka", properties), argument=properties, log=self.log)
+        started.write(self.directory / "process.json")
+
+    def start(self, *, seconds: float = START_SECONDS) -> None:
+        """Start the broker on its own data and ports and wait until it answers and sees itself alive.
+
+        Raises:
+            Refused: it runs already.
+            Unreachable: it ended, or did not answer within `seconds`; the sentence carries the end of its log.
+        """
+        self.launch()
+        self.wait_ready({self.node_id}, deadline=time.monotonic() + seconds)
+
+    def wait_ready(self, node_ids: set[int], *, deadline: float) -> None:
+        """Wait until the broker answers and sees all of `node_ids` alive; `deadline` is a time.monotonic().
+
+        Raises:
+            Unreachable: it ended or did not answer in time; the sentence carries the end of its log.
+        """
+        if not ready.wait_until(
+            lambda: self._listens() and ready.sees(self.address, node_ids), deadline=deadline, alive=self.is_alive
+        ):
+            raise Unreachable(self.complaint())
+
+    def kill(self, number: signal.Signals = signal.SIGKILL, *, seconds: float = 60.0) -> None:
+        """Send a signal that ends the broker, and wait until the process is gone.
+
+        Raises:
+            Unreachable: it still lives after `seconds`.
+        """
+        record = self.record
+        if record is None or not process.send(record, number):
+            return
+        if process.wait_gone([record], seconds=seconds):
+            raise Unreachable(
+                f"Broker {self.node_id} of {self.spec.name!r} (process {record.pid}) did not end within "
+                f"{seconds:g} s after {number.name}."
+            )
+
+    def pause(self) -> None:
+        """Freeze the broker (SIGSTOP): connections stay open and nothing answers.
+
+        Raises:
+            Refused: it does not run.
+        """
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a frozen broker go on (SIGCONT).
+
+        Raises:
+            Refused: it does not run.
+        """
+        self._signal(signal.SIGCONT)
+
+    def is_alive(self) -> bool:
+        """Whether its process lives, frozen or not."""
+        return self.pid is not None
+
+    def complaint(self) -> str:
+        """Why it does not answer, with the end of its log."""
+        fate = "does not answer" if self.is_alive() else "ended"
+        return f"Broker {self.node_id} of cluster {self.spec.name!r} {fate}; its log {self.log} ends with:\n{self.tail()}"
+
+    def tail(self, lines: int = LOG_TAIL_LINES) -> str:
+        """The last lines of its log."""
+        try:
+            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        except FileNotFoundError:
+            return "(no log)"
+
+    def _listens(self) -> bool:
+        """Whether anybody accepts connections; asked before a Kafka client is made, which is dear and noisy."""
+        try:
+            with socket.create_connection((LOOPBACK, self.node.ports[self.spec.listeners[0].name]), timeout=1):
+                return True
+        except OSError:
+            return False
+
+    def _signal(self, number: signal.Signals) -> None:
+        record = self.record
+        if record is None or not process.send(record, number):
+            raise Refused(f"Broker {self.node_id} of {self.spec.name!r} does not run: start it before {number.name}.")

@@ -1,0 +1,43 @@
+"""Small JSON files that are whole or absent, and the lock on a folder."""
+
+import fcntl
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ferry.errors import BadInput
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write `content` to `path` by way of a rename, so that a reader never sees half of it."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(json.dumps(content, indent=2) + "\n")
+    draft.replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The JSON object at `path`, or None when there is no such file.
+
+    Raises:
+        BadInput: the file is no JSON object.
+    """
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise BadInput(f"{path} is damaged ({error}): delete it once no broker of it runs.") from error
+    if not isinstance(content, dict):
+        raise BadInput(f"{path} does not hold a JSON object: delete it once no broker of it runs.")
+    return content
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of `folder` (created when missing), so that two commands do not start or stop the same brokers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,110 @@
+"""Processes that outlive the command which started them, told apart from others that get their pid later."""
+
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from ferry.dev.files import read_json, write_json
+
+# Start times are computed from the boot time, which the kernel shifts when the clock is set.
+CLOCK_SLACK_SECONDS = 2.0
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRecord:
+    """Who was started: pid, start time (seconds since the epoch) and an argument that only this process has."""
+
+    pid: int
+    started: float
+    argument: str
+
+    def write(self, path: Path) -> None:
+        """Record it at `path`, whole or not at all."""
+        write_json(path, {"pid": self.pid, "started": self.started, "argument": self.argument})
+
+    @classmethod
+    def read(cls, path: Path) -> "ProcessRecord | None":
+        """The record at `path`, or None when nothing was started there."""
+        content = read_json(path)
+        if content is None:
+            return None
+        return cls(pid=int(content["pid"]), started=float(content["started"]), argument=str(content["argument"]))
+
+
+def spawn(command: Sequence[str], *, argument: str, log: Path) -> ProcessRecord:
+    """Start `command` in a session of its own, output appended to `log`; `argument` must be one of its arguments."""
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    started = psutil.Process(child.pid).create_time()
+    # Reaps the child when it ends; without it a killed broker stays in the process table as a zombie.
+    threading.Thread(target=child.wait, name=f"reap-{child.pid}", daemon=True).start()
+    return ProcessRecord(pid=child.pid, started=started, argument=argument)
+
+
+def find(record: ProcessRecord) -> psutil.Process | None:
+    """The recorded process while it lives; None when it ended, also when another process has its pid by now."""
+    try:
+        process = psutil.Process(record.pid)
+        if abs(process.create_time() - record.started) > CLOCK_SLACK_SECONDS:
+            return None
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        # An ending process has given its arguments away already, but may still hold its sockets and files.
+        arguments = process.cmdline()
+        if arguments and record.argument not in arguments:
+            return None
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return None
+    return process
+
+
+def is_paused(process: psutil.Process) -> bool:
+    """Whether the process was stopped by SIGSTOP."""
+    try:
+        return bool(process.status() == psutil.STATUS_STOPPED)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def send(record: ProcessRecord, number: signal.Signals) -> bool:
+    """Send a signal to the recorded process and no other; False when it had ended already."""
+    process = find(record)
+    if process is None:
+        return False
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return False
+    return True
+
+
+def wait_gone(records: Iterable[ProcessRecord], *, seconds: float) -> list[ProcessRecord]:
+    """Wait until the recorded processes have ended; those that still live after `seconds`."""
+    deadline = time.monotonic() + seconds
+    living = [record for record in records if find(record)]
+    while living and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        living = [record for record in living if find(record)]
+    return living
+
+
+def stop(records: Iterable[ProcessRecord], *, grace_seconds: float) -> None:
+    """End the recorded processes: SIGTERM to all, and SIGKILL to those that live after `grace_seconds`."""
+    living = [record for record in records if find(record)]
+    if grace_seconds > 0:
+        for record in living:
+            send(record, signal.SIGTERM)
+            send(record, signal.SIGCONT)
+        living = wait_gone(living, seconds=grace_seconds)
+    for record in living:
+        send(record, signal.SIGKILL)
+    wait_gone(living, seconds=10)

@@ -1,0 +1,58 @@
+"""What a local cluster shall be: the value that `up` turns into processes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ferry.errors import BadInput
+
+BROKER_COUNTS = (1, 3)
+LEGAL_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""JVM options for a short start-up at the price of peak speed; a bench gives its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """A named listener; `protocol` is Kafka's: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+
+    name: str
+    protocol: str
+
+
+PLAINTEXT = Listener(name="PLAINTEXT", protocol="PLAINTEXT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """A KRaft cluster of combined broker and controller nodes, listening on 127.0.0.1 only.
+
+    The first listener must be PLAINTEXT: brokers talk to each other, and readiness is asked, over it. `properties`
+    override what `ferry.dev.properties` chooses; `format_arguments` go to Kafka's StorageTool, such as
+    `("--feature", "transaction.version=1")`; `heap_mb` is the maximum heap of each broker in MiB.
+    """
+
+    name: str
+    brokers: int = 1
+    version: str = "4.3.0"
+    properties: Mapping[str, str] = field(default_factory=dict)
+    listeners: tuple[Listener, ...] = (PLAINTEXT,)
+    format_arguments: tuple[str, ...] = ()
+    java_options: tuple[str, ...] = FAST_START
+    heap_mb: int = 512
+
+    def __post_init__(self) -> None:
+        """Refuse what could not start.
+
+        Raises:
+            BadInput: a name that is no folder name, another number of brokers than 1 or 3, or a bad list of listeners.
+        """
+        if not LEGAL_NAME.fullmatch(self.name):
+            raise BadInput(f"Cluster name {self.name!r} is not usable: take lower case letters, digits, '-' and '_'.")
+        if self.brokers not in BROKER_COUNTS:
+            raise BadInput(f"Cluster {self.name!r} cannot have {self.brokers} brokers: choose 1 or 3.")
+        names = [listener.name for listener in self.listeners]
+        if not names or self.listeners[0].protocol != "PLAINTEXT":
+            raise BadInput(f"Cluster {self.name!r} needs a PLAINTEXT listener first, not {names}.")
+        if len(set(names)) != len(names) or "CONTROLLER" in names:
+            raise BadInput(f"Cluster {self.name!r} has listeners {names}: each name once, and CONTROLLER is taken.")

@@ -1,0 +1,88 @@
+"""Real brokers for tests, started once per session when the first test asks for them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+
+SOURCE = ClusterSpec(name="source")
+TARGET = ClusterSpec(name="target")
+THREE = ClusterSpec(name="three", brokers=3, heap_mb=384)
+OLD = ClusterSpec(name="old", version="3.9.1")
+
+
+@pytest.fixture(scope="session")
+def cluster_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The home of the session's clusters; its brokers end with the session, even when that is killed."""
+    home = tmp_path_factory.mktemp("clusters")
+    with guard(home):
+        yield home
+
+
+@pytest.fixture(scope="session")
+def _pair(cluster_home: Path) -> tuple[RunningCluster, ...]:
+    return up_all([SOURCE, TARGET], home=cluster_home)
+
+
+@pytest.fixture
+def source_cluster(_pair: tuple[RunningCluster, ...], _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+    """One broker 4.3.0; started together with `target_cluster`."""
+    _revive(_pair[0])
+    return _pair[0]
+
+
+@pytest.fixture
+def target_cluster(_pair: tuple[RunningCluster, ...], _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+    """One broker 4.3.0; started together with `source_cluster`."""
+    _revive(_pair[1])
+    return _pair[1]
+
+
+@pytest.fixture(scope="session")
+def _three(cluster_home: Path) -> RunningCluster:
+    return up_all([THREE], home=cluster_home)[0]
+
+
+@pytest.fixture
+def three_brokers(_three: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+    """Three brokers 4.3.0 with min.insync.replicas 2."""
+    _revive(_three)
+    return _three
+
+
+@pytest.fixture(scope="session")
+def _old(cluster_home: Path) -> RunningCluster:
+    return up_all([OLD], home=cluster_home)[0]
+
+
+@pytest.fixture
+def old_cluster(_old: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+    """One broker 3.9.1, whose transactions are of version 1."""
+    _revive(_old)
+    return _old
+
+
+@pytest.fixture
+def _revive() -> Iterator[Callable[[RunningCluster], None]]:
+    """Give each test a whole cluster, whatever the test before it killed or froze."""
+    used: list[RunningCluster] = []
+
+    def revive(cluster: RunningCluster) -> None:
+        used.append(cluster)
+        repair(cluster)
+
+    yield revive
+    for cluster in used:
+        repair(cluster)
+
+
+def repair(cluster: RunningCluster) -> None:
+    """Resume frozen brokers and start ended ones; costs nothing when all run."""
+    states = {broker.node_id: broker.state for broker in cluster.brokers}
+    for broker in cluster.brokers:
+        if states[broker.node_id] == "paused":
+            broker.resume()
+    if "stopped" in states.values():
+        cluster.start()

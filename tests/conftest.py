@@ -1,0 +1,63 @@
+"""What all tests share: seeds, order, Hypothesis profiles; the brokers are in tests/clusters.py."""
+
+import os
+import random
+import re
+import secrets
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.clusters"]
+
+SEED_VARIABLE = "FERRY_SEED"
+CLUSTER_FIXTURES = {"source_cluster", "target_cluster", "three_brokers", "old_cluster", "dev_home"}
+# Quick and pure first: a mistake shows before the first broker starts.
+ORDER = ("unit", "dev", "cluster", "spark", "airflow", "chaos", "soak")
+FOLDER_MARKERS = ("spark", "airflow", "chaos", "soak")
+
+settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=200)
+settings.register_profile("soak", parent=settings.get_profile("default"), max_examples=20_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the session's seed once: FERRY_SEED, else a fresh one that the header shows."""
+    config.stash[SEED] = int(os.environ.get(SEED_VARIABLE) or secrets.randbits(32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Name the seed, so that a failing random test can be had again."""
+    return f"ferry: {SEED_VARIABLE}={config.stash[SEED]}, Hypothesis profile {settings.get_current_profile_name()}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folder and by the brokers they ask for, and run the cheap ones first."""
+    ranks = {}
+    for item in items:
+        folders = Path(item.nodeid.partition("::")[0]).parts[1:-1]
+        if CLUSTER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("cluster")
+        for marker in FOLDER_MARKERS:
+            if marker in folders:
+                item.add_marker(marker)
+        kinds = {marker.name for marker in item.iter_markers()} | ({"dev"} if "dev" in folders else set())
+        ranks[item] = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
+    items.sort(key=ranks.__getitem__)
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """A random source of the test's own, fixed by the session's seed and the test's name, not by the tests before."""
+    return random.Random(f"{request.config.stash[SEED]}/{request.node.nodeid}")
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A topic name that no other test uses and that tells whose it is."""
+    return f"{re.sub(r'[^a-zA-Z0-9._-]+', '-', request.node.name)[:80]}-{secrets.token_hex(4)}"
+
+
+SEED = pytest.StashKey[int]()

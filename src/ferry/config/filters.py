@@ -1,0 +1,72 @@
+"""Which topics (or groups) a flow takes: MirrorMaker 2's include and exclude lists.
+
+Source: `DefaultTopicFilter` and `MirrorUtils.compilePatternList` of Kafka 4.3.0: the items of a list are joined with
+`|` into one regular expression, which must match the whole name; an empty list matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ferry.config.regex import compile_java
+from ferry.model import Flow
+from ferry.policy import ReplicationPolicy, is_ferry_internal, is_heartbeats_topic, would_loop
+
+TOPICS_DEFAULT = (".*",)
+TOPICS_EXCLUDE_DEFAULT = (r"mm2.*\.internal", r".*\.replica", "__.*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatternList:
+    """A list of Java regular expressions of which one must match the whole of a name."""
+
+    items: tuple[str, ...]
+    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises regex.NotExpressible when Java or Python cannot read the list."""
+        object.__setattr__(self, "_pattern", compile_java("|".join(self.items)) if self.items else None)
+
+    def matches(self, name: str) -> bool:
+        """Whether the whole of `name` is matched by one item."""
+        return self._pattern is not None and self._pattern.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFilter:
+    """`topics` without `topics.exclude`."""
+
+    include: PatternList
+    exclude: PatternList
+
+    def takes(self, name: str) -> bool:
+        """Whether `name` is included and not excluded."""
+        return self.include.matches(name) and not self.exclude.matches(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSelection:
+    """Everything that decides whether a flow copies a topic: filter, policy, internal names, loops, heartbeats."""
+
+    flow: Flow
+    filter: TopicFilter
+    policy: ReplicationPolicy
+    heartbeats: bool = True
+    """Whether heartbeat topics are copied whatever the filter says (`heartbeats.replication.enabled`)."""
+
+    def why_not(self, topic: str) -> str | None:
+        """Why the flow leaves `topic` out, as half a sentence; None when it copies it."""
+        if is_ferry_internal(topic):
+            return "it is a ledger of Ferry"
+        if self.policy.is_internal_topic(topic):
+            return "it is an internal topic of Kafka or MirrorMaker"
+        if would_loop(self.policy, topic, self.flow.target):
+            return f"it came from {self.flow.target}, and would go round in a loop"
+        if self.filter.takes(topic) or (self.heartbeats and is_heartbeats_topic(self.policy, topic)):
+            return None
+        return "topics.exclude leaves it out" if self.filter.include.matches(topic) else "topics does not include it"
+
+    def takes(self, topic: str) -> bool:
+        """Whether the flow copies `topic`."""
+        return self.why_not(topic) is None

@@ -1,0 +1,100 @@
+"""A flow as the file describes it: what to copy, how named, when, how much, and with which clients."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ferry.config.filters import PatternList, TopicFilter, TopicSelection
+from ferry.config.layers import Role, Side
+from ferry.config.secrets import ClientProperties, Providers
+from ferry.config.start import Start
+from ferry.model import Flow
+from ferry.policy import ReplicationPolicy
+
+DEFAULT_REPLICATION_FACTOR = 2
+"""MirrorMaker 2's replication factor of new topics, where the file gives none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that one micro-run takes on. None is no limit."""
+
+    max_bytes: int
+    max_records: int | None
+    max_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowConfig:
+    """One enabled flow. Sizes are bytes, times are named by their unit."""
+
+    flow: Flow
+    enabled: bool
+    topics: TopicFilter
+    selection: TopicSelection
+    """`topics` together with policy, internal names, heartbeats and loops: ask this one whether a topic is copied."""
+    policy: ReplicationPolicy
+    policy_name: str
+    replication_factor: int | None
+    """As the file says (-1: the target broker's default); None when it does not: then DEFAULT_REPLICATION_FACTOR."""
+    sync_topic_configs: bool
+    config_exclude: PatternList
+    """Topic configurations that are not taken over from the source."""
+    tasks_max: int
+    isolation_level: str
+    start: Start
+    budget: Budget
+    schedule: str | None
+    """Cron or Airflow preset; None when runs are started by hand only."""
+    lane: str
+    task_memory_bytes: int
+    chunk_bytes: int
+    chunk_seconds: int
+    transaction_timeout_ms: int
+    ledger_replication_factor: int | None
+    retries: int
+    spark_conn_id: str
+    pool: str
+    clients: Mapping[tuple[Side, Role], ClientProperties]
+    """Properties as written, unresolved; `client` resolves them."""
+    providers: Providers
+
+    def client(self, side: Side, role: Role) -> ClientProperties:
+        """Effective Java-named properties of the flow's client on one side, secrets resolved.
+
+        Raises BadInput when a referenced variable, file or entry is missing.
+        """
+        return self.providers.resolve_all(self.clients[side, role])
+
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) of the effective configuration; the same meaning gives the same digest.
+
+        Values of secret keys do not enter it, so that it can be shown and a changed password changes nothing.
+        """
+        shown = {
+            "flow": str(self.flow),
+            "topics": [list(self.topics.include.items), list(self.topics.exclude.items)],
+            "heartbeats": self.selection.heartbeats,
+            "policy": repr(self.policy),
+            "replication_factor": self.replication_factor,
+            "sync_topic_configs": self.sync_topic_configs,
+            "config_exclude": list(self.config_exclude.items),
+            "tasks_max": self.tasks_max,
+            "isolation_level": self.isolation_level,
+            "start": repr(self.start),
+            "budget": [self.budget.max_bytes, self.budget.max_records, self.budget.max_seconds],
+            "schedule": self.schedule,
+            "lane": self.lane,
+            "task_memory_bytes": self.task_memory_bytes,
+            "chunk": [self.chunk_bytes, self.chunk_seconds],
+            "transaction_timeout_ms": self.transaction_timeout_ms,
+            "ledger_replication_factor": self.ledger_replication_factor,
+            "retries": self.retries,
+            "spark_conn_id": self.spark_conn_id,
+            "pool": self.pool,
+            "clients": {f"{side}.{role}": client.shown() for (side, role), client in sorted(self.clients.items())},
+        }
+        return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()

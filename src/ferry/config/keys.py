@@ -1,0 +1,105 @@
+"""Ferry's own keys: name, default, values and meaning. The documentation's table and the reader both come from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FerryKey:
+    """One key, written `ferry.x` for all flows or `S->T.ferry.x` for one. `default` is the text the reader reads."""
+
+    name: str
+    default: str
+    values: str
+    meaning: str
+
+
+FERRY_KEYS = (
+    FerryKey(
+        name="ferry.schedule",
+        default="*/5 * * * *",
+        values="cron, an Airflow preset, `@continuous` or `none`",
+        meaning="when Airflow starts a micro-run; `none` leaves it to you",
+    ),
+    FerryKey(
+        name="ferry.start",
+        default="",
+        values="`earliest`, `latest`, a time with its zone, epoch milliseconds, or `topic:partition:offset,...`",
+        meaning="where the first run begins; when absent, the consumer's `auto.offset.reset`",
+    ),
+    FerryKey(
+        name="ferry.run.max.bytes",
+        default=str(10 * 1024**3),
+        values="bytes, at least 1",
+        meaning="most bytes of one micro-run, as compressed at the source; an estimate by the plan",
+    ),
+    FerryKey(
+        name="ferry.run.max.records",
+        default="",
+        values="records, at least 1; empty: no limit",
+        meaning="most offsets of one micro-run",
+    ),
+    FerryKey(
+        name="ferry.run.max.seconds",
+        default="900",
+        values="seconds, at least 1",
+        meaning="after this time a task opens no further chunk; the next run goes on from there",
+    ),
+    FerryKey(
+        name="ferry.lane",
+        default="live",
+        values="letters, digits, dot, underscore, hyphen",
+        meaning="the position this flow works on",
+    ),
+    FerryKey(
+        name="ferry.task.memory.bytes",
+        default=str(64 * 1024**2),
+        values="bytes, at least 1048576",
+        meaning="record bytes a task holds at a time, read ahead included",
+    ),
+    FerryKey(
+        name="ferry.chunk.bytes",
+        default=str(256 * 1024**2),
+        values="bytes, at least 1",
+        meaning="most bytes of one transaction",
+    ),
+    FerryKey(
+        name="ferry.chunk.seconds",
+        default="20",
+        values="seconds, at least 1",
+        meaning="longest time one transaction stays open; at most half of `ferry.transaction.timeout.ms`",
+    ),
+    FerryKey(
+        name="ferry.transaction.timeout.ms",
+        default="60000",
+        values="milliseconds, at least 2000",
+        meaning="after this time the target's broker aborts an abandoned transaction",
+    ),
+    FerryKey(
+        name="ferry.ledger.replication.factor",
+        default="",
+        values="1 to 32767; empty: 3, or as many as there are brokers",
+        meaning="replicas of the ledger topic when Ferry creates it",
+    ),
+    FerryKey(
+        name="ferry.retries",
+        default="3",
+        values="0 to 1000",
+        meaning="how often a task goes back to its last receipt after a fault, before it fails",
+    ),
+    FerryKey(
+        name="ferry.spark.conn.id",
+        default="spark_default",
+        values="an Airflow connection id; `spark_connect` means Spark Connect",
+        meaning="the connection of Airflow that the Spark job uses",
+    ),
+    FerryKey(
+        name="ferry.pool",
+        default="",
+        values="an Airflow pool; empty: `ferry_{source}_{target}`",
+        meaning="the one-slot pool that keeps two runs of a flow apart",
+    ),
+)
+
+FERRY_KEYS_BY_NAME = {key.name: key for key in FERRY_KEYS}

@@ -1,0 +1,78 @@
+"""Which line of the file wins: the precedence of MirrorMaker 2 between top level, clusters and flows.
+
+Source: `MirrorMakerConfig.clusterProps` and `connectorBaseConfig`, `MirrorConnectorConfig.*Config` of Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ferry.config.properties import Property
+from ferry.model import Flow
+
+Role = Literal["consumer", "producer", "admin"]
+Side = Literal["source", "target"]
+
+ROLES: tuple[Role, ...] = ("consumer", "producer", "admin")
+SIDES: tuple[Side, ...] = ("source", "target")
+
+
+def is_common_client_key(name: str) -> bool:
+    """Whether `name` counts for all clients of a cluster without a role before it (`MirrorClientConfig`)."""
+    return name in ("bootstrap.servers", "security.protocol") or name.startswith(("ssl.", "sasl."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """The entries of a file by key; of duplicates the last one, as Java has it."""
+
+    file: str
+    by_key: Mapping[str, Property]
+
+    def under(self, prefix: str) -> dict[str, Property]:
+        """The entries whose key begins with `prefix`, by the rest of their key."""
+        return {key[len(prefix) :]: entry for key, entry in self.by_key.items() if key.startswith(prefix)}
+
+    def of_flow(self, flow: Flow, name: str) -> Property | None:
+        """`S->T.name`, else the top-level `name`."""
+        return self.by_key.get(f"{flow}.{name}") or self.by_key.get(name)
+
+    def of_cluster(self, alias: str) -> dict[str, Property]:
+        """The cluster's properties. Common client keys fall back to the top level, and fill each role."""
+        found = self.under(f"{alias}.")
+        common = {name: entry for name, entry in self.by_key.items() if is_common_client_key(name)}
+        common |= {name: entry for name, entry in found.items() if is_common_client_key(name)}
+        for role in ROLES:
+            for name, entry in common.items():
+                found.setdefault(f"{role}.{name}", entry)
+        return common | found
+
+    def of_cluster_client(self, alias: str, role: Role) -> dict[str, Property]:
+        """What a client of the cluster gets when no flow is involved."""
+        cluster = self.of_cluster(alias)
+        common = {name: entry for name, entry in cluster.items() if is_common_client_key(name)}
+        return common | _stripped(cluster, f"{role}.")
+
+    def of_flow_client(self, flow: Flow, side: Side, role: Role) -> dict[str, Property]:
+        """What a flow's client of one side gets, weakest first:
+
+        common keys of the cluster, `S->T.{side}.cluster.*` (common keys only), `S->T.{role}.*`, `{alias}.{role}.*`
+        (with common keys of the cluster and the top level in it), `S->T.{side}.{role}.*`, and for the producer of the
+        target `S->T.producer.override.*`, which Connect applies last.
+        """
+        cluster = self.of_cluster(flow.source if side == "source" else flow.target)
+        own = self.under(f"{flow}.")
+        merged = {name: entry for name, entry in cluster.items() if is_common_client_key(name)}
+        merged |= {n: entry for n, entry in _stripped(own, f"{side}.cluster.").items() if is_common_client_key(n)}
+        merged |= {n: e for n, e in _stripped(own, f"{role}.").items() if not n.startswith("override.")}
+        merged |= _stripped(cluster, f"{role}.")
+        merged |= _stripped(own, f"{side}.{role}.")
+        if (side, role) == ("target", "producer"):
+            merged |= _stripped(own, "producer.override.")
+        return merged
+
+
+def _stripped(entries: Mapping[str, Property], prefix: str) -> dict[str, Property]:
+    return {key[len(prefix) :]: entry for key, entry in entries.items() if key.startswith(prefix)}

@@ -1,0 +1,33 @@
+"""What is wrong, or looks wrong, in a configuration file: always with file, line, key and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """An error stops every command; a warning is shown and the file is used."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One finding. `line` is None when the finding is that something is missing."""
+
+    file: str
+    line: int | None
+    key: str
+    severity: Severity
+    message: str
+    """What is wrong, with the value read, and the remedy; never a secret's value."""
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.key}: {self.message}"
+
+
+class BadValue(ValueError):
+    """A value cannot be read; the text is the second half of a sentence and ends with the remedy."""

@@ -1,0 +1,117 @@
+"""Java `.properties` text, read exactly as `java.util.Properties.load` reads it, with line numbers kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ferry.errors import BadInput
+
+_BLANKS = " \t\f"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
+_HEX4 = re.compile(r"[0-9a-fA-F]{4}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """One `key = value` entry; `line` is where the entry begins, counted from 1."""
+
+    key: str
+    value: str
+    line: int
+
+    def __repr__(self) -> str:
+        # The value may be a password, and a repr ends up in logs and tracebacks.
+        return f"Property({self.key!r}, line {self.line})"
+
+
+def parse(text: str, file: str) -> tuple[Property, ...]:
+    r"""Every entry of `text` in file order, duplicates included (Java keeps the last one).
+
+    Source: `java.util.Properties.load(Reader)`. Raises BadInput for a malformed `\uXXXX`, the only text Java refuses.
+    """
+    entries = []
+    for line, logical in _logical_lines(text):
+        key_end, value_start = _split(logical)
+        try:
+            key, value = _unescaped(logical[:key_end]), _unescaped(logical[value_start:])
+        except ValueError:
+            raise BadInput(
+                f"{file}:{line}: malformed \\uXXXX escape in {logical[:key_end]!r}; write four hexadecimal digits after"
+                " \\u, or \\\\ for a backslash"
+            ) from None
+        entries.append(Property(key=key, value=value, line=line))
+    return tuple(entries)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Comments and blank lines dropped, continued lines joined, as (number of the first line, text)."""
+    begun = 0
+    joined = ""
+    continuing = False
+    for number, physical in enumerate(_LINE_END.split(text), start=1):
+        content = physical.lstrip(_BLANKS)
+        # Java looks for a comment wherever nothing has been collected yet, even after a lone backslash.
+        if not joined and (not content or content[0] in "#!"):
+            continuing = False
+            continue
+        if not continuing or not joined:
+            begun = number
+        joined += content
+        continuing = _ends_in_open_backslash(joined)
+        if continuing:
+            joined = joined[:-1]
+        elif joined:
+            yield begun, joined
+            joined = ""
+    if joined:
+        yield begun, joined
+
+
+def _ends_in_open_backslash(text: str) -> bool:
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+def _split(logical: str) -> tuple[int, int]:
+    """Where the key ends and where the value begins: `=`, `:` or blanks, the first that is not escaped."""
+    key_end = 0
+    while key_end < len(logical) and logical[key_end] not in "=:" + _BLANKS:
+        key_end += 2 if logical[key_end] == "\\" else 1
+    key_end = min(key_end, len(logical))
+    value_start = key_end
+    separator_seen = False
+    while value_start < len(logical):
+        char = logical[value_start]
+        if char in "=:" and not separator_seen:
+            separator_seen = True
+        elif char not in _BLANKS:
+            break
+        value_start += 1
+    return key_end, value_start
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    out = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if char != "\\":
+            out.append(char)
+            continue
+        escaped = text[at : at + 1]
+        at += 1
+        if escaped == "u":
+            digits = text[at : at + 4]
+            if not _HEX4.fullmatch(digits):
+                raise ValueError(digits)
+            out.append(chr(int(digits, 16)))
+            at += 4
+        else:
+            out.append(_ESCAPES.get(escaped, escaped))
+    # Java strings are UTF-16: two escaped surrogates are one character there, and must be one here.
+    return "".join(out).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -1,0 +1,125 @@
+"""Client properties that do not show their secrets, and where secrets come from: Kafka's config providers.
+
+Sources: `ConfigTransformer`, `EnvVarConfigProvider`, `FileConfigProvider`, `DirectoryConfigProvider` (KIP-297, 421).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from ferry.config.properties import parse
+from ferry.errors import BadInput
+
+HIDDEN = "[hidden]"
+
+_SECRET_WORDS = (
+    "password",
+    "secret",
+    "jaas.config",
+    "passphrase",
+    "token",
+    "credential",
+    "keystore.key",
+    "private.key",
+)
+_NOT_SECRET = ("token.endpoint.url",)
+_REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value under `key` must never be shown."""
+    name = key.lower()
+    return any(word in name for word in _SECRET_WORDS) and not name.endswith(_NOT_SECRET)
+
+
+def has_reference(value: str) -> bool:
+    """Whether `value` holds a `${provider:…}` that is looked up at the time of use."""
+    return _REFERENCE.search(value) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ClientProperties(Mapping[str, str]):
+    """A read-only mapping of Java property names to values, whose repr hides the values of secret keys."""
+
+    values_by_key: Mapping[str, str]
+
+    def __getitem__(self, key: str) -> str:
+        return self.values_by_key[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_key)
+
+    def __len__(self) -> int:
+        return len(self.values_by_key)
+
+    def __repr__(self) -> str:
+        return f"ClientProperties({self.shown()})"
+
+    def shown(self) -> dict[str, str]:
+        """The properties in key order, secrets hidden: fit for a screen or a digest."""
+        return {key: HIDDEN if is_secret(key) else self[key] for key in sorted(self)}
+
+
+class ProviderKind(Enum):
+    """The three config providers that come with Kafka, by the class that implements them."""
+
+    ENV = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    FILE = "org.apache.kafka.common.config.provider.FileConfigProvider"
+    DIRECTORY = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Providers:
+    """Providers by the name they are referred to; `env`, `file` and `dir` need no declaration."""
+
+    kinds: Mapping[str, ProviderKind] = field(
+        default_factory=lambda: {
+            "env": ProviderKind.ENV,
+            "file": ProviderKind.FILE,
+            "dir": ProviderKind.DIRECTORY,
+            "directory": ProviderKind.DIRECTORY,
+        }
+    )
+
+    def resolved(self, key: str, value: str) -> str:
+        """`value` with every reference replaced; text that names no known provider stays as it is, as in Kafka.
+
+        Raises BadInput, naming `key` and the reference, when a variable, file or entry is missing.
+        """
+
+        def replacement(match: re.Match[str]) -> str:
+            kind = self.kinds.get(match.group(1))
+            return match.group() if kind is None else _looked_up(key, kind, match)
+
+        return _REFERENCE.sub(replacement, value)
+
+    def resolve_all(self, properties: Mapping[str, str]) -> ClientProperties:
+        """`resolved` for every property."""
+        return ClientProperties(values_by_key={key: self.resolved(key, value) for key, value in properties.items()})
+
+
+def _looked_up(key: str, kind: ProviderKind, reference: re.Match[str]) -> str:
+    path, name = reference.group(2) or "", reference.group(3)
+    if kind is ProviderKind.ENV:
+        value = os.environ.get(name)
+        if value is None:
+            raise BadInput(f"{key}: {reference.group()} names an environment variable that is not set; set {name}")
+        return value
+    try:
+        if kind is ProviderKind.DIRECTORY:
+            if Path(name).name != name:
+                raise BadInput(f"{key}: {reference.group()} leaves the directory {path}; write a plain file name")
+            return (Path(path) / name).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise BadInput(f"{key}: {reference.group()} cannot be read: {reason}; correct the path or its rights") from None
+    found = {entry.key: entry.value for entry in parse(text, path)}
+    if name not in found:
+        raise BadInput(f"{key}: {reference.group()} names no entry of {path}; add {name} = ... to that file")
+    return found[name]

@@ -1,0 +1,83 @@
+"""The whole configuration file: clusters, flows, and what is wrong with it. No network is touched here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.config.cluster import ClusterConfig
+from ferry.config.examine import Examined, examine
+from ferry.config.flow import FlowConfig
+from ferry.config.problem import Problem, Severity
+from ferry.errors import BadInput
+from ferry.model import Flow
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+"""No configuration is that long; what is longer is another kind of file, given by mistake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A configuration file without errors; `problems` are its warnings."""
+
+    path: Path
+    clusters: Mapping[str, ClusterConfig]
+    flows: tuple[FlowConfig, ...]
+    problems: tuple[Problem, ...]
+
+    def flow(self, text: str) -> FlowConfig:
+        """The enabled flow `source->target`; raises BadInput, naming the known ones, when there is none."""
+        wanted = Flow.parse(text)
+        for config in self.flows:
+            if config.flow == wanted:
+                return config
+        known = ", ".join(str(config.flow) for config in self.flows)
+        remedy = f"enabled are {known}" if known else "no flow is enabled"
+        raise BadInput(
+            f"{self.path}: flow {text} is not enabled ({remedy}); add {wanted}.enabled = true, or name another"
+        )
+
+    def cluster(self, alias: str) -> ClusterConfig:
+        """The cluster named `alias`; raises BadInput, naming the known ones, when there is none."""
+        if alias not in self.clusters:
+            raise BadInput(
+                f"{self.path}: cluster {alias!r} is not among {', '.join(self.clusters)}; add it to clusters"
+            )
+        return self.clusters[alias]
+
+
+def load(path: Path) -> Settings:
+    """The settings of the file at `path`; raises BadInput when it cannot be read or holds an error."""
+    return _settings(examine(read_text(path), str(path)), path)
+
+
+def parse_settings(text: str, file: str) -> Settings:
+    """The settings in `text`, which is called `file` in messages; raises BadInput for the first error in it."""
+    return _settings(examine(text, file), Path(file))
+
+
+def read_text(path: Path) -> str:
+    """The text of a configuration file; raises BadInput when there is none, or when it is not UTF-8."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise BadInput(f"{path}: {size} bytes are too many for a configuration file; name a properties file")
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; name a file that you may read") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"{path}:{line}: byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8 or write \\uXXXX"
+        ) from None
+
+
+def _settings(examined: Examined, path: Path) -> Settings:
+    errors = [problem for problem in examined.problems if problem.severity is Severity.ERROR]
+    if errors:
+        more = f" ({len(errors) - 1} more in this file)" if len(errors) > 1 else ""
+        raise BadInput(f"{errors[0]}{more}")
+    return Settings(path=path, clusters=examined.clusters, flows=examined.flows, problems=examined.problems)

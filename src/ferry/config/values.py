@@ -1,0 +1,175 @@
+"""Values of properties as Python values. Each function raises BadValue with the remedy in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from ferry.config.filters import PatternList
+from ferry.config.problem import BadValue
+from ferry.config.regex import NotExpressible, compile_java
+
+SCHEDULE_PRESETS = (
+    "@continuous",
+    "@once",
+    "@hourly",
+    "@daily",
+    "@weekly",
+    "@monthly",
+    "@quarterly",
+    "@yearly",
+)
+_CRON_RANGES = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
+_CRON_NAMES = {
+    "month": ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    "weekday": ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+}
+_CRON_ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([1-9][0-9]*))?")
+_SERVER = re.compile(r"(?:[A-Za-z0-9_+.-]*://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_MAX_PORT = 65535
+
+
+def boolean(text: str) -> bool:
+    """`true` or `false` in any case."""
+    match text.strip().lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise BadValue(f"{text!r} is neither true nor false; write one of them")
+
+
+def integer(low: int, high: int | None = None) -> Callable[[str], int]:
+    """A reader of whole numbers from `low` to `high`."""
+
+    def read(text: str) -> int:
+        bounds = f"from {low} to {high}" if high is not None else f"of at least {low}"
+        if not re.fullmatch(r"[+-]?[0-9]+", text.strip(), re.ASCII):
+            raise BadValue(f"{text!r} is not a whole number; write one {bounds}, without a unit")
+        number = int(text)
+        if number < low or (high is not None and number > high):
+            raise BadValue(f"{number} is out of range; write a whole number {bounds}")
+        return number
+
+    return read
+
+
+def optional_integer(low: int) -> Callable[[str], int | None]:
+    """Like `integer`, where no text means None."""
+    read = integer(low)
+    return lambda text: read(text) if text.strip() else None
+
+
+def one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """A reader of one word of `choices`."""
+
+    def read(text: str) -> str:
+        if text.strip() not in choices:
+            raise BadValue(f"{text!r} is none of {', '.join(choices)}; write one of these")
+        return text.strip()
+
+    return read
+
+
+def items(text: str) -> tuple[str, ...]:
+    """A list: items between commas, without the blanks around them; empty items are dropped."""
+    return tuple(item for item in re.split(r"\s*,\s*", text.strip()) if item)
+
+
+def pattern_list(text: str) -> PatternList:
+    """A list of Java regular expressions."""
+    listed = items(text)
+    try:
+        return PatternList(items=listed)
+    except NotExpressible as error:
+        wrong = next((item for item in listed if not _is_pattern(item)), ", ".join(listed))
+        raise BadValue(
+            f"regular expression {wrong!r} is refused: {error}; correct it as Java's Pattern reads it"
+        ) from None
+
+
+def _is_pattern(item: str) -> bool:
+    try:
+        compile_java(item)
+    except NotExpressible:
+        return False
+    return True
+
+
+def name(text: str) -> str:
+    """A word of letters, digits, dot, underscore and hyphen."""
+    if not _NAME.fullmatch(text.strip()):
+        raise BadValue(f"{text!r} is not a name; use letters, digits, dot, underscore and hyphen only")
+    return text.strip()
+
+
+def text(value: str) -> str:
+    """Any text that is not empty."""
+    if not value.strip():
+        raise BadValue("is empty; write a value, or remove the line")
+    return value.strip()
+
+
+def separator(value: str) -> str:
+    """What stands between alias and topic; it must be legal in a topic name."""
+    if not _NAME.fullmatch(value):
+        raise BadValue(f"separator {value!r} cannot stand in a topic name; use dots, underscores or hyphens")
+    return value
+
+
+def bootstrap_servers(value: str) -> str:
+    """Comma-separated `host:port`."""
+    servers = items(value)
+    if not servers:
+        raise BadValue("no bootstrap server; write host:port, several with commas between")
+    for server in servers:
+        match = _SERVER.fullmatch(server)
+        if match is None:
+            if re.fullmatch(r"(?:[A-Za-z0-9._-]+)", server):
+                guess = re.fullmatch(r"(.*\D)(\d{4,5})", server)
+                example = f"{guess.group(1)}:{guess.group(2)}" if guess else f"{server}:9092"
+                raise BadValue(f"server {server!r} has no port; write host:port, for example {example}")
+            raise BadValue(f"server {server!r} is not host:port; write for example broker-1:9092")
+        if not 0 < int(match.group(2)) <= _MAX_PORT:
+            raise BadValue(f"port {match.group(2)} of server {server!r} is out of range; write 1 to {_MAX_PORT}")
+    return ",".join(servers)
+
+
+def schedule(value: str) -> str | None:
+    """A cron expression of five fields, one of Airflow's presets, or `none` (runs are started by hand)."""
+    expression = " ".join(value.split())
+    if expression.lower() == "none":
+        return None
+    if expression in SCHEDULE_PRESETS:
+        return expression
+    fields = expression.split(" ")
+    if len(fields) != len(_CRON_RANGES):
+        raise BadValue(
+            f"schedule {value!r} is no cron expression of five fields, no preset ({', '.join(SCHEDULE_PRESETS)}) and"
+            " not none; write for example */5 * * * *"
+        )
+    for field, (unit, low, high) in zip(fields, _CRON_RANGES, strict=True):
+        if not all(_cron_item_fits(item, unit, low, high) for item in field.lower().split(",")):
+            raise BadValue(
+                f"schedule {value!r}: {unit} {field!r} is not understood; write {low}-{high}, *, a list or a step */n"
+            )
+    return expression
+
+
+def _cron_item_fits(item: str, unit: str, low: int, high: int) -> bool:
+    match = _CRON_ITEM.fullmatch(item)
+    if match is None:
+        return False
+    begin, end, _ = match.groups()
+    if begin == "*":
+        return end is None
+    numbers = [_cron_number(part, unit, low) for part in (begin, end) if part is not None]
+    return all(number is not None and low <= number <= high for number in numbers)
+
+
+def _cron_number(part: str, unit: str, low: int) -> int | None:
+    if part.isdigit():
+        return int(part)
+    names = _CRON_NAMES.get(unit, [])
+    return names.index(part) + low if part in names else None

@@ -1,7 +1,6 @@
 """One broker of a local cluster: its files, its process, and what a fault test does to it."""
 
 import signal
-import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,9 +121,7 @@ class Broker:
         Raises:
             Unreachable: it ended or did not answer in time; the sentence carries the end of its log.
         """
-        if not ready.wait_until(
-            lambda: self._listens() and ready.sees(self.address, node_ids), deadline=deadline, alive=self.is_alive
-        ):
+        if not ready.wait_until(lambda: self._sees(node_ids), deadline=deadline, alive=self.is_alive):
             raise Unreachable(self.complaint())
 
     def kill(self, number: signal.Signals = signal.SIGKILL, *, seconds: float = 60.0) -> None:
@@ -174,13 +171,9 @@ class Broker:
         except FileNotFoundError:
             return "(no log)"
 
-    def _listens(self) -> bool:
-        """Whether anybody accepts connections; asked before a Kafka client is made, which is dear and noisy."""
-        try:
-            with socket.create_connection((LOOPBACK, self.node.ports[self.spec.listeners[0].name]), timeout=1):
-                return True
-        except OSError:
-            return False
+    def _sees(self, node_ids: set[int]) -> bool:
+        port = self.node.ports[self.spec.listeners[0].name]
+        return ready.answers(LOOPBACK, port) and ready.sees(self.address, node_ids)
 
     def _signal(self, number: signal.Signals) -> None:
         record = self.record

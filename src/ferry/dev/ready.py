@@ -1,5 +1,7 @@
 """Whether brokers answer: ApiVersions, the full membership, and loaded transaction and group coordinators."""
 
+import socket
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +11,8 @@ from kafka.errors import GroupIdNotFoundError, KafkaError, TransactionalIdNotFou
 
 POLL_SECONDS = 0.1
 REQUEST_TIMEOUT_MS = 5_000
+# ApiVersions (key 18, version 0, no client id): the one request that any broker answers to anybody.
+API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 
 def java_hash(text: str) -> int:
@@ -49,6 +53,19 @@ def _members(address: str) -> set[int]:
         return {broker["broker_id"] for broker in description["brokers"] if not broker.get("is_fenced")}
     finally:
         client.close()
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether a PLAINTEXT listener answers ApiVersions within a second.
+
+    A starting broker accepts connections seconds before it serves them, and a whole client would wait in them.
+    """
+    try:
+        with socket.create_connection((host, port), timeout=1) as connection:
+            connection.sendall(API_VERSIONS)
+            return bool(connection.recv(4))
+    except OSError:
+        return False
 
 
 def sees(address: str, node_ids: set[int]) -> bool:

@@ -1,0 +1,101 @@
+"""The commands `ferry dev up`, `status` and `down`."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ferry.dev.broker import START_SECONDS
+from ferry.dev.cluster import ClusterStatus, down, status, up_all
+from ferry.dev.spec import ClusterSpec
+from ferry.errors import BadInput
+
+HOME_VARIABLE = "FERRY_DEV_HOME"
+DEFAULT_HOME = Path(".ferry/dev")
+
+app = typer.Typer(name="dev", help="Real Kafka clusters on this machine.", no_args_is_help=True)
+
+Home = Annotated[
+    Path,
+    typer.Option(envvar=HOME_VARIABLE, help="Folder with the records, data and logs of the clusters.", show_default=True),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+
+
+@app.command("up")
+def up_command(
+    clusters: Annotated[str, typer.Option(help="Comma separated names.")] = "source,target",
+    brokers: Annotated[int, typer.Option(help="Brokers of each cluster: 1 or 3.")] = 1,
+    kafka: Annotated[str, typer.Option(help="Kafka version: one that `make setup` fetched.")] = "4.3.0",
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", help="A broker setting NAME=VALUE; may be repeated.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="How long to wait until the clusters serve.")] = START_SECONDS,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Start clusters, or go on with those that the home folder knows, and wait until they serve."""
+    settings = _settings(properties or [])
+    specs = [
+        ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)
+    ]
+    up_all(specs, home=home, seconds=seconds)
+    chosen = {spec.name for spec in specs}
+    _show([cluster for cluster in status(home) if cluster.name in chosen], as_json=as_json)
+
+
+@app.command("status")
+def status_command(home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Show the clusters of the home folder and whether their processes live."""
+    _show(status(home), as_json=as_json)
+
+
+@app.command("down")
+def down_command(
+    clusters: Annotated[str | None, typer.Option(help="Comma separated names; all when not given.")] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete data and logs, too.")] = False,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
+    stopped = down(home, None if clusters is None else _names(clusters), delete=delete)
+    if as_json:
+        typer.echo(json.dumps({"stopped": stopped, "deleted": delete}))
+    else:
+        typer.echo(f"Stopped {', '.join(stopped)}." if stopped else f"No cluster below {home}.")
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names or len(set(names)) != len(names):
+        raise BadInput(f"--clusters {text!r} must name at least one cluster, and each once.")
+    return names
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise BadInput(f"--property {pair!r} is not NAME=VALUE.")
+        settings[name] = value
+    return settings
+
+
+def _show(clusters: Sequence[ClusterStatus], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"clusters": [asdict(cluster) for cluster in clusters]}, indent=2))
+        return
+    table = Table("cluster", "kafka", "state", "bootstrap", "brokers (pid)", box=None)
+    for cluster in clusters:
+        brokers = ", ".join(f"{broker.node_id} {broker.state} ({broker.pid or '-'})" for broker in cluster.brokers)
+        table.add_row(cluster.name, cluster.version, cluster.state, cluster.bootstrap, brokers)
+    # A bootstrap string is there to be copied: no folding at 80 columns when this is no terminal.
+    console = Console(soft_wrap=not os.isatty(1))
+    console.print(table)

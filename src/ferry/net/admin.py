@@ -1,0 +1,139 @@
+"""Topics and their settings: describe, create, grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    DescribeTransactionsRequest,
+)
+
+from ferry.errors import FerryError, Refused, Retryable
+from ferry.model import TopicPartition
+from ferry.net import codes
+from ferry.net.cluster import TRANSACTION, Cluster
+
+_TOPIC_RESOURCE = 2
+_DYNAMIC_TOPIC_CONFIG = 1
+_CONFIG_REQUEST_TOPICS = 500
+_TIMEOUT_MS = 30_000
+_TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT, codes.NOT_ENOUGH_REPLICAS})
+
+
+async def create_topic(
+    cluster: Cluster, topic: str, *, partitions: int, replication_factor: int, configs: Mapping[str, str]
+) -> None:
+    """Create a topic; that it exists already is no error. Refused with the broker's own reason otherwise."""
+    wanted = CreateTopicsRequest.CreatableTopic
+    request_topic = wanted(
+        name=topic,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        assignments=[],
+        configs=[wanted.CreatableTopicConfig(name=name, value=value) for name, value in sorted(configs.items())],
+    )
+
+    async def action() -> None:
+        answer = await cluster.ask(
+            CreateTopicsRequest(topics=[request_topic], timeout_ms=_TIMEOUT_MS, validate_only=False),
+        )
+        outcome = answer.topics[0]
+        if outcome.error_code in (codes.NONE, codes.TOPIC_ALREADY_EXISTS):
+            return
+        _raise(f"topic {topic} on cluster {cluster.alias} was not created", outcome)
+
+    await cluster.retrying(action)
+
+
+async def grow_topic(cluster: Cluster, topic: str, partitions: int) -> None:
+    """Raise the number of partitions to `partitions`; Refused with the broker's own reason."""
+
+    async def action() -> None:
+        answer = await cluster.ask(
+            CreatePartitionsRequest(
+                topics=[CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=partitions, assignments=None)],
+                timeout_ms=_TIMEOUT_MS,
+                validate_only=False,
+            )
+        )
+        outcome = answer.results[0]
+        if outcome.error_code:
+            info = (await cluster.refresh([topic])).get(topic)
+            if info is not None and len(info.partitions) >= partitions:
+                return
+            _raise(f"topic {topic} on cluster {cluster.alias} was not grown to {partitions} partitions", outcome)
+
+    await cluster.retrying(action)
+
+
+def _raise(what: str, outcome: Any) -> None:
+    why = outcome.error_message or codes.describe(outcome.error_code)
+    error: type[FerryError] = Retryable if outcome.error_code in _TRANSIENT else Refused
+    raise error(f"{what}: {why}")
+
+
+async def topic_configs(cluster: Cluster, topic: str) -> dict[str, str]:
+    """All settings of one topic in force."""
+    return (await all_topic_configs(cluster, [topic], own_only=False))[topic]
+
+
+async def all_topic_configs(
+    cluster: Cluster, topics: Sequence[str], *, own_only: bool = True
+) -> dict[str, dict[str, str]]:
+    """Settings per topic; with `own_only` just those set on the topic itself. Topics that vanished are left out."""
+    found: dict[str, dict[str, str]] = {}
+    for at in range(0, len(topics), _CONFIG_REQUEST_TOPICS):
+        part = topics[at : at + _CONFIG_REQUEST_TOPICS]
+        resource = DescribeConfigsRequest.DescribeConfigsResource
+        request = DescribeConfigsRequest(
+            resources=[
+                resource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None) for name in part
+            ],
+            include_synonyms=False,
+            include_documentation=False,
+        )
+        answer = await cluster.retrying(lambda request=request: cluster.ask(request))
+        for result in answer.results:
+            if result.error_code in codes.UNAUTHORIZED:
+                raise Refused(
+                    f"not allowed to read the settings of topic {result.resource_name} on cluster {cluster.alias}: "
+                    "grant DESCRIBE_CONFIGS"
+                )
+            if result.error_code:
+                continue
+            found[result.resource_name] = {
+                entry.name: entry.value
+                for entry in result.configs
+                if entry.value is not None and (not own_only or entry.config_source == _DYNAMIC_TOPIC_CONFIG)
+            }
+    return found
+
+
+async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
+    """Bytes on disk per partition (the largest replica), as DescribeLogDirs reports them; empty when not permitted."""
+    sizes: dict[TopicPartition, int] = {}
+    for node in cluster.brokers:
+        answer = await cluster.retrying(lambda node=node: cluster.ask(DescribeLogDirsRequest(topics=None), node))
+        for directory in answer.results:
+            for topic in directory.topics or ():
+                for part in topic.partitions:
+                    place = TopicPartition(topic=topic.name, partition=part.partition_index)
+                    sizes[place] = max(sizes.get(place, 0), part.partition_size)
+    return sizes
+
+
+async def transaction_state(cluster: Cluster, transactional_id: str) -> str:
+    """State and partitions of a transactional id for an error message; what could not be learned is said."""
+    try:
+        node = await cluster.coordinator(TRANSACTION, transactional_id)
+        answer = await cluster.ask(DescribeTransactionsRequest(transactional_ids=[transactional_id]), node)
+        state = answer.transaction_states[0]
+    except FerryError as error:
+        return f"state unknown ({error})"
+    places = [f"{topic.topic}-{part}" for topic in state.topics for part in topic.partitions]
+    return f"state {state.transaction_state}, partitions {', '.join(places) or 'none'}"

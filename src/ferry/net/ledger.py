@@ -1,0 +1,235 @@
+"""The ledger topic on the target: opened with its settings checked, appended to, read and resolved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+
+from ferry.errors import BadInput, Refused, Retryable
+from ferry.model import LedgerRecord, Record, TopicPartition
+from ferry.net import codes
+from ferry.net.admin import create_topic, topic_configs
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
+from ferry.net.offsets import EARLIEST, LATEST, list_offsets
+from ferry.net.transaction import Transaction
+from ferry.wire.batch import batches
+from ferry.wire.records import ProducerIdentity, build_batch
+from ferry.wire.resolve import Resolver
+
+_FETCH_BYTES = 8 << 20
+_BATCH_BYTES = 700_000  # uncompressed; a batch must stay below the default message.max.bytes
+
+
+def ledger_topic(source_alias: str) -> str:
+    """Name of the ledger of all flows that come from one source: `ferry-ledger.{source}.internal`."""
+    return f"ferry-ledger.{source_alias}.internal"
+
+
+class LedgerTopic:
+    """Reads and writes the ledger of one flow's target. Lives on the target cluster's event loop."""
+
+    def __init__(self, cluster: Cluster, source_alias: str) -> None:
+        self.cluster = cluster
+        self.place = TopicPartition(topic=ledger_topic(source_alias), partition=0)
+        self._identity: ProducerIdentity | None = None
+
+    async def open(self, replication_factor: int) -> None:
+        """Create the ledger if it is missing, then check its settings; Refused when they would not keep receipts.
+
+        One partition, compaction only, replication 3 with min.insync.replicas 2 where the cluster has three brokers,
+        unclean leader election off.
+        """
+        topic = self.place.topic
+        if topic not in await self.cluster.refresh([topic]):
+            factor = min(replication_factor, len(self.cluster.brokers))
+            await create_topic(
+                self.cluster,
+                topic,
+                partitions=1,
+                replication_factor=factor,
+                configs={
+                    "cleanup.policy": "compact",
+                    "min.insync.replicas": "2" if factor >= 3 else "1",
+                    "unclean.leader.election.enable": "false",
+                    "compression.type": "producer",
+                },
+            )
+
+            async def visible() -> None:
+                if topic not in await self.cluster.refresh([topic]):
+                    raise Retryable(f"topic {topic} is not yet visible on cluster {self.cluster.alias}")
+                self.cluster.leader(self.place)
+
+            await self.cluster.retrying(visible)
+        self._check(len(self.cluster.topics[topic].partitions), await topic_configs(self.cluster, topic))
+
+    async def exists(self) -> bool:
+        """Whether the topic is there at all; a flow that never ran has no ledger."""
+        return self.place.topic in await self.cluster.refresh([self.place.topic])
+
+    def _check(self, partitions: int, configs: Mapping[str, str]) -> None:
+        where = f"ledger {self.place.topic} on cluster {self.cluster.alias}"
+        if partitions != 1:
+            raise Refused(f"{where} has {partitions} partitions where one is needed: move it away and let Ferry create it")
+        wanted = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
+        for name, value in wanted.items():
+            if configs.get(name, value) != value:
+                raise Refused(f"{where} has {name}={configs[name]}, which can lose receipts: set it to {value}")
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write records outside any transaction, acks from all in-sync replicas; the offset of the last one.
+
+        Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the double.
+        """
+        last = -1
+        for part in _below_limit(records):
+            last = await self._append_batch(part)
+        return last
+
+    async def _append_batch(self, records: Sequence[Record]) -> int:
+        async def identify() -> ProducerIdentity:
+            answer = await self.cluster.ask(
+                InitProducerIdRequest(
+                    transactional_id=None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1
+                )
+            )
+            if answer.error_code:
+                raise Retryable(f"producer id from cluster {self.cluster.alias}: {codes.describe(answer.error_code)}")
+            return ProducerIdentity(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch, sequence=0)
+
+        # A fresh identity per batch keeps sequences trivial; the ledger gets a handful of these a run.
+        identity = await self.cluster.retrying(identify)
+        batch = build_batch(records, _now_ms(), identity)
+
+        async def send() -> int:
+            part = ProduceRequest.TopicProduceData.PartitionProduceData(index=0, records=batch)
+            topic = ProduceRequest.TopicProduceData(
+                name=self.place.topic,
+                topic_id=self.cluster.topics[self.place.topic].topic_id,
+                partition_data=[part],
+            )
+            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
+            try:
+                answer = await self.cluster.ask(request, self.cluster.leader(self.place))
+            except Retryable:
+                await self.cluster.refresh([self.place.topic])
+                raise
+            outcome = answer.responses[0].partition_responses[0]
+            await self._check_written(outcome.error_code)
+            return int(outcome.base_offset) + len(records) - 1
+
+        return await self.cluster.retrying(send)
+
+    async def append_in(self, transaction: Transaction, records: Sequence[Record]) -> frozenset[int]:
+        """Write records inside a transaction; the offsets where they lie. One batch after the other."""
+        offsets: set[int] = set()
+        await transaction.join([self.place])
+        for part in _below_limit(records):
+            identity = ProducerIdentity(
+                producer_id=transaction.producer_id,
+                producer_epoch=transaction.producer_epoch,
+                sequence=transaction.next_sequence(self.place, len(part)),
+                transactional=True,
+            )
+            batch = build_batch(part, _now_ms(), identity)
+            until = time.monotonic() + transaction.timeout_ms / 2000
+            while True:
+                sent = await transaction.produce(self.cluster.leader(self.place), {self.place: batch})
+                outcome = (await self.cluster.answered(sent)).responses[0].partition_responses[0]
+                # Version 2: the markers of the transaction before may still be on their way; same sequence again.
+                if outcome.error_code != codes.CONCURRENT_TRANSACTIONS or time.monotonic() > until:
+                    break
+                await self.cluster.loop.sleep(0.005)
+            await self._check_written(outcome.error_code)
+            offsets.update(range(outcome.base_offset, outcome.base_offset + len(part)))
+        return frozenset(offsets)
+
+    async def _check_written(self, code: int) -> None:
+        if code == codes.NONE:
+            return
+        where = f"ledger {self.place.topic} on cluster {self.cluster.alias}: {codes.describe(code)}"
+        if code in codes.UNAUTHORIZED:
+            raise Refused(f"{where}: grant WRITE on it")
+        if code in codes.LEADER_MOVED:
+            await self.cluster.refresh([self.place.topic])
+        raise Retryable(where)
+
+    async def read(self, start: int | None = None, end: int | None = None) -> tuple[list[LedgerRecord], int]:
+        """Records from `start` (None: the beginning) up to before `end` (None: the end now), with their fates.
+
+        Also the offset up to which was read. Waits until `end` is readable, so an acknowledged record is always seen
+        even when a new leader answers late.
+        """
+        if start is None:
+            start = (await self._edge(EARLIEST))
+        if end is None:
+            end = await self._edge(LATEST)
+        resolver, at = Resolver(), start
+        until = time.monotonic() + self.cluster.patience_s
+        while at < end:
+            before = at
+            at = await self.cluster.retrying(lambda at=at: self._read_on(resolver, at, end))
+            if at == before and time.monotonic() > until:
+                raise Retryable(f"ledger {self.place.topic} stays unreadable at offset {at} on cluster {self.cluster.alias}")
+        return list(resolver.records()), at
+
+    async def _edge(self, which: int) -> int:
+        found = await list_offsets(self.cluster, {self.place: which}, isolation=READ_UNCOMMITTED)
+        if self.place not in found:
+            raise BadInput(f"there is no ledger {self.place.topic} on cluster {self.cluster.alias}: run the flow once")
+        return found[self.place]
+
+    async def _read_on(self, resolver: Resolver, at: int, end: int) -> int:
+        request = fetch_request(
+            self.cluster,
+            {self.place: at},
+            isolation=READ_UNCOMMITTED,
+            max_bytes=_FETCH_BYTES,
+            partition_bytes=_FETCH_BYTES,
+            max_wait_ms=200,
+        )
+        try:
+            answer = await self.cluster.ask(request, self.cluster.leader(self.place))
+        except Retryable:
+            await self.cluster.refresh([self.place.topic])
+            raise
+        for part in fetched(self.cluster, {self.place: at}, answer):
+            if part.error_code == codes.OFFSET_OUT_OF_RANGE and part.high_watermark < end:
+                raise Retryable(f"ledger {self.place.topic}: the new leader does not yet show offset {at}")
+            if part.error_code in codes.UNAUTHORIZED:
+                raise Refused(f"not allowed to read ledger {self.place.topic} on cluster {self.cluster.alias}: grant READ")
+            if part.error_code:
+                await self.cluster.refresh([self.place.topic])
+                raise Retryable(f"ledger {self.place.topic}: {codes.describe(part.error_code)}")
+            for batch in batches(part.records):
+                if batch.base_offset >= end:
+                    break
+                if batch.next_offset > at:
+                    resolver.feed(batch)
+                    at = batch.next_offset
+            if not part.records and part.high_watermark >= end:
+                at = end  # compaction left nothing between here and the end
+        return at
+
+
+def _below_limit(records: Sequence[Record]) -> list[Sequence[Record]]:
+    parts: list[list[Record]] = []
+    filled = _BATCH_BYTES
+    for record in records:
+        size = len(record.key) + len(record.value or b"") + 64
+        if filled + size > _BATCH_BYTES:
+            parts.append([])
+            filled = 0
+        parts[-1].append(record)
+        filled += size
+    return list(parts)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+

@@ -1,0 +1,268 @@
+"""A transactional producer session: one slot's writer on the target.
+
+Transactions of version 2 (KIP-890: partitions join by producing, every EndTxn hands out a new epoch) and version 1
+(partitions and the group are added explicitly) are both spoken; the broker's finalized feature decides.
+`EndTxn(abort)` does not exist here: `initialise` is the abort. Its markers carry a higher epoch, so a late batch
+bounces; an abort with the same epoch lets a late batch into the next transaction (seen on 3.9.1 and 4.3.0).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka.future import Future
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+    TxnOffsetCommitRequest,
+)
+
+from ferry.errors import OutcomeUnknown, Refused, Retryable, Superseded
+from ferry.model import TopicPartition
+from ferry.net import codes
+from ferry.net.cluster import GROUP, TRANSACTION, Cluster
+
+POSITIONS_PER_REQUEST = 1000
+SEQUENCE_MASK = 0x7FFFFFFF
+
+
+class Transaction:
+    """One transactional id; between `initialise` and `commit` everything sent belongs to one transaction."""
+
+    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:
+        """`timeout_ms`: after it the broker aborts a transaction whose writer fell silent."""
+        self.cluster = cluster
+        self.transactional_id = transactional_id
+        self.timeout_ms = timeout_ms
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self._joined: set[TopicPartition] = set()
+        self._groups: set[str] = set()
+        self._sequences: dict[TopicPartition, int] = {}
+
+    @property
+    def joins_by_producing(self) -> bool:
+        """Transactions of version 2."""
+        return self.cluster.transaction_version >= 2
+
+    async def initialise(self) -> None:
+        """Fence every earlier writer of this transactional id and end its open transaction; then start afresh.
+
+        Retries while the coordinator is loading or still completing the earlier transaction. Raises Refused when not
+        permitted, Unreachable when the deadline passes.
+        """
+
+        async def action() -> Any:
+            answer = await self._at_coordinator(
+                InitProducerIdRequest(
+                    transactional_id=self.transactional_id,
+                    transaction_timeout_ms=self.timeout_ms,
+                    producer_id=-1,
+                    producer_epoch=-1,
+                )
+            )
+            if answer.error_code == codes.INVALID_TRANSACTION_TIMEOUT:
+                raise Refused(
+                    f"ferry.transaction.timeout.ms {self.timeout_ms} is above transaction.max.timeout.ms of cluster "
+                    f"{self.cluster.alias}: lower it"
+                )
+            self._check(answer.error_code, "InitProducerId", fenced_is_final=False)
+            return answer
+
+        answer = await self.cluster.retrying(action)
+        self._renew(answer.producer_id, answer.producer_epoch)
+
+    async def join(self, places: Iterable[TopicPartition]) -> None:
+        """Version 1: add the partitions to the transaction before the first batch for them; version 2: nothing."""
+        new = [place for place in places if place not in self._joined]
+        if not new:
+            return
+        if not self.joins_by_producing:
+            await self._patiently(lambda: self._add_partitions(new))
+        self._joined.update(new)
+
+    async def _add_partitions(self, places: Sequence[TopicPartition]) -> None:
+        by_topic: dict[str, list[int]] = {}
+        for place in places:
+            by_topic.setdefault(place.topic, []).append(place.partition)
+        topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        answer = await self._at_coordinator(
+            AddPartitionsToTxnRequest(
+                version=3,
+                v3_and_below_transactional_id=self.transactional_id,
+                v3_and_below_producer_id=self.producer_id,
+                v3_and_below_producer_epoch=self.producer_epoch,
+                v3_and_below_topics=[topic(name=name, partitions=parts) for name, parts in by_topic.items()],
+            )
+        )
+        # When one partition is not allowed, the others answer OPERATION_NOT_ATTEMPTED: name the first real cause.
+        errors = [
+            (part.partition_error_code, f"{found.name}-{part.partition_index}")
+            for found in answer.results_by_topic_v3_and_below
+            for part in found.results_by_partition
+            if part.partition_error_code
+        ]
+        causes = [entry for entry in errors if entry[0] != 55] or errors
+        if causes:
+            code, place = causes[0]
+            self._check(code, f"adding {place} to the transaction")
+
+    def next_sequence(self, place: TopicPartition, records: int) -> int:
+        """The sequence of the next batch for a partition; `records` are counted against the following one."""
+        sequence = self._sequences.get(place, 0)
+        self._sequences[place] = (sequence + records) & SEQUENCE_MASK
+        return sequence
+
+    async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | bytearray]) -> Future:
+        """Send one batch per partition to their leader; the future answer is a ProduceResponse."""
+        topics = self.cluster.topics
+        by_topic: dict[str, list[Any]] = {}
+        part = ProduceRequest.TopicProduceData.PartitionProduceData
+        for place, records in batches.items():
+            by_topic.setdefault(place.topic, []).append(part(index=place.partition, records=records))
+        request = ProduceRequest(
+            transactional_id=self.transactional_id,
+            acks=-1,
+            timeout_ms=30_000,
+            topic_data=[
+                ProduceRequest.TopicProduceData(name=name, topic_id=topics[name].topic_id, partition_data=parts)
+                for name, parts in by_topic.items()
+            ],
+            max_version=None if self.joins_by_producing else 11,
+        )
+        return await self.cluster.submit(request, node)
+
+    async def send_positions(self, group: str, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """Commit `(offset, metadata)` per partition to a group inside this transaction (TxnOffsetCommit)."""
+        if not self.joins_by_producing and group not in self._groups:
+            await self._patiently(lambda: self._add_group(group))
+        self._groups.add(group)
+        places = sorted(positions)
+        for at in range(0, len(places), POSITIONS_PER_REQUEST):
+            part = places[at : at + POSITIONS_PER_REQUEST]
+            await self._patiently(lambda part=part: self._commit_positions(group, part, positions))
+
+    async def _add_group(self, group: str) -> None:
+        answer = await self._at_coordinator(
+            AddOffsetsToTxnRequest(
+                version=3,
+                transactional_id=self.transactional_id,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                group_id=group,
+            )
+        )
+        self._check(answer.error_code, f"adding group {group} to the transaction")
+
+    async def _commit_positions(
+        self, group: str, places: Sequence[TopicPartition], positions: Mapping[TopicPartition, tuple[int, str]]
+    ) -> None:
+        topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+        by_topic: dict[str, list[Any]] = {}
+        for place in places:
+            offset, metadata = positions[place]
+            by_topic.setdefault(place.topic, []).append(
+                topic.TxnOffsetCommitRequestPartition(
+                    partition_index=place.partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=-1,
+                    committed_metadata=metadata,
+                )
+            )
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.transactional_id,
+            group_id=group,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            generation_id=-1,
+            member_id="",
+            group_instance_id=None,
+            topics=[topic(name=name, partitions=parts) for name, parts in by_topic.items()],
+            max_version=None if self.joins_by_producing else 4,
+        )
+        node = await self.cluster.coordinator(GROUP, group)
+        try:
+            answer = await self.cluster.ask(request, node)
+        except Retryable:
+            self.cluster.forget_coordinator(GROUP, group)
+            raise
+        for found in answer.topics:
+            for part in found.partitions:
+                if part.error_code in codes.COORDINATOR_MOVED:
+                    self.cluster.forget_coordinator(GROUP, group)
+                self._check(part.error_code, f"committing the position of {found.name}-{part.partition_index} to {group}")
+
+    async def commit(self) -> None:
+        """EndTxn(commit). Superseded when fenced; OutcomeUnknown on anything else but success: re-read the ledger."""
+        try:
+            answer = await self._at_coordinator(
+                EndTxnRequest(
+                    transactional_id=self.transactional_id,
+                    producer_id=self.producer_id,
+                    producer_epoch=self.producer_epoch,
+                    committed=True,
+                    max_version=None if self.joins_by_producing else 4,
+                )
+            )
+        except Retryable as error:
+            raise OutcomeUnknown(f"commit of {self.transactional_id}: {error}") from error
+        if answer.error_code in codes.FENCED:
+            self._check(answer.error_code, "EndTxn")
+        if answer.error_code:
+            raise OutcomeUnknown(f"commit of {self.transactional_id} answered {codes.describe(answer.error_code)}")
+        if self.joins_by_producing:
+            self._renew(answer.producer_id, answer.producer_epoch)
+        else:
+            self._joined.clear()
+            self._groups.clear()
+
+    def _renew(self, producer_id: int, producer_epoch: int) -> None:
+        self.producer_id, self.producer_epoch = producer_id, producer_epoch
+        self._joined.clear()
+        self._groups.clear()
+        self._sequences.clear()
+
+    async def _at_coordinator(self, request: Any) -> Any:
+        node = await self.cluster.coordinator(TRANSACTION, self.transactional_id)
+        try:
+            answer = await self.cluster.ask(request, node)
+        except Retryable:
+            self.cluster.forget_coordinator(TRANSACTION, self.transactional_id)
+            raise
+        if getattr(answer, "error_code", 0) in codes.COORDINATOR_MOVED:
+            self.cluster.forget_coordinator(TRANSACTION, self.transactional_id)
+        return answer
+
+    async def _patiently(self, action: Any) -> None:
+        """Repeat while the earlier transaction's markers are still being written (CONCURRENT_TRANSACTIONS)."""
+        until = time.monotonic() + self.timeout_ms / 2000
+        while True:
+            try:
+                await action()
+            except StillCompleting:
+                if time.monotonic() > until:
+                    raise
+                await self.cluster.loop.sleep(0.005)
+            else:
+                return
+
+    def _check(self, code: int, what: str, *, fenced_is_final: bool = True) -> None:
+        if code == codes.NONE:
+            return
+        where = f"{what} for {self.transactional_id} on cluster {self.cluster.alias}: {codes.describe(code)}"
+        if code == codes.CONCURRENT_TRANSACTIONS:
+            raise StillCompleting(where)
+        if code in codes.FENCED and fenced_is_final:
+            raise Superseded(f"a newer writer holds {self.transactional_id} on cluster {self.cluster.alias}; this one stops")
+        if code in codes.UNAUTHORIZED:
+            raise Refused(f"{where}: grant this principal WRITE and DESCRIBE on it")
+        raise Retryable(where)
+
+
+class StillCompleting(Retryable):
+    """The coordinator is still writing the markers of the transaction before."""

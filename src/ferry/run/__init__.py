@@ -1,0 +1,1 @@
+"""Acts: open a run, copy a slot's slices, close the run."""

@@ -1,0 +1,98 @@
+"""What a chunk has copied so far, per partition; becomes the receipts and positions of its transaction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from ferry.model import Origin, Plan, Receipt, Segment, Slice
+from ferry.wire.batch import Batch, extended_digest
+
+
+@dataclass(slots=True, kw_only=True)
+class PartProgress:
+    """One partition's part of the chunk under way; offsets as in Receipt."""
+
+    piece: Slice
+    start: int
+    end: int
+    target_next: int
+    segments: list[list[int]] = field(default_factory=list)
+    records: int = 0
+    bytes: int = 0
+    batches: int = 0
+    digest: int = 0
+    aborted: int = 0
+    control: int = 0
+    max_timestamp: int = -1
+    source_epoch: int = -1
+
+    @property
+    def moved(self) -> bool:
+        """Whether the chunk got anywhere on this partition."""
+        return self.end > self.start
+
+    def pass_over(self, batch: Batch) -> None:
+        """A batch whose records stay behind: a marker, an aborted transaction's, an empty one."""
+        self.end = max(self.end, batch.next_offset)
+        if batch.is_control:
+            self.control += 1
+        elif batch.count:
+            self.aborted += 1
+
+    def sent(self, batch: Batch) -> None:
+        """A batch on its way; all answers are awaited before the chunk counts."""
+        if not self.batches:
+            self.start = min(self.start, batch.base_offset)
+        self.end = max(self.end, batch.next_offset)
+        self.records += batch.count
+        self.bytes += len(batch.data)
+        self.batches += 1
+        self.digest = extended_digest(self.digest, batch)
+        self.max_timestamp = max(self.max_timestamp, batch.max_timestamp)
+        self.source_epoch = batch.leader_epoch
+
+    def written(self, source_base: int, count: int, target_base: int) -> bool:
+        """The broker's answer for one batch; False when another writer's records lie between ours."""
+        last = self.segments[-1] if self.segments else None
+        contiguous = last is None or last[1] + last[2] == target_base
+        if last is not None and contiguous and last[0] + last[2] == source_base:
+            last[2] += count
+        else:
+            self.segments.append([source_base, target_base, count])
+        self.target_next = target_base + count
+        return contiguous
+
+    def receipt(self, plan: Plan, origin: Origin, at_ms: int) -> Receipt:
+        """The receipt of this part."""
+        return Receipt(
+            flow=plan.flow,
+            lane=plan.lane,
+            run=plan.run,
+            generation=plan.generation,
+            slot=self.piece.slot,
+            source=self.piece.source,
+            target=self.piece.target,
+            start=self.start,
+            end=self.end,
+            target_next=self.target_next,
+            segments=tuple(Segment(source_start=s, target_start=t, count=n) for s, t, n in self.segments),
+            records=self.records,
+            bytes=self.bytes,
+            batches=self.batches,
+            digest=f"{self.digest:08x}",
+            at_ms=at_ms,
+            aborted_batches=self.aborted,
+            control_batches=self.control,
+            max_timestamp_ms=self.max_timestamp,
+            source_epoch=self.source_epoch,
+            source_topic_id=self.piece.source_topic_id,
+            target_topic_id=self.piece.target_topic_id,
+            source_cluster_id=plan.source_cluster_id,
+            origin=origin,
+        )
+
+    def position(self, plan: Plan) -> tuple[int, str]:
+        """Offset and metadata for the position group."""
+        metadata = {"source_next": self.end, "generation": plan.generation, "source_epoch": self.source_epoch}
+        return max(self.target_next, 0), json.dumps(metadata, separators=(",", ":"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 
 from ferry.model import Origin, Plan, Receipt, Segment, Slice
@@ -13,6 +14,8 @@ from ferry.wire.batch import Batch, extended_digest
 class PartProgress:
     """One partition's part of the chunk under way; offsets as in Receipt."""
 
+    plan: Plan
+    origin: Origin
     piece: Slice
     start: int
     end: int
@@ -63,8 +66,9 @@ class PartProgress:
         self.target_next = target_base + count
         return contiguous
 
-    def receipt(self, plan: Plan, origin: Origin, at_ms: int) -> Receipt:
+    def receipt(self) -> Receipt:
         """The receipt of this part."""
+        plan = self.plan
         return Receipt(
             flow=plan.flow,
             lane=plan.lane,
@@ -81,7 +85,7 @@ class PartProgress:
             bytes=self.bytes,
             batches=self.batches,
             digest=f"{self.digest:08x}",
-            at_ms=at_ms,
+            at_ms=time.time_ns() // 1_000_000,
             aborted_batches=self.aborted,
             control_batches=self.control,
             max_timestamp_ms=self.max_timestamp,
@@ -89,10 +93,10 @@ class PartProgress:
             source_topic_id=self.piece.source_topic_id,
             target_topic_id=self.piece.target_topic_id,
             source_cluster_id=plan.source_cluster_id,
-            origin=origin,
+            origin=self.origin,
         )
 
-    def position(self, plan: Plan) -> tuple[int, str]:
+    def position(self) -> tuple[int, str]:
         """Offset and metadata for the position group."""
-        metadata = {"source_next": self.end, "generation": plan.generation, "source_epoch": self.source_epoch}
+        metadata = {"source_next": self.end, "generation": self.plan.generation, "source_epoch": self.source_epoch}
         return max(self.target_next, 0), json.dumps(metadata, separators=(",", ":"))

@@ -1,0 +1,64 @@
+"""What a plan is decided from: facts of both clusters and of the ledger, gathered before, judged nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ferry.model import Pause, Position, Receipt, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePartition:
+    """One source partition; `end` is the last stable offset (or the high watermark when reading uncommitted).
+
+    `size_bytes` is what its log takes on disk, -1 when unknown. `start` is where a first run begins.
+    """
+
+    log_start: int
+    end: int
+    size_bytes: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTopic:
+    """A source topic that the filters took; `leaderless` are partitions without a leader."""
+
+    name: str
+    topic_id: str
+    partitions: Mapping[int, SourcePartition]
+    leaderless: tuple[int, ...]
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetTopic:
+    """A topic of the target: its number of partitions and where each ends (high watermark)."""
+
+    name: str
+    topic_id: str
+    partitions: int
+    ends: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that a plan depends on; the same facts give the same plan. Times are ms."""
+
+    now_ms: int
+    source_cluster_id: str
+    target_cluster_id: str
+    target_brokers: int
+    sources: Mapping[str, SourceTopic]
+    targets: Mapping[str, TargetTopic]
+    receipts: Mapping[TopicPartition, Receipt]
+    """Last receipt per target partition in this lane."""
+    positions: Mapping[TopicPartition, Position | None]
+    """The position group's word per target partition with a receipt; None where it has none."""
+    starts: Mapping[TopicPartition, int]
+    """Where the lane's first run began, per source partition that existed by then."""
+    first_run: bool
+    claims: Mapping[str, str]
+    pauses: Mapping[str, Pause]

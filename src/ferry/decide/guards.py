@@ -1,0 +1,79 @@
+"""Guards: before a slice is planned, what the clusters show now is held against the last receipt. Fail closed."""
+
+from __future__ import annotations
+
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.model import Position, Receipt, Refusal, RefusalKind
+
+
+def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last: Receipt) -> Refusal | None:
+    """Retention passed, log truncated, topic deleted and created again: None when the source still continues us."""
+
+    def refusal(kind: RefusalKind, message: str) -> Refusal:
+        return Refusal(topic=topic.name, partition=number, kind=kind, message=message)
+
+    place = f"{topic.name}-{number}"
+    if topic.topic_id and last.source_topic_id and topic.topic_id != last.source_topic_id:
+        return refusal(
+            RefusalKind.TOPIC_RECREATED,
+            f"source topic {topic.name} was deleted and created again since offset {last.end} of partition {number} was "
+            f"copied (topic id {last.source_topic_id} is now {topic.topic_id}): copy it under a new lane or target name",
+        )
+    if part.log_start > last.end:
+        return refusal(
+            RefusalKind.RETENTION_PASSED,
+            f"source {place} begins at offset {part.log_start}, records {last.end} to {part.log_start - 1} were deleted "
+            "before they were copied: raise retention, then decide what the gap means",
+        )
+    if part.end < last.end:
+        return refusal(
+            RefusalKind.SOURCE_TRUNCATED,
+            f"source {place} ends at offset {part.end} but was copied up to {last.end}: its log was truncated "
+            "(unclean leader election?); compare both sides before going on",
+        )
+    return None
+
+
+def target_refusal(topic: SourceTopic, number: int, target: TargetTopic | None, last: Receipt) -> Refusal | None:
+    """Target topic gone, created again or truncated since the last receipt: None when our data is still there."""
+    message = ""
+    if target is None:
+        message = f"target topic {last.target.topic} is gone although {last.end} source offsets were copied into it"
+    elif last.target_topic_id and target.topic_id and last.target_topic_id != target.topic_id:
+        message = f"target topic {target.name} was deleted and created again since the last receipt"
+    elif target.ends.get(number, 0) < last.target_next:
+        message = (
+            f"target {last.target} ends at offset {target.ends.get(number, 0)} but the last receipt wrote up to "
+            f"{last.target_next}: it lost records"
+        )
+    if not message:
+        return None
+    return Refusal(
+        topic=topic.name,
+        partition=number,
+        kind=RefusalKind.TARGET_CHANGED,
+        message=f"{message}; find out who did it, then copy it under a new lane or target name",
+    )
+
+
+def cluster_refusal(facts: Facts, last: Receipt) -> str | None:
+    """The source alias now points at another cluster: nothing of this flow may be planned."""
+    if last.source_cluster_id and facts.source_cluster_id and last.source_cluster_id != facts.source_cluster_id:
+        return (
+            f"the source alias {last.flow.source} now leads to cluster {facts.source_cluster_id}, the ledger was written "
+            f"from {last.source_cluster_id}: correct the bootstrap servers, or use a new alias"
+        )
+    return None
+
+
+def position_note(last: Receipt, position: Position | None) -> str | None:
+    """What to say when the position group disagrees with the ledger; the ledger decides in any case."""
+    wanted = (max(last.target_next, 0), last.end)
+    if position is None:
+        return f"position of {last.target} was missing (deleted or expired); the ledger's receipt up to {last.end} decides"
+    if (position.target_next, position.source_next) != wanted:
+        return (
+            f"position of {last.target} was {position.target_next} where the ledger says {wanted[0]} (somebody moved it); "
+            f"the ledger's receipt up to {last.end} decides"
+        )
+    return None

@@ -1,0 +1,237 @@
+"""From facts to a plan: which offsets of which partitions, in which slot, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic
+from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal
+from ferry.decide.shares import even_bins, fair_shares
+from ferry.errors import Refused
+from ferry.model import Flow, Plan, Receipt, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
+from ferry.policy import ReplicationPolicy
+
+MAX_TOPIC_NAME = 249
+"""Kafka's limit on the length of a topic name."""
+
+UNKNOWN_RECORD_BYTES = 1024
+"""Assumed bytes per offset where the log's size is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The part of a flow's configuration that planning obeys; None is no limit."""
+
+    flow: Flow
+    lane: str
+    policy: ReplicationPolicy
+    max_tasks: int
+    max_bytes: int | None
+    max_records: int | None
+    max_seconds: int
+    replication_factor: int
+    config_excluded: frozenset[str]
+    sync_configs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    source: TopicPartition
+    target: TopicPartition
+    start: int
+    end: int
+    bytes: int
+    first: bool
+    source_topic_id: str
+    target_topic_id: str
+    target_next: int
+    log_start: int
+
+    @property
+    def offsets(self) -> int:
+        return self.end - self.start
+
+
+def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
+    """The plan of a run. Pure: equal arguments give an equal plan.
+
+    Raises Refused when nothing of the flow may be planned (another cluster under the source alias).
+    """
+    for last in facts.receipts.values():
+        why = cluster_refusal(facts, last)
+        if why is not None:
+            raise Refused(why)
+    refusals: list[Refusal] = []
+    changes: list[TopicChange] = []
+    notes: list[str] = []
+    paused: list[str] = []
+    candidates: list[_Candidate] = []
+    for name in sorted(facts.sources):
+        topic = facts.sources[name]
+        if "" in facts.pauses or name in facts.pauses:
+            paused.append(name)
+            continue
+        refusal, change = _topic_verdict(rules, facts, topic)
+        if refusal is not None:
+            refusals.append(refusal)
+            continue
+        if change is not None:
+            changes.append(change)
+        for outcome in _partitions(rules, facts, topic, notes):
+            if isinstance(outcome, Refusal):
+                refusals.append(outcome)
+            else:
+                candidates.append(outcome)
+    slices = _within_budget(rules, [candidate for candidate in candidates if candidate.offsets > 0])
+    return Plan(
+        flow=rules.flow,
+        lane=rules.lane,
+        run=run,
+        generation=generation,
+        slots=rules.max_tasks,
+        slices=slices,
+        changes=tuple(changes),
+        refusals=tuple(sorted(refusals, key=lambda item: (item.topic, item.partition or 0))),
+        notes=tuple(notes),
+        paused=tuple(paused),
+        source_cluster_id=facts.source_cluster_id,
+        target_cluster_id=facts.target_cluster_id,
+        deadline_ms=facts.now_ms + rules.max_seconds * 1000,
+    )
+
+
+def _topic_verdict(rules: Rules, facts: Facts, topic: SourceTopic) -> tuple[Refusal | None, TopicChange | None]:
+    """What stands against the whole topic, or the change that must come before it is copied."""
+    name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
+    count = len(topic.partitions) + len(topic.leaderless)
+
+    def refusal(kind: RefusalKind, message: str) -> tuple[Refusal, None]:
+        return Refusal(topic=topic.name, partition=None, kind=kind, message=message), None
+
+    if len(name) > MAX_TOPIC_NAME:
+        return refusal(
+            RefusalKind.NAME_TOO_LONG,
+            f"target name {name[:40]}... of topic {topic.name[:40]}... has {len(name)} characters, Kafka allows "
+            f"{MAX_TOPIC_NAME}: use a shorter alias or IdentityReplicationPolicy",
+        )
+    owner = facts.claims.get(name)
+    if owner is not None and owner != rules.lane:
+        return refusal(
+            RefusalKind.OWNED,
+            f"target topic {name} belongs to lane {owner} of this flow: drop that lane, or write to another topic",
+        )
+    target = facts.targets.get(name)
+    copied = any(last.target.topic == name for last in facts.receipts.values())
+    if target is None:
+        if copied:
+            return None, None  # each partition is refused with its own receipt
+        factor = rules.replication_factor if rules.replication_factor > 0 else topic.replication_factor
+        configs = tuple(
+            sorted((key, value) for key, value in topic.configs.items() if key not in rules.config_excluded)
+        )
+        return None, TopicChange(
+            kind="create",
+            topic=name,
+            source_topic=topic.name,
+            partitions=count,
+            replication_factor=max(1, min(factor, facts.target_brokers)),
+            configs=configs if rules.sync_configs else (),
+        )
+    if target.partitions > count:
+        return refusal(
+            RefusalKind.PARTITION_COUNT,
+            f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {count}: give the "
+            "source as many, or delete the target topic so that Ferry creates it",
+        )
+    if target.partitions < count:
+        return None, TopicChange(
+            kind="grow", topic=name, source_topic=topic.name, partitions=count, replication_factor=0
+        )
+    return None, None
+
+
+def _partitions(
+    rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
+) -> Iterator[_Candidate | Refusal]:
+    target_name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
+    target = facts.targets.get(target_name)
+    for number in topic.leaderless:
+        yield Refusal(
+            topic=topic.name,
+            partition=number,
+            kind=RefusalKind.NO_LEADER,
+            message=f"source {topic.name}-{number} has no leader: bring its brokers back, the next run copies it",
+        )
+    for number, part in sorted(topic.partitions.items()):
+        place = TopicPartition(topic=target_name, partition=number)
+        last = facts.receipts.get(place)
+        if last is not None:
+            refusal = source_refusal(topic, number, part, last) or target_refusal(topic, number, target, last)
+            if refusal is not None:
+                yield refusal
+                continue
+            note = position_note(last, facts.positions.get(place))
+            if note is not None:
+                notes.append(note)
+        start = _start(facts, topic.name, number, part, last)
+        yield _Candidate(
+            source=TopicPartition(topic=topic.name, partition=number),
+            target=place,
+            start=start,
+            end=max(start, part.end),
+            bytes=_bytes(part, max(0, part.end - start)),
+            first=last is None,
+            source_topic_id=topic.topic_id,
+            target_topic_id=target.topic_id if target else "",
+            target_next=last.target_next if last else -1,
+            log_start=part.log_start,
+        )
+
+
+def _start(facts: Facts, topic: str, number: int, part: SourcePartition, last: Receipt | None) -> int:
+    """Behind the last receipt; else where the lane's first run began; a partition that came later: at its beginning."""
+    if last is not None:
+        return last.end
+    if facts.first_run:
+        return max(part.log_start, part.start)
+    return max(part.log_start, facts.starts.get(TopicPartition(topic=topic, partition=number), part.log_start))
+
+
+def _bytes(part: SourcePartition, offsets: int) -> int:
+    width = part.end - part.log_start
+    if part.size_bytes < 0 or width <= 0:
+        return offsets * UNKNOWN_RECORD_BYTES
+    return offsets * part.size_bytes // width
+
+
+def _within_budget(rules: Rules, candidates: list[_Candidate]) -> tuple[Slice, ...]:
+    """Cut candidates to the run's budgets, fairly, and deal them to slots by bytes."""
+    wanted = {candidate.source: candidate.offsets for candidate in candidates}
+    if rules.max_records is not None:
+        wanted = fair_shares(wanted, rules.max_records)
+    if rules.max_bytes is not None:
+        needs = {c.source: max(1, c.bytes * wanted[c.source] // c.offsets) for c in candidates if wanted[c.source]}
+        shares = fair_shares(needs, rules.max_bytes)
+        for source, share in shares.items():
+            if share < needs[source]:
+                wanted[source] = max(1, wanted[source] * share // needs[source]) if share else 0
+    chosen = [candidate for candidate in candidates if wanted[candidate.source] > 0]
+    weights = [c.bytes * wanted[c.source] // c.offsets for c in chosen]
+    slots = even_bins(weights, rules.max_tasks)
+    return tuple(
+        Slice(
+            source=candidate.source,
+            target=candidate.target,
+            start=candidate.start,
+            end=candidate.start + wanted[candidate.source],
+            slot=slot,
+            bytes_estimate=weight,
+            first=candidate.first,
+            source_topic_id=candidate.source_topic_id,
+            target_topic_id=candidate.target_topic_id,
+            target_next=candidate.target_next,
+            log_start=candidate.log_start,
+        )
+        for candidate, weight, slot in zip(chosen, weights, slots, strict=True)
+    )

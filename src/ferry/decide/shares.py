@@ -1,0 +1,41 @@
+"""Sharing: a run's budget over partitions, and slices over Spark tasks."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+SLICE_OVERHEAD_BYTES = 16 << 10
+"""What a slice costs beside its bytes, so that a thousand tiny slices do not all land in one task."""
+
+
+def fair_shares(needs: Mapping[Key, int], budget: int) -> dict[Key, int]:
+    """How much of `budget` each key gets: small needs wholly, the large ones equal parts of what is left.
+
+    No key gets more than its need, and nothing of the budget is left while a need is unmet (water-filling). A budget
+    smaller than the number of keys gives the first ones 1 each. Units are the caller's.
+    """
+    shares = dict.fromkeys(needs, 0)
+    left = min(budget, sum(needs.values()))
+    waiting = sorted((key for key in needs if needs[key] > 0), key=lambda key: needs[key])
+    for index, key in enumerate(waiting):
+        shares[key] = min(needs[key], -(-left // (len(waiting) - index)))
+        left -= shares[key]
+    return shares
+
+
+def even_bins(weights: Sequence[int], bins: int) -> list[int]:
+    """A bin number per weight so that the bins' sums are about even: heaviest first into the lightest bin.
+
+    Equal weights keep their order, so equal input gives equal output.
+    """
+    lightest = [(0, number) for number in range(max(1, min(bins, len(weights))))]
+    chosen = [0] * len(weights)
+    for index in sorted(range(len(weights)), key=lambda index: (-weights[index], index)):
+        load, number = lightest[0]
+        chosen[index] = number
+        heapq.heapreplace(lightest, (load + weights[index] + SLICE_OVERHEAD_BYTES, number))
+    return chosen

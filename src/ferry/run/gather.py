@@ -1,0 +1,134 @@
+"""Gather the facts that a plan is decided from."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping
+
+from ferry.config.flow import FlowConfig
+from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses
+from ferry.decide.starts import first_run, recorded_starts
+from ferry.model import Position, TopicPartition
+from ferry.net.admin import all_topic_configs, log_sizes
+from ferry.net.cluster import Cluster, TopicInfo
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.offsets import EARLIEST, LATEST, group_offsets, list_offsets
+from ferry.run.kafka_port import position_group
+
+
+def isolation_of(flow: FlowConfig) -> int:
+    """The flow's isolation level as Kafka's number."""
+    return READ_COMMITTED if flow.isolation_level == "read_committed" else READ_UNCOMMITTED
+
+
+async def gather_facts(
+    flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView, only: Collection[str] | None = None
+) -> Facts:
+    """Facts of both clusters and of the ledger as it was read; `only` narrows to some source topics."""
+    chosen = {
+        name: info
+        for name, info in (await source.refresh(None)).items()
+        if flow.selection.takes(name) and (only is None or name in only)
+    }
+    places = {
+        TopicPartition(topic=name, partition=part.partition)
+        for name, info in chosen.items()
+        for part in info.partitions.values()
+        if part.leader >= 0
+    }
+    begins = await list_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    ends = await list_offsets(source, dict.fromkeys(places, LATEST), isolation=isolation_of(flow))
+    is_first = first_run(view, lane)
+    starts = await _first_starts(flow.start, source, begins, ends) if is_first else begins
+    sizes = await log_sizes(source)
+    configs = await all_topic_configs(source, sorted(chosen))
+    receipts = last_receipts(view, lane)
+    targets = await _targets(flow, target, chosen)
+    return Facts(
+        now_ms=time.time_ns() // 1_000_000,
+        source_cluster_id=source.cluster_id,
+        target_cluster_id=target.cluster_id,
+        target_brokers=len(target.brokers),
+        sources={
+            name: SourceTopic(
+                name=name,
+                topic_id=info.id_hex,
+                partitions={
+                    place.partition: SourcePartition(
+                        log_start=begins[place],
+                        end=ends[place],
+                        size_bytes=sizes.get(place, -1),
+                        start=starts.get(place, begins[place]),
+                    )
+                    for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
+                    if place in begins and place in ends
+                },
+                leaderless=tuple(number for number, part in sorted(info.partitions.items()) if part.leader < 0),
+                replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
+                configs=configs.get(name, {}),
+            )
+            for name, info in chosen.items()
+        },
+        targets=targets,
+        receipts=receipts,
+        positions=await _positions(flow, lane, target, receipts),
+        starts=recorded_starts(view, lane),
+        first_run=is_first,
+        claims=claims(view),
+        pauses=pauses(view, time.time_ns() // 1_000_000),
+    )
+
+
+async def _first_starts(
+    start: Start, source: Cluster, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    match start:
+        case StartEarliest():
+            return dict(begins)
+        case StartLatest():
+            return dict(ends)
+        case StartOffsets(offsets=offsets):
+            return {place: offsets.get(place, begins[place]) for place in begins}
+        case StartTime(timestamp_ms=timestamp):
+            found = await list_offsets(source, dict.fromkeys(begins, timestamp), isolation=READ_UNCOMMITTED)
+            return {place: at if at >= 0 else ends.get(place, 0) for place, at in found.items()}
+
+
+async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, TopicInfo]) -> dict[str, TargetTopic]:
+    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in chosen}
+    infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
+    places = [
+        TopicPartition(topic=name, partition=part.partition)
+        for name, info in infos.items()
+        for part in info.partitions.values()
+        if part.leader >= 0
+    ]
+    ends = await list_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+    return {
+        name: TargetTopic(
+            name=name,
+            topic_id=info.id_hex,
+            partitions=len(info.partitions),
+            ends={place.partition: end for place, end in ends.items() if place.topic == name},
+        )
+        for name, info in infos.items()
+    }
+
+
+async def _positions(
+    flow: FlowConfig, lane: str, target: Cluster, places: Collection[TopicPartition]
+) -> dict[TopicPartition, Position | None]:
+    found = await group_offsets(target, position_group(flow.flow, lane), places)
+    return {place: _position(*found[place]) if place in found else None for place in places}
+
+
+def _position(offset: int, metadata: str) -> Position:
+    """A position as committed; metadata that is not ours gives offsets that match nothing."""
+    try:
+        body = json.loads(metadata)
+        return Position(target_next=offset, source_next=int(body["source_next"]), generation=int(body["generation"]))
+    except (ValueError, KeyError, TypeError):
+        return Position(target_next=offset, source_next=-1, generation=-1)

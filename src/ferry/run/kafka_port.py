@@ -1,0 +1,191 @@
+"""The protocol's verbs on real brokers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ferry.decide.ledger_codec import receipt_records
+from ferry.errors import FerryError, Unreachable
+from ferry.model import (
+    Flow,
+    LedgerRecord,
+    Origin,
+    Plan,
+    Receipt,
+    Record,
+    Refusal,
+    RefusalKind,
+    Slice,
+    TopicPartition,
+)
+from ferry.net.admin import transaction_state
+from ferry.net.cluster import Cluster
+from ferry.net.ledger import LedgerTopic
+from ferry.net.source import SourceReader
+from ferry.net.transaction import Transaction
+from ferry.run.chunk import PartProgress
+from ferry.run.dropped import Drop, Dropped
+from ferry.run.pump import Pump
+from ferry.run.slot import SlotRef
+
+
+def transactional_id(flow: Flow, lane: str, slot: int) -> str:
+    """Flow, lane and slot, without run or attempt: a later run's writer fences an earlier one's by having its name."""
+    return f"ferry.{flow}.{lane}.{slot}"
+
+
+def position_group(flow: Flow, lane: str) -> str:
+    """The consumer group that shows a lane's positions to Kafka's own tools."""
+    return f"ferry.{flow}.{lane}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyLimits:
+    """Bounds of one task: memory for reading ahead, size and age of a chunk, and the broker's transaction timeout."""
+
+    memory_bytes: int
+    chunk_bytes: int
+    chunk_seconds: int
+    transaction_timeout_ms: int
+    isolation: int
+
+
+class KafkaLane:
+    """Opening a run on a real target."""
+
+    def __init__(self, ledger: LedgerTopic, flow: Flow, lane: str, transaction_timeout_ms: int) -> None:
+        self._ledger = ledger
+        self._flow = flow
+        self._lane = lane
+        self._timeout_ms = transaction_timeout_ms
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """As FencePort."""
+        return await self._ledger.append(records)
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As FencePort."""
+        return await self._ledger.read(start, end)
+
+    async def fence(self, slots: int) -> None:
+        """As FencePort; Unreachable names the slot, its transaction's state and partitions when it stays unfenced."""
+        cluster = self._ledger.cluster
+        waiting = [
+            (name, cluster.loop.call_soon_with_future(Transaction(cluster, name, self._timeout_ms).initialise))
+            for name in (transactional_id(self._flow, self._lane, slot) for slot in range(slots))
+        ]
+        for name, future in waiting:
+            try:
+                await future
+            except FerryError as error:
+                state = await transaction_state(cluster, name)
+                raise Unreachable(f"slot {name} could not be fenced ({error}); {state}: nothing was planned") from error
+
+
+class KafkaSlot:
+    """One slot's writer on a real target, reading from a real source."""
+
+    def __init__(
+        self,
+        *,
+        source: Cluster,
+        target: Cluster,
+        ledger: LedgerTopic,
+        ref: SlotRef,
+        limits: CopyLimits,
+        origin: Origin,
+        stop: Callable[[], bool],
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._ledger = ledger
+        self._ref = ref
+        self._limits = limits
+        self._origin = origin
+        self._stop = stop
+        self._transaction = Transaction(
+            target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
+        )
+        self._reader: SourceReader | None = None
+        self._pump: Pump | None = None
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As SlotPort."""
+        return await self._ledger.read(start, end)
+
+    async def initialise(self) -> None:
+        """As SlotPort."""
+        self.close()
+        await self._transaction.initialise()
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+        """As SlotPort."""
+        pieces = {place: piece for place, (piece, _, _) in todo.items()}
+        await self._check_targets(plan, todo)
+        self._reader = SourceReader(
+            self._source,
+            {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
+            {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
+            isolation=self._limits.isolation,
+            memory_bytes=self._limits.memory_bytes,
+        )
+        positions = {place: (source_next, target_next) for place, (_, source_next, target_next) in todo.items()}
+        self._pump = Pump(plan, self._origin, self._reader, self._target, self._transaction, pieces, positions)
+        await self._reader.start()
+
+    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+        topics = await self._target.refresh({piece.target.topic for piece, _, _ in todo.values()})
+        drops = []
+        for place, (piece, source_next, _) in todo.items():
+            info = topics.get(piece.target.topic)
+            if info is None:
+                why = "is gone"
+            elif piece.target_topic_id and info.id_hex != piece.target_topic_id:
+                why = "was deleted and created again"
+            else:
+                continue
+            refusal = Refusal(
+                topic=place.topic,
+                partition=place.partition,
+                kind=RefusalKind.TARGET_CHANGED,
+                message=f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since the plan of run "
+                f"{plan.run}: find out who did it, then run again",
+            )
+            drops.append(Drop(piece=piece, refusal=refusal, offset=source_next))
+        if drops:
+            raise Dropped(drops)
+
+    async def copy_chunk(self) -> list[PartProgress]:
+        """As SlotPort."""
+        if self._pump is None:
+            return []
+        return await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, self._stop)
+
+    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """As SlotPort."""
+        await self._transaction.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
+
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+        """As SlotPort."""
+        records = [record for receipt in receipts for record in receipt_records(receipt)]
+        return await self._ledger.append_in(self._transaction, records)
+
+    async def commit(self) -> None:
+        """As SlotPort."""
+        await self._transaction.commit()
+
+    async def back_off(self, failures: int) -> None:
+        """As SlotPort."""
+        await self._target.loop.sleep(min(5.0, 0.05 * 2**failures) * random.uniform(0.5, 1.0))
+
+    def refusals(self) -> Mapping[TopicPartition, Refusal]:
+        """As SlotPort."""
+        return self._pump.refusals if self._pump is not None else {}
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = self._pump = None

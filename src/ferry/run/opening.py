@@ -1,0 +1,47 @@
+"""Opening a run: steps 1 to 3 of the protocol. The order is what makes the guarantee true.
+
+1. Append the run record; its ledger offset is the generation.
+2. Read the ledger up to it; fence every slot that any run of the lane ever had.
+3. Only now read positions and facts, decide the plan, append it sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from ferry.decide.ledger import LedgerView, fold, slots_to_fence, superseded_by
+from ferry.decide.ledger_codec import run_record
+from ferry.decide.plan_codec import plan_records
+from ferry.errors import Superseded
+from ferry.model import OpenedRun, Plan, RunRecord
+from ferry.run.port import FencePort
+
+Decide = Callable[[LedgerView, OpenedRun], Awaitable[Plan]]
+
+
+async def open_run(port: FencePort, record: RunRecord, decide: Decide) -> Plan:
+    """Open a run and seal its plan. `decide` gathers the facts and may change topics; it runs after the fencing.
+
+    Raises Superseded when a newer run opened the lane meanwhile, and what the port raises: an unfenced slot is never
+    passed over.
+    """
+    generation = await port.append([run_record(record)])
+    records, end = await port.read(None, generation + 1)
+    await port.fence(slots_to_fence(fold(records, end), record.lane))
+    records, end = await port.read(None, None)
+    view = fold(records, end)
+    opened = OpenedRun(record=record, generation=generation)
+    refuse_if_superseded(view, opened)
+    plan = await decide(view, opened)
+    await port.append(plan_records(plan))
+    return plan
+
+
+def refuse_if_superseded(view: LedgerView, opened: OpenedRun) -> None:
+    """Raise Superseded when the lane has a newer run than this one."""
+    newer = superseded_by(view, opened.record.lane, opened.generation)
+    if newer is not None:
+        raise Superseded(
+            f"run {opened.record.run} of {opened.record.flow} (lane {opened.record.lane}) is superseded by "
+            f"{newer.record.run}; nothing is left to do for it"
+        )

@@ -1,0 +1,149 @@
+"""One slot's work: steps 4 to 7 of the protocol, at every attempt. The order is what makes the guarantee true.
+
+4. Check that the lane's newest run is ours; InitProducerId for the slot; check again.
+5. Only then see what an earlier attempt committed, and skip it.
+6. Copy a chunk: data, then positions, then receipts last, in one transaction. When the receipts are acknowledged,
+   look once more into the ledger; then commit.
+7. Anything wrong: back to 4. EndTxn(abort) is never sent: InitProducerId is the abort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ferry.decide.ledger import fold, intruder, last_receipts, sealed_plan, superseded_by
+from ferry.decide.ledger_codec import decode_key
+from ferry.errors import BadInput, OutcomeUnknown, Retryable, Superseded
+from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.run.dropped import Dropped
+from ferry.run.port import SlotPort
+
+MAX_FAILURES = 8
+"""Failures in a row, without a commit in between, after which an attempt gives up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRef:
+    """Which slot of which run; all that a Spark task is told."""
+
+    flow: Flow
+    lane: str
+    run: str
+    generation: int
+    slot: int
+
+
+@dataclass(slots=True, kw_only=True)
+class SlotResult:
+    """What one attempt did. `refusals` by source partition; `stopped` when it was asked to end early."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    refusals: dict[TopicPartition, Refusal] = field(default_factory=dict)
+    retries: int = 0
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """The slot is ours: the plan, where each slice goes on, and how far the ledger was read."""
+
+    plan: Plan
+    todo: Mapping[TopicPartition, tuple[Slice, int, int]]
+    cursor: int
+
+
+async def copy_slot(
+    port: SlotPort, ref: SlotRef, stop: Callable[[], bool], committed: Callable[[list[Receipt]], None]
+) -> SlotResult:
+    """Copy a slot's slices; `committed` hears of every chunk once it counts.
+
+    Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row, BadInput when
+    the run has no sealed plan.
+    """
+    result = SlotResult()
+    limits: dict[TopicPartition, int] = {}
+    failures = 0
+    while True:
+        try:
+            taken = await _take_over(port, ref, limits)
+            await port.begin(taken.plan, taken.todo)
+            cursor = taken.cursor
+            while not stop():
+                parts = await port.copy_chunk()
+                if not parts:
+                    break
+                receipts = [part.receipt() for part in parts]
+                await port.send_positions({part.piece.target: part.position() for part in parts})
+                own = await port.append_receipts(receipts)
+                cursor = await _look(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
+                await port.commit()
+                failures = 0
+                result.receipts += receipts
+                committed(receipts)
+        except Dropped as dropped:
+            for drop in dropped.drops:
+                limits[drop.piece.source] = drop.offset
+                result.refusals[drop.piece.source] = drop.refusal
+        except (Retryable, OutcomeUnknown) as error:
+            failures += 1
+            result.retries += 1
+            if failures > MAX_FAILURES:
+                raise Retryable(f"slot {ref.slot} of run {ref.run} gave up after {failures} failures: {error}") from error
+            await port.back_off(failures)
+        else:
+            result.refusals.update(port.refusals())
+            result.stopped = stop()
+            return result
+
+
+async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartition, int]) -> _Taken:
+    """Steps 4 and 5."""
+    records, end = await port.read(ref.generation, None)
+    _refuse_if_superseded(records, end, ref)
+    await port.initialise()
+    records, end = await port.read(ref.generation, None)
+    _refuse_if_superseded(records, end, ref)
+    view = fold(records, end)
+    found = sealed_plan(view, ref.lane, ref.run)
+    if found is None or found[0].generation != ref.generation:
+        raise BadInput(f"run {ref.run} has no sealed plan in the ledger: run its plan step first")
+    plan, _ = found
+    mine = {piece.target: piece for piece in plan.of_slot(ref.slot)}
+    for record in view.open:
+        kind, lane, *rest = decode_key(record.key)
+        if kind == "receipt" and lane == ref.lane and TopicPartition(topic=rest[0], partition=rest[1]) in mine:
+            raise Retryable(f"a receipt at ledger offset {record.offset} is still undecided")
+    done = {
+        place: receipt for place, receipt in last_receipts(view, ref.lane).items() if receipt.generation == ref.generation
+    }
+    todo = {}
+    for place, piece in mine.items():
+        last = done.get(place)
+        source_next, target_next = (last.end, last.target_next) if last else (piece.start, piece.target_next)
+        end_at = min(piece.end, limits.get(piece.source, piece.end))
+        if source_next < end_at:
+            todo[piece.source] = (_shortened(piece, end_at), source_next, target_next)
+    return _Taken(plan=plan, todo=todo, cursor=end)
+
+
+def _shortened(piece: Slice, end: int) -> Slice:
+    return replace(piece, end=end)
+
+
+async def _look(
+    port: SlotPort, ref: SlotRef, cursor: int, own: frozenset[int], starts: Mapping[TopicPartition, int]
+) -> int:
+    """The last look of step 6; where the next one begins. Retryable when something stands against the commit."""
+    end = max(own) + 1
+    records, _ = await port.read(cursor, end)
+    why = intruder(records, lane=ref.lane, generation=ref.generation, own_offsets=own, starts=starts)
+    if why is not None:
+        raise Retryable(f"chunk of slot {ref.slot} abandoned: {why}")
+    return end
+
+
+def _refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) -> None:
+    newer = superseded_by(fold(records, end), ref.lane, ref.generation)
+    if newer is not None:
+        raise Superseded(f"run {ref.run} of {ref.flow} (lane {ref.lane}) is superseded by {newer.record.run}")

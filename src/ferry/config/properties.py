@@ -51,12 +51,15 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     begun = 0
     joined = ""
     continuing = False
+    alone = False
     for number, physical in enumerate(_LINE_END.split(text), start=1):
         content = physical.lstrip(_BLANKS)
         # Java looks for a comment wherever nothing has been collected yet, even after a lone backslash.
         if not joined and (not content or content[0] in "#!"):
             continuing = False
             continue
+        if content:
+            alone = not joined and content == "\\"
         if not continuing or not joined:
             begun = number
         joined += content
@@ -66,8 +69,14 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         elif joined:
             yield begun, joined
             joined = ""
-    if joined:
+    if joined or (alone and _ends_in_lone_backslash(text)):
         yield begun, joined
+
+
+def _ends_in_lone_backslash(text: str) -> bool:
+    """Whether Java meets the end of the text right behind a backslash that began a line: it reads an empty entry."""
+    lines = _LINE_END.split(text if text.endswith("\r\n") or not text.endswith(("\r", "\n")) else text[:-1])
+    return lines[-1].lstrip(_BLANKS) == "\\"
 
 
 def _ends_in_open_backslash(text: str) -> bool:

@@ -52,11 +52,12 @@ def parse_start(text: str) -> Start:
             return StartLatest()
     if value.isascii() and value.isdigit():
         return StartTime(timestamp_ms=int(value))
-    if _OFFSET.fullmatch(value.partition(",")[0].strip()):
-        return _offsets(value)
     try:
+        # Before offsets: 2026-01-31T06:00:00 has the form of one.
         time = datetime.fromisoformat(value)
     except ValueError:
+        if _OFFSET.fullmatch(value.partition(",")[0].strip()):
+            return _offsets(value)
         raise BadValue(f"start {value!r} is not understood; {_REMEDY}") from None
     if time.tzinfo is None:
         raise BadValue(f"time {value!r} has no time zone; append Z for UTC, or an offset such as +01:00")

@@ -1,0 +1,118 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.StringReader;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+
+/** Answers, one line per line of input, what Java makes of it. All texts travel as base64 of UTF-16. */
+public class JavaOracle {
+    static final String MIRROR = "org.apache.kafka.connect.mirror.";
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        StringBuilder out = new StringBuilder();
+        for (String line; (line = in.readLine()) != null;) {
+            String[] words = line.split(" ", -1);
+            switch (words[0]) {
+                case "properties" -> out.append(properties(decode(words[1])));
+                case "regex" -> out.append(regex(decode(words[1]), decode(words[2])));
+                case "client" -> out.append(client(decode(words[1]), words[2], words[3], words[4], words[5]));
+                case "policy" -> out.append(policy(words[1], decode(words[2]), decode(words[3]), decode(words[4])));
+                default -> throw new IllegalArgumentException(line);
+            }
+            out.append('\n');
+        }
+        System.out.print(out);
+    }
+
+    static String decode(String word) {
+        return new String(Base64.getDecoder().decode(word), StandardCharsets.UTF_16LE);
+    }
+
+    static String encode(String text) {
+        return text == null ? "null" : "=" + Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_16LE));
+    }
+
+    static String encode(Map<?, ?> map) {
+        StringBuilder out = new StringBuilder("ok");
+        new TreeMap<>(map).forEach((k, v) -> out.append(' ').append(encode(k.toString())).append(' ').append(encode(v.toString())));
+        return out.toString();
+    }
+
+    static Properties loaded(String text) throws Exception {
+        Properties properties = new Properties();
+        properties.load(new StringReader(text));
+        return properties;
+    }
+
+    static String properties(String text) throws Exception {
+        try {
+            return encode(loaded(text));
+        } catch (IllegalArgumentException e) {
+            return "error";
+        }
+    }
+
+    static String regex(String pattern, String text) {
+        try {
+            return Pattern.compile(pattern).matcher(text).matches() ? "true" : "false";
+        } catch (PatternSyntaxException e) {
+            return "error";
+        }
+    }
+
+    /** Connectors by the text of their file: reading one scans the class path, which takes half a second. */
+    static final Map<String, Object> CONNECTORS = new HashMap<>();
+
+    static Object connector(String text, String source, String target) throws Exception {
+        Map<String, String> raw = new HashMap<>();
+        loaded(text).forEach((k, v) -> raw.put(k.toString(), v.toString()));
+        Class<?> file = Class.forName(MIRROR + "MirrorMakerConfig");
+        Class<?> pair = Class.forName(MIRROR + "SourceAndTarget");
+        Object config = file.getConstructor(Map.class).newInstance(raw);
+        Method base = file.getDeclaredMethod("connectorBaseConfig", pair, Class.class);
+        base.setAccessible(true);
+        Object flow = pair.getConstructor(String.class, String.class).newInstance(source, target);
+        Object properties = base.invoke(config, flow, Class.forName(MIRROR + "MirrorSourceConnector"));
+        Constructor<?> of = Class.forName(MIRROR + "MirrorSourceConfig").getDeclaredConstructor(Map.class);
+        of.setAccessible(true);
+        return of.newInstance(properties);
+    }
+
+    /** The effective properties of one client of MirrorMaker 2's source connector. */
+    static String client(String text, String source, String target, String side, String role) throws Exception {
+        Object connector = CONNECTORS.get(text);
+        if (connector == null) {
+            connector = connector(text, source, target);
+            CONNECTORS.put(text, connector);
+        }
+        String name = side + role.substring(0, 1).toUpperCase() + role.substring(1) + "Config";
+        Method method = Class.forName(MIRROR + "MirrorConnectorConfig").getDeclaredMethod(name, String.class);
+        method.setAccessible(true);
+        return encode((Map<?, ?>) method.invoke(connector, "role"));
+    }
+
+    static String policy(String kind, String separator, String alias, String topic) throws Exception {
+        Class<?> type = Class.forName(MIRROR + kind);
+        Object policy = type.getConstructor().newInstance();
+        type.getMethod("configure", Map.class).invoke(policy,
+            Map.of("replication.policy.separator", separator, "source.cluster.alias", alias));
+        StringBuilder out = new StringBuilder("ok");
+        for (String name : new String[] {"topicSource", "upstreamTopic", "originalTopic"}) {
+            out.append(' ').append(encode((String) type.getMethod(name, String.class).invoke(policy, topic)));
+        }
+        out.append(' ').append(encode((String) type.getMethod("formatRemoteTopic", String.class, String.class).invoke(policy, alias, topic)));
+        for (String name : new String[] {"isInternalTopic", "isHeartbeatsTopic"}) {
+            out.append(' ').append(encode(type.getMethod(name, String.class).invoke(policy, topic).toString()));
+        }
+        return out.toString();
+    }
+}

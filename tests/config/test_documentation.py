@@ -1,0 +1,23 @@
+"""The page about configuration says what the reader does."""
+
+from pathlib import Path
+
+import pytest
+
+from ferry.config.keys import FERRY_KEYS, FerryKey
+from ferry.config.settings import parse_settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+@pytest.mark.parametrize("key", FERRY_KEYS, ids=lambda key: key.name)
+def test_every_key_of_ferry_is_in_the_table(key: FerryKey) -> None:
+    default = f"`{key.default}`" if key.default else ""
+    assert f"| `{key.name}` | {default} | {key.values} | {key.meaning} |" in PAGE.read_text()
+
+
+def test_the_example_works() -> None:
+    example = PAGE.read_text().partition("```properties\n")[2].partition("```")[0]
+    read = parse_settings(example, "example.properties")
+    assert read.problems == ()
+    assert read.flow("primary->backup").schedule == "*/10 * * * *"

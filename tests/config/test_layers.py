@@ -1,0 +1,59 @@
+"""Which line wins, against MirrorMaker 2's own classes."""
+
+import random
+
+from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
+from ferry.config.properties import parse
+from ferry.model import Flow
+from tests.config.java_oracle import as_mapping, ask, encoded
+
+FLOW = Flow(source="a", target="b")
+NAMES = (
+    "bootstrap.servers",
+    "security.protocol",
+    "ssl.protocol",
+    "fetch.max.bytes",
+    "linger.ms",
+    "retries",
+    "client.rack",
+)
+PREFIXES = (
+    "",
+    *(f"{role}." for role in ROLES),
+    *(f"{side}.{role}." for side in SIDES for role in ROLES),
+    *(f"{side}.cluster." for side in SIDES),
+)
+
+
+def effective(text: str, side: Side, role: Role) -> dict[str, str]:
+    entries = Entries(file="f", by_key={entry.key: entry for entry in parse(text, "f")})
+    return {name: entry.value for name, entry in entries.of_flow_client(FLOW, side, role).items()}
+
+
+def test_mirror_maker_agrees_on_every_precedence(rng: random.Random) -> None:
+    places = [f"{owner}{prefix}" for owner in ("", "a.", "b.", "a->b.") for prefix in PREFIXES]
+    keys = [f"{place}{name}" for place in places for name in NAMES]
+    cases = []
+    for _ in range(5):
+        chosen = {"clusters": "a, b", "a->b.enabled": "true"}
+        # Values differ by place, so that the winner shows.
+        chosen |= {key: str(number) for number, key in enumerate(rng.sample(keys, rng.randrange(60, 300)))}
+        # These are checked by Connect itself when it reads the flow.
+        chosen |= {key: "SSL" for key in ("security.protocol", "a->b.security.protocol") if key in chosen}
+        text = "".join(f"{key} = {value}\n" for key, value in chosen.items())
+        cases += [(text, side, role) for side in SIDES for role in ROLES]
+    answers = ask([f"client {encoded(text)} a b {side} {role}" for text, side, role in cases])
+    added_by_java = {"client.id", "enable.auto.commit", "auto.offset.reset"}
+    for (text, side, role), answer in zip(cases, answers, strict=True):
+        theirs = {name: value for name, value in as_mapping(answer).items() if name not in added_by_java}
+        assert effective(text, side, role) == theirs, (side, role, text)
+
+
+def test_connect_applies_the_producer_override_of_a_flow_last() -> None:
+    text = "b.producer.linger.ms = 1\na->b.target.producer.linger.ms = 2\na->b.producer.override.linger.ms = 3\n"
+    assert effective(text, "target", "producer") == {"linger.ms": "3"}
+    assert effective(text, "source", "producer") == {}
+
+
+def test_the_last_of_two_equal_keys_wins() -> None:
+    assert effective("a.consumer.x = 1\na.consumer.x = 2\n", "source", "consumer") == {"x": "2"}

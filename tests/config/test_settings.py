@@ -1,0 +1,308 @@
+"""A file that works, what it means, and more than forty that do not, each with its sentence."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ferry.config.flow import Budget
+from ferry.config.problem import Severity
+from ferry.config.settings import MAX_FILE_BYTES, Settings, load, parse_settings
+from ferry.config.start import StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.errors import BadInput
+from ferry.model import Flow, TopicPartition
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+
+BASE = """\
+clusters = west, east
+west.bootstrap.servers = broker-1:9092, broker-2:9092
+east.bootstrap.servers = broker-3:9092
+west->east.enabled = true
+"""
+
+AT = TopicPartition(topic="a", partition=0)
+
+
+def settings(text: str) -> Settings:
+    return parse_settings(text, "mm2.properties")
+
+
+def warnings(text: str) -> list[str]:
+    return [str(problem) for problem in settings(text).problems if problem.severity is Severity.WARNING]
+
+
+def test_defaults() -> None:
+    read = settings(BASE)
+    assert read.problems == ()
+    assert set(read.clusters) == {"west", "east"}
+    assert read.cluster("west").bootstrap_servers == "broker-1:9092,broker-2:9092"
+    flow = read.flow("west->east")
+    assert flow.flow == Flow(source="west", target="east")
+    assert flow.topics.include.items == (".*",)
+    assert flow.topics.exclude.items == (r"mm2.*\.internal", r".*\.replica", "__.*")
+    assert flow.policy == DefaultReplicationPolicy()
+    assert flow.replication_factor is None
+    assert flow.tasks_max == 1
+    assert flow.isolation_level == "read_committed"
+    assert flow.start == StartEarliest()
+    assert flow.budget == Budget(max_bytes=10 * 1024**3, max_records=None, max_seconds=900)
+    assert (flow.schedule, flow.lane, flow.retries) == ("*/5 * * * *", "live", 3)
+    assert (flow.spark_conn_id, flow.pool) == ("spark_default", "ferry_west_east")
+    assert (flow.chunk_bytes, flow.chunk_seconds, flow.transaction_timeout_ms) == (256 * 1024**2, 20, 60_000)
+    assert flow.sync_topic_configs
+    assert flow.config_exclude.matches("min.insync.replicas")
+
+
+def test_the_top_level_counts_for_all_flows_and_a_flows_own_line_wins() -> None:
+    read = settings(
+        BASE
+        + """
+east->west.enabled = TRUE
+topics = orders.*, payments
+replication.factor = 3
+tasks.max = 4
+ferry.run.max.seconds = 60
+ferry.schedule = @hourly
+west->east.topics = orders-eu
+west->east.replication.factor = 1
+west->east.ferry.schedule = none
+west->east.replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy
+east->west.replication.policy.separator = _
+"""
+    )
+    there, back = read.flow("west->east"), read.flow("east -> west")
+    assert (there.topics.include.items, back.topics.include.items) == (("orders-eu",), ("orders.*", "payments"))
+    assert (there.replication_factor, back.replication_factor) == (1, 3)
+    assert (there.tasks_max, back.tasks_max) == (4, 4)
+    assert (there.schedule, back.schedule) == (None, "@hourly")
+    assert there.budget.max_seconds == 60
+    assert there.policy == IdentityReplicationPolicy(source_alias="west")
+    assert back.policy == DefaultReplicationPolicy(separator="_")
+
+
+@pytest.mark.parametrize(
+    ("line", "start"),
+    [
+        ("west.consumer.auto.offset.reset = latest", StartLatest()),
+        ("ferry.start = latest", StartLatest()),
+        ("west.consumer.auto.offset.reset = latest\nferry.start = earliest", StartEarliest()),
+        ("ferry.start = 2026-01-31T06:00:00Z", StartTime(timestamp_ms=1_769_839_200_000)),
+        ("ferry.start = 2026-01-31T07:00:00.5+01:00", StartTime(timestamp_ms=1_769_839_200_500)),
+        ("ferry.start = 1769839200000", StartTime(timestamp_ms=1_769_839_200_000)),
+        (
+            "west->east.ferry.start = a:0:5, b.c:1:7",
+            StartOffsets(offsets={AT: 5, TopicPartition(topic="b.c", partition=1): 7}),
+        ),
+    ],
+)  # fmt: skip
+def test_start(line: str, start: object) -> None:
+    assert settings(BASE + line).flow("west->east").start == start
+
+
+def test_disabled_and_unmentioned_flows_are_left_out() -> None:
+    text = BASE + "east->west.enabled = false\neast->west.topics = a\n"
+    assert [str(flow.flow) for flow in settings(text).flows] == ["west->east"]
+
+
+def test_aliases_that_begin_with_one_another_are_told_apart() -> None:
+    text = """\
+clusters = a, a.b, a-b
+a.bootstrap.servers = h:1
+a.b.bootstrap.servers = h:2
+a-b.bootstrap.servers = h:3
+a->a.b.enabled = true
+a->a-b.enabled = true
+"""
+    assert [str(flow.flow) for flow in settings(text).flows] == ["a->a-b", "a->a.b"]
+
+
+def test_an_unknown_flow_or_cluster_names_the_known_ones() -> None:
+    read = settings(BASE)
+    with pytest.raises(BadInput, match=r"flow east->west is not enabled \(enabled are west->east\); add east->west"):
+        read.flow("east->west")
+    with pytest.raises(BadInput, match="cluster 'north' is not among west, east"):
+        read.cluster("north")
+
+
+def test_the_digest_follows_meaning_not_text_and_holds_no_secret() -> None:
+    digest = settings(BASE).flow("west->east").digest()
+    assert len(digest) == 64
+    assert settings("# other\n" + BASE.replace(" = ", ":") + "topics=.*\n").flow("west->east").digest() == digest
+    assert settings(BASE + "topics = a\n").flow("west->east").digest() != digest
+    assert settings(BASE + "west.consumer.fetch.max.bytes = 1\n").flow("west->east").digest() != digest
+    passwords = [settings(BASE + f"west.ssl.key.password = {word}\n").flow("west->east") for word in ("x", "y")]
+    assert passwords[0].digest() == passwords[1].digest()
+    assert replace(passwords[0], lane="other").digest() != passwords[0].digest()
+
+
+def test_secrets_do_not_show_and_references_are_looked_up_at_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secrets.properties").write_text("key = from-file\n")
+    (tmp_path / "token").write_text("from-dir")
+    monkeypatch.delenv("FERRY_TEST_SECRET", raising=False)
+    read = settings(
+        BASE
+        + f"""
+west.ssl.key.password = ${{env:FERRY_TEST_SECRET}}
+west.ssl.keystore.password = ${{file:{tmp_path}/secrets.properties:key}}
+west.ssl.truststore.password = ${{dir:{tmp_path}:token}}
+west.sasl.jaas.config = plain-in-file
+west.client.x = ${{vault:not/ours}}
+west.consumer.y = ${{vault:not/ours}}
+"""
+    )
+    assert "plain-in-file" not in repr(read)
+    with pytest.raises(BadInput, match=r"ssl\.key\.password: \$\{env:FERRY_TEST_SECRET\} .* set FERRY_TEST_SECRET"):
+        read.cluster("west").client("admin")
+    monkeypatch.setenv("FERRY_TEST_SECRET", "from-env")
+    client = read.flow("west->east").client("source", "consumer")
+    assert client["ssl.key.password"] == "from-env"
+    assert client["ssl.keystore.password"] == "from-file"
+    assert client["ssl.truststore.password"] == "from-dir"
+    assert client["y"] == "${vault:not/ours}"
+    assert "from-" not in repr(client)
+    assert read.cluster("west").client("producer")["ssl.key.password"] == "from-env"
+    (tmp_path / "secrets.properties").write_text("other = 1\n")
+    with pytest.raises(BadInput, match=r"ssl\.keystore\.password: .*names no entry of .*add key = "):
+        read.cluster("west").client("admin")
+    (tmp_path / "token").unlink()
+    (tmp_path / "secrets.properties").write_text("key = 1\n")
+    with pytest.raises(BadInput, match=r"ssl\.truststore\.password: .*cannot be read: No such file"):
+        read.cluster("west").client("admin")
+
+
+BROKEN = [
+    ("west.bootstrap.servers = a:1", None, "clusters", "is missing; add clusters = west"),
+    ("", None, "clusters", "is missing; add clusters = primary, backup"),
+    ("clusters =", 1, "clusters", "names no cluster"),
+    ("clusters = a, a\na.bootstrap.servers = h:1", 1, "clusters", "listed twice; keep one"),
+    ("clusters = a # one\na.bootstrap.servers = h:1", 1, "clusters", "put a comment on a line of its own"),
+    ("clusters = a b\na.bootstrap.servers = h:1", 1, "clusters", "alias 'a b' is not a name"),
+    ("clusters = west", None, "west.bootstrap.servers", "is missing; add west.bootstrap.servers = host:port"),
+    (BASE + "x\\u12 = 1", 5, "malformed", "four hexadecimal digits"),
+    ("clusters = a\na.bootstrap.servers =", 2, "a.bootstrap.servers", "no bootstrap server; write host:port"),
+    ("clusters = a\na.bootstrap.servers = host", 2, "a.bootstrap.servers", "'host' has no port; write host:port"),
+    ("clusters = a\na.bootstrap.servers = node-x9092", 2, "a.bootstrap.servers", "for example node-x:9092"),
+    ("clusters = a\na.bootstrap.servers = h:99999", 2, "a.bootstrap.servers", "port 99999 of server 'h:99999'"),
+    ("clusters = a\na.bootstrap.servers = h:0", 2, "a.bootstrap.servers", "out of range; write 1 to 65535"),
+    ("clusters = a\na.bootstrap.servers = h 9092", 2, "a.bootstrap.servers", "is not host:port"),
+    (BASE + "West.bootstrap.servers = h:1", 5, "West.bootstrap.servers", "write west.bootstrap.servers"),
+    (BASE + "west->north.enabled = true", 5, "west->north.enabled", "cluster 'north' is not among clusters = west"),
+    (BASE + "wst->east.topics = a", 5, "wst->east.topics", "did you mean west?"),
+    (BASE + "west->ea.st.topics = a", 5, "west->ea.st.topics", "cluster 'ea' is not among"),
+    (BASE + "west->west.enabled = true", 5, "west->west.enabled", "source and target are both 'west'"),
+    (BASE + "west -> east.topics = a", 5, "west", "write west->east.topics = ... without blanks"),
+    (BASE + "east->west.enabled = yes", 5, "east->west.enabled", "'yes' is neither true nor false"),
+    (BASE + "west->east.enabled = false", 5, "west->east.enabled", "is set on line 4 to another value; keep one"),
+    (BASE + "sync.topic.configs.enabled = on", 5, "sync.topic.configs.enabled", "write one of them"),
+    (BASE + "heartbeats.replication.enabled = 1", 5, "heartbeats.replication.enabled", "neither true nor false"),
+    (BASE + "topics = *foo", 5, "topics", "regular expression '*foo' is refused: dangling '*'"),
+    (BASE + "topics = a, (b", 5, "topics", "'(b' is refused: unclosed group"),
+    (BASE + "west->east.topics = [a", 5, "west->east.topics", "unclosed class"),
+    (BASE + "topics.exclude = a{1,3}", 5, "topics.exclude", "a comma ends a list item"),
+    (BASE + "topics = \\\\p{Lower}", 5, "topics", "\\p is not supported"),
+    (BASE + "config.properties.exclude = (", 5, "config.properties.exclude", "unclosed group"),
+    (BASE + "tasks.max = many", 5, "tasks.max", "'many' is not a whole number; write one of at least 1"),
+    (BASE + "tasks.max = 0", 5, "tasks.max", "0 is out of range"),
+    (BASE + "tasks.max = 5 # five", 5, "tasks.max", "put the comment on a line of its own"),
+    (BASE + "replication.factor = 0", 5, "replication.factor", "or -1 for the target broker's default"),
+    (BASE + "replication.factor = 1.5", 5, "replication.factor", "'1.5' is not a whole number"),
+    (BASE + "replication.policy.class = com.example.Mine", 5, "replication.policy.class", "is not known; write org."),
+    (BASE + "replication.policy.separator = /", 5, "replication.policy.separator", "cannot stand in a topic name"),
+    (BASE + "replication.policy.separator =", 5, "replication.policy.separator", "use dots, underscores or hyphens"),
+    (BASE + "west.consumer.isolation.level = commited", 5, "west.consumer.isolation.level", "none of read_committed"),
+    (BASE + "west.consumer.auto.offset.reset = none", 5, "west.consumer.auto.offset.reset", "write earliest, latest"),
+    (BASE + "ferry.start = yesterday", 5, "ferry.start", "start 'yesterday' is not understood"),
+    (BASE + "ferry.start = 2026-01-31T06:00:00", 5, "ferry.start", "has no time zone; append Z"),
+    (BASE + "ferry.start = a:0:1,b:x:2", 5, "ferry.start", "'b:x:2' is not topic:partition:offset"),
+    (BASE + "ferry.start = a:0:1,a:0:2", 5, "ferry.start", "given twice; keep one"),
+    (BASE + "ferry.shedule = @daily", 5, "ferry.shedule", "did you mean ferry.schedule?"),
+    (BASE + "west->east.ferry.run.max.byte = 1", 5, "west->east.ferry.run.max.byte", "mean ferry.run.max.bytes?"),
+    (BASE + "west.ferry.lane = x", 5, "west.ferry.lane", "not behind a cluster's alias"),
+    (BASE + "ferry.zzzz = 1", 5, "ferry.zzzz", "is no key of Ferry; "),
+    (BASE + "ferry.schedule = every hour", 5, "ferry.schedule", "no cron expression of five fields"),
+    (BASE + "ferry.schedule = 61 * * * *", 5, "ferry.schedule", "minute '61' is not understood; write 0-59"),
+    (BASE + "ferry.schedule = * * * foo *", 5, "ferry.schedule", "month 'foo' is not understood"),
+    (BASE + "ferry.schedule = @often", 5, "ferry.schedule", "@continuous"),
+    (BASE + "ferry.run.max.bytes = 10GB", 5, "ferry.run.max.bytes", "without a unit"),
+    (BASE + "ferry.run.max.records = 0", 5, "ferry.run.max.records", "of at least 1"),
+    (BASE + "ferry.run.max.seconds = -5", 5, "ferry.run.max.seconds", "-5 is out of range"),
+    (BASE + "ferry.task.memory.bytes = 1000", 5, "ferry.task.memory.bytes", "of at least 1048576"),
+    (BASE + "ferry.chunk.seconds = 45", 5, "ferry.chunk.seconds", "lower ferry.chunk.seconds or raise"),
+    (BASE + "ferry.transaction.timeout.ms = 2000", 5, "ferry.transaction.timeout.ms", "do not fit twice"),
+    (BASE + "ferry.retries = 5000", 5, "ferry.retries", "from 0 to 1000"),
+    (BASE + "ferry.lane = a b", 5, "ferry.lane", "'a b' is not a name"),
+    (BASE + "ferry.pool =", 5, "ferry.pool", "is not a name"),
+    (BASE + "ferry.ledger.replication.factor = x", 5, "ferry.ledger.replication.factor", "'x' is not a whole number"),
+    (BASE + "config.providers = vault", 5, "config.providers", "has no class; add config.providers.vault.class"),
+    (
+        BASE + "config.providers = v\nconfig.providers.v.class = com.x.Vault",
+        6,
+        "config.providers.v.class",
+        "use one of EnvVarConfigProvider",
+    ),
+    (
+        BASE + "config.providers.file.param.allowed.paths = /etc",
+        5,
+        "config.providers.file.param.allowed.paths",
+        "remove the line or the provider",
+    ),
+    (BASE + "topics = ${env:FERRY_NOT_SET_ANYWHERE}", 5, "topics", "set FERRY_NOT_SET_ANYWHERE"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "key", "part"), BROKEN)
+def test_a_broken_file_is_refused_with_file_line_key_and_remedy(
+    text: str, line: int | None, key: str, part: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        settings(text)
+    message = str(caught.value)
+    place = "mm2.properties" if line is None else f"mm2.properties:{line}"
+    assert message.startswith(f"{place}: {key}")
+    assert part in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("west->east.topics = foo.* # only some", "west->east.topics: the value read is 'foo.* # only some'"),
+        ("east->west.enable = true", "east->west.enable: has no effect; write east->west.enabled = true"),
+        ("topics.blacklist = a", "topics.blacklist: has no effect since Kafka 4; write topics.exclude"),
+        ("west->east.topics.blacklist = a", "write west->east.topics.exclude"),
+        ("north.bootstrap.servers = h:1", "cluster 'north' is not among clusters = west, east; add it there"),
+        ("east.bootstrap.servers = broker-3:9092", "repeats line 3"),
+    ],
+)
+def test_what_java_accepts_but_nobody_means_is_a_warning(line: str, part: str) -> None:
+    found = warnings(BASE + line)
+    assert len(found) == 1
+    assert found[0].startswith("mm2.properties:5: ")
+    assert part in found[0]
+
+
+def test_a_file_without_an_enabled_flow_says_so() -> None:
+    assert "add west->east.enabled = true" in warnings(BASE.replace("= true", "= false"))[0]
+
+
+def test_more_errors_are_counted() -> None:
+    with pytest.raises(BadInput, match=r"5: tasks\.max: .* \(1 more in this file\)$"):
+        settings(BASE + "tasks.max = x\nreplication.factor = y\n")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    with pytest.raises(BadInput, match="cannot be read: No such file"):
+        load(path)
+    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
+        load(tmp_path)
+    path.write_bytes(b"clusters = a\nx = \xff\n")
+    with pytest.raises(BadInput, match=r"mm2\.properties:2: byte 0xff is not UTF-8; save"):
+        load(path)
+    path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(BadInput, match="too many for a configuration file"):
+        load(path)
+    path.write_text("\ufeff" + BASE, encoding="utf-8")
+    assert load(path).path == path

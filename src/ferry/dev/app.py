@@ -23,7 +23,9 @@ app = typer.Typer(name="dev", help="Real Kafka clusters on this machine.", no_ar
 
 Home = Annotated[
     Path,
-    typer.Option(envvar=HOME_VARIABLE, help="Folder with the records, data and logs of the clusters.", show_default=True),
+    typer.Option(
+        envvar=HOME_VARIABLE, help="Folder with the records, data and logs of the clusters.", show_default=True
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
 
@@ -42,9 +44,7 @@ def up_command(
 ) -> None:
     """Start clusters, or go on with those that the home folder knows, and wait until they serve."""
     settings = _settings(properties or [])
-    specs = [
-        ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)
-    ]
+    specs = [ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)]
     up_all(specs, home=home, seconds=seconds)
     chosen = {spec.name for spec in specs}
     _show([cluster for cluster in status(home) if cluster.name in chosen], as_json=as_json)

@@ -1,5 +1,6 @@
 """One broker of a local cluster: its files, its process, and what a fault test does to it."""
 
+import re
 import signal
 import time
 from dataclasses import dataclass
@@ -14,7 +15,10 @@ from ferry.dev.spec import ClusterSpec
 from ferry.errors import Refused, Unreachable
 
 START_SECONDS = 90.0
+SIGNAL_SECONDS = 10.0
 LOG_TAIL_LINES = 15
+LOG_WINDOW_LINES = 1_000
+FAILURE = re.compile(r" (ERROR|FATAL) |Exception|^Error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +76,9 @@ class Broker:
     def state(self) -> str:
         """`running`, `paused` or `stopped`."""
         record = self.record
-        found = process.find(record) if record is not None else None
-        if found is None:
+        if record is None or not process.find(record):
             return "stopped"
-        return "paused" if process.is_paused(found) else "running"
+        return "paused" if process.is_paused(record) else "running"
 
     def java_command(self, main: str, *arguments: str) -> list[str]:
         """The command line that runs a main class of this broker's Kafka version with its logging."""
@@ -145,7 +148,7 @@ class Broker:
         Raises:
             Refused: it does not run.
         """
-        self._signal(signal.SIGSTOP)
+        self._signal(signal.SIGSTOP, paused=True)
 
     def resume(self) -> None:
         """Let a frozen broker go on (SIGCONT).
@@ -153,7 +156,7 @@ class Broker:
         Raises:
             Refused: it does not run.
         """
-        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGCONT, paused=False)
 
     def is_alive(self) -> bool:
         """Whether its process lives, frozen or not."""
@@ -162,20 +165,27 @@ class Broker:
     def complaint(self) -> str:
         """Why it does not answer, with the end of its log."""
         fate = "does not answer" if self.is_alive() else "ended"
-        return f"Broker {self.node_id} of cluster {self.spec.name!r} {fate}; its log {self.log} ends with:\n{self.tail()}"
+        return (
+            f"Broker {self.node_id} of cluster {self.spec.name!r} {fate}; its log {self.log} ends with:\n{self.tail()}"
+        )
 
     def tail(self, lines: int = LOG_TAIL_LINES) -> str:
-        """The last lines of its log."""
+        """What its log says of the last failure, without stack frames, else the log's last lines."""
         try:
-            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+            printed = self.log.read_text(errors="replace").splitlines()[-LOG_WINDOW_LINES:]
         except FileNotFoundError:
             return "(no log)"
+        # A broker that fails says so first and then logs an orderly shutdown of a hundred lines.
+        failures = [line for line in printed if FAILURE.search(line) and not line.startswith("\tat ")]
+        return "\n".join((failures or printed)[-lines:])
 
     def _sees(self, node_ids: set[int]) -> bool:
         port = self.node.ports[self.spec.listeners[0].name]
         return ready.answers(LOOPBACK, port) and ready.sees(self.address, node_ids)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals, *, paused: bool) -> None:
+        """Send a signal and wait until it took effect, which takes a moment."""
         record = self.record
         if record is None or not process.send(record, number):
             raise Refused(f"Broker {self.node_id} of {self.spec.name!r} does not run: start it before {number.name}.")
+        process.wait_for(lambda: process.is_paused(record) == paused, seconds=SIGNAL_SECONDS)

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from ferry.dev.files import read_json, write_json
 # Start times are computed from the boot time, which the kernel shifts when the clock is set.
 CLOCK_SLACK_SECONDS = 2.0
 POLL_SECONDS = 0.02
+EXEC_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,10 @@ class ProcessRecord:
 
 
 def spawn(command: Sequence[str], *, argument: str, log: Path) -> ProcessRecord:
-    """Start `command` in a session of its own, output appended to `log`; `argument` must be one of its arguments."""
+    """Start `command` in a session of its own, output appended to `log`; `argument` must be one of its arguments.
+
+    Answers when the new program shows its arguments, so that whoever has the record can tell the process by them.
+    """
     with log.open("ab") as output:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -47,7 +51,9 @@ def spawn(command: Sequence[str], *, argument: str, log: Path) -> ProcessRecord:
     started = psutil.Process(child.pid).create_time()
     # Reaps the child when it ends; without it a killed broker stays in the process table as a zombie.
     threading.Thread(target=child.wait, name=f"reap-{child.pid}", daemon=True).start()
-    return ProcessRecord(pid=child.pid, started=started, argument=argument)
+    record = ProcessRecord(pid=child.pid, started=started, argument=argument)
+    wait_for(lambda: not find(record) or _shows(record), seconds=EXEC_SECONDS)
+    return record
 
 
 def find(record: ProcessRecord) -> psutil.Process | None:
@@ -67,10 +73,19 @@ def find(record: ProcessRecord) -> psutil.Process | None:
     return process
 
 
-def is_paused(process: psutil.Process) -> bool:
-    """Whether the process was stopped by SIGSTOP."""
+def _shows(record: ProcessRecord) -> bool:
+    """Whether the pid belongs to a process with the recorded argument: what a signal takes beyond `find`."""
     try:
-        return bool(process.status() == psutil.STATUS_STOPPED)
+        return record.argument in psutil.Process(record.pid).cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
+
+
+def is_paused(record: ProcessRecord) -> bool:
+    """Whether the recorded process lives and was stopped by SIGSTOP."""
+    process = find(record)
+    try:
+        return process is not None and bool(process.status() == psutil.STATUS_STOPPED)
     except psutil.NoSuchProcess:
         return False
 
@@ -78,7 +93,7 @@ def is_paused(process: psutil.Process) -> bool:
 def send(record: ProcessRecord, number: signal.Signals) -> bool:
     """Send a signal to the recorded process and no other; False when it had ended already."""
     process = find(record)
-    if process is None:
+    if process is None or not _shows(record):
         return False
     try:
         process.send_signal(number)
@@ -87,14 +102,21 @@ def send(record: ProcessRecord, number: signal.Signals) -> bool:
     return True
 
 
+def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
+    """Look at `condition` until it holds or `seconds` have passed; whether it holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
 def wait_gone(records: Iterable[ProcessRecord], *, seconds: float) -> list[ProcessRecord]:
     """Wait until the recorded processes have ended; those that still live after `seconds`."""
-    deadline = time.monotonic() + seconds
-    living = [record for record in records if find(record)]
-    while living and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-        living = [record for record in living if find(record)]
-    return living
+    awaited = list(records)
+    wait_for(lambda: not any(find(record) for record in awaited), seconds=seconds)
+    return [record for record in awaited if find(record)]
 
 
 def stop(records: Iterable[ProcessRecord], *, grace_seconds: float) -> None:

@@ -1,0 +1,120 @@
+# Ferry: everything a clone needs, made inside the checkout in ignored folders (.venv .kafka .spark .airflow .ferry).
+# `make help` lists the targets. Each step leaves a stamp, so a second run has nothing to do.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+BIN := .venv/bin
+KAFKA := 4.3.0
+OLD_KAFKA := 3.9.1
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$python; break; fi; done)
+DEBIAN_PACKAGES := tools/debian-packages.txt
+
+INSTALLED := .venv/.installed
+JARS := .kafka/$(KAFKA)/.complete .kafka/$(OLD_KAFKA)/.complete
+ARCHIVE := .spark/ferry.jsa
+AIRFLOW := .airflow/.ready
+
+export AIRFLOW_HOME := $(CURDIR)/.airflow
+
+say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
+missing = { echo "$(1)" >&2; exit 2; }
+need_java = version=$$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' || true); \
+	[ "$${version:-0}" -ge 17 ] \
+	|| $(call missing,Java 17 or newer is missing (found: $${version:-none}): install it$(,) on Debian with make prerequisites.)
+, := ,
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+.PHONY: setup
+setup: $(INSTALLED) $(JARS) $(ARCHIVE) $(AIRFLOW) ## Prepare everything; leaves a working .venv/bin/ferry
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(call say,Installing Ferry and its libraries into .venv (minutes the first time))
+	@[ -n "$(PYTHON)" ] \
+		|| $(call missing,Python 3.11 or newer is missing: install it$(,) on Debian with make prerequisites.)
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv \
+		|| $(call missing,$(PYTHON) cannot make virtual environments: install python3-venv$(,) on Debian with make prerequisites.)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 10 \
+		--constraint constraints.txt --editable '.[spark,airflow,dev]'
+	@touch $@
+
+.kafka/%/.complete: docker/kafka/pom.xml
+	$(call say,Fetching the jars of Kafka $* with Maven into .kafka/$*)
+	@$(need_java)
+	@command -v mvn >/dev/null \
+		|| $(call missing,Maven is missing: install the command mvn$(,) on Debian with make prerequisites.)
+	@rm -rf .kafka/$*
+	@mvn --quiet --batch-mode --file docker/kafka/pom.xml dependency:copy-dependencies -Dkafka.version=$* \
+		$(if $(filter $(OLD_KAFKA),$*),,--activate-profiles log4j2) \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.kafka/$*
+	@touch $@
+
+$(ARCHIVE): $(INSTALLED) tools/spark_training_job.py
+	$(call say,Running a small Spark job to archive its Java classes in .spark (later jobs start in half the time))
+	@$(need_java)
+	@$(BIN)/python -m ferry.dev.spark_archive .spark tools/spark_training_job.py
+	@touch $@
+
+$(AIRFLOW): $(INSTALLED)
+	@mkdir -p $(@D)
+	@if $(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ferry_airflow.setup"))'; then \
+		printf '\033[1m==> Preparing the Airflow home .airflow\033[0m\n'; $(BIN)/python -m ferry_airflow.setup; touch $@; fi
+
+.PHONY: check
+check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import contracts, documents
+	$(call say,Checking style)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	$(call say,Checking types)
+	@$(BIN)/mypy
+	$(call say,Checking that imports go downward)
+	@$(BIN)/lint-imports --no-logo
+	$(call say,Checking the links of the documents)
+	@$(BIN)/python tools/check_docs.py
+
+.PHONY: test
+test: setup ## Run all tests; ARGS="tests/dev -k kill" runs some
+	$(call say,Running the tests)
+	@$(need_java)
+	@$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: demo
+demo: setup ## Copy about 1 GB between two clusters by Airflow and Spark; KEEP=1 leaves all running
+	$(call say,Running the demo)
+	@$(need_java)
+	@$(BIN)/python -m ferry_airflow.demo $(if $(KEEP),--keep)
+
+.PHONY: bench
+bench: setup ## Measure side by side with MirrorMaker 2
+	$(call say,Running the bench)
+	@$(need_java)
+	@$(BIN)/python bench/run.py $(ARGS)
+
+.PHONY: soak
+soak: setup ## Run the long randomised tests (hours)
+	$(call say,Running the soak tests)
+	@$(need_java)
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m soak $(ARGS)
+
+.PHONY: clean
+clean: ## Stop the local clusters and delete what make created
+	$(call say,Stopping local clusters and deleting .venv .kafka .spark .airflow .ferry and caches)
+	@if [ -x $(BIN)/python ] && [ -d .ferry/dev ]; then $(BIN)/python -m ferry.dev down --delete; fi
+	@rm -rf .venv .kafka .spark .airflow .ferry build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: prerequisites
+prerequisites: ## Install the Debian packages that set-up and tests need
+	$(call say,Installing the packages of $(DEBIAN_PACKAGES))
+	@command -v apt-get >/dev/null \
+		|| $(call missing,This is no Debian: install what $(DEBIAN_PACKAGES) names by your own package manager.)
+	@$$([ "$$(id -u)" = 0 ] || echo sudo) apt-get install --yes --no-install-recommends \
+		$$(sed 's/#.*//' $(DEBIAN_PACKAGES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic
@@ -31,8 +31,10 @@ class Rules:
     max_records: int | None
     max_seconds: int
     replication_factor: int
-    config_excluded: frozenset[str]
+    config_excluded: Callable[[str], bool]
     sync_configs: bool
+    only: frozenset[str] | None = None
+    """Source topics that this run is narrowed to; None is all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     candidates: list[_Candidate] = []
     for name in sorted(facts.sources):
         topic = facts.sources[name]
+        if rules.only is not None and name not in rules.only:
+            continue
         if "" in facts.pauses or name in facts.pauses:
             paused.append(name)
             continue
@@ -128,7 +132,7 @@ def _topic_verdict(rules: Rules, facts: Facts, topic: SourceTopic) -> tuple[Refu
             return None, None  # each partition is refused with its own receipt
         factor = rules.replication_factor if rules.replication_factor > 0 else topic.replication_factor
         configs = tuple(
-            sorted((key, value) for key, value in topic.configs.items() if key not in rules.config_excluded)
+            sorted((key, value) for key, value in topic.configs.items() if not rules.config_excluded(key))
         )
         return None, TopicChange(
             kind="create",

@@ -153,8 +153,12 @@ class Cluster:
             sleep=self.loop.sleep,
             reraise=True,
         )
+
+        async def attempt() -> T:  # tenacity awaits coroutine functions only, and an action may be a lambda
+            return await action()
+
         try:
-            return await attempts(action)
+            return await attempts(attempt)
         except Retryable as error:
             raise Unreachable(
                 f"{error} (given up after {self.patience_s:.0f} s: look at the cluster's health, then run again)"

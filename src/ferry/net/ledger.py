@@ -35,7 +35,6 @@ class LedgerTopic:
     def __init__(self, cluster: Cluster, source_alias: str) -> None:
         self.cluster = cluster
         self.place = TopicPartition(topic=ledger_topic(source_alias), partition=0)
-        self._identity: ProducerIdentity | None = None
 
     async def open(self, replication_factor: int) -> None:
         """Create the ledger if it is missing, then check its settings; Refused when they would not keep receipts.
@@ -67,9 +66,13 @@ class LedgerTopic:
             await self.cluster.retrying(visible)
         self._check(len(self.cluster.topics[topic].partitions), await topic_configs(self.cluster, topic))
 
-    async def exists(self) -> bool:
-        """Whether the topic is there at all; a flow that never ran has no ledger."""
-        return self.place.topic in await self.cluster.refresh([self.place.topic])
+    async def find(self) -> None:
+        """Look the topic up; BadInput when there is none, for the flow never ran."""
+        if self.place.topic not in await self.cluster.refresh([self.place.topic]):
+            raise BadInput(
+                f"there is no ledger {self.place.topic} on cluster {self.cluster.alias}: run the flow once, or correct "
+                "the target's bootstrap servers"
+            )
 
     def _check(self, partitions: int, configs: Mapping[str, str]) -> None:
         where = f"ledger {self.place.topic} on cluster {self.cluster.alias}"
@@ -165,7 +168,7 @@ class LedgerTopic:
         even when a new leader answers late.
         """
         if start is None:
-            start = (await self._edge(EARLIEST))
+            start = await self._edge(EARLIEST)
         if end is None:
             end = await self._edge(LATEST)
         resolver, at = Resolver(), start
@@ -180,7 +183,7 @@ class LedgerTopic:
     async def _edge(self, which: int) -> int:
         found = await list_offsets(self.cluster, {self.place: which}, isolation=READ_UNCOMMITTED)
         if self.place not in found:
-            raise BadInput(f"there is no ledger {self.place.topic} on cluster {self.cluster.alias}: run the flow once")
+            raise Retryable(f"ledger {self.place.topic} on cluster {self.cluster.alias} has no leader at the moment")
         return found[self.place]
 
     async def _read_on(self, resolver: Resolver, at: int, end: int) -> int:

@@ -71,7 +71,7 @@ class Transaction:
                     f"ferry.transaction.timeout.ms {self.timeout_ms} is above transaction.max.timeout.ms of cluster "
                     f"{self.cluster.alias}: lower it"
                 )
-            self._check(answer.error_code, "InitProducerId", fenced_is_final=False)
+            self.raise_for(answer.error_code, "InitProducerId", fenced_is_final=False)
             return answer
 
         answer = await self.cluster.retrying(action)
@@ -110,7 +110,7 @@ class Transaction:
         causes = [entry for entry in errors if entry[0] != 55] or errors
         if causes:
             code, place = causes[0]
-            self._check(code, f"adding {place} to the transaction")
+            self.raise_for(code, f"adding {place} to the transaction")
 
     def next_sequence(self, place: TopicPartition, records: int) -> int:
         """The sequence of the next batch for a partition; `records` are counted against the following one."""
@@ -157,7 +157,7 @@ class Transaction:
                 group_id=group,
             )
         )
-        self._check(answer.error_code, f"adding group {group} to the transaction")
+        self.raise_for(answer.error_code, f"adding group {group} to the transaction")
 
     async def _commit_positions(
         self, group: str, places: Sequence[TopicPartition], positions: Mapping[TopicPartition, tuple[int, str]]
@@ -195,7 +195,7 @@ class Transaction:
             for part in found.partitions:
                 if part.error_code in codes.COORDINATOR_MOVED:
                     self.cluster.forget_coordinator(GROUP, group)
-                self._check(part.error_code, f"committing the position of {found.name}-{part.partition_index} to {group}")
+                self.raise_for(part.error_code, f"committing the position of {found.name}-{part.partition_index} to {group}")
 
     async def commit(self) -> None:
         """EndTxn(commit). Superseded when fenced; OutcomeUnknown on anything else but success: re-read the ledger."""
@@ -212,7 +212,7 @@ class Transaction:
         except Retryable as error:
             raise OutcomeUnknown(f"commit of {self.transactional_id}: {error}") from error
         if answer.error_code in codes.FENCED:
-            self._check(answer.error_code, "EndTxn")
+            self.raise_for(answer.error_code, "EndTxn")
         if answer.error_code:
             raise OutcomeUnknown(f"commit of {self.transactional_id} answered {codes.describe(answer.error_code)}")
         if self.joins_by_producing:
@@ -251,7 +251,8 @@ class Transaction:
             else:
                 return
 
-    def _check(self, code: int, what: str, *, fenced_is_final: bool = True) -> None:
+    def raise_for(self, code: int, what: str, *, fenced_is_final: bool = True) -> None:
+        """Raise what an error code calls for: StillCompleting, Superseded, Refused or Retryable; 0 is fine."""
         if code == codes.NONE:
             return
         where = f"{what} for {self.transactional_id} on cluster {self.cluster.alias}: {codes.describe(code)}"

@@ -25,13 +25,13 @@ def isolation_of(flow: FlowConfig) -> int:
 
 
 async def gather_facts(
-    flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView, only: Collection[str] | None = None
+    flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView
 ) -> Facts:
-    """Facts of both clusters and of the ledger as it was read; `only` narrows to some source topics."""
+    """Facts of both clusters and of the ledger as it was read."""
     chosen = {
         name: info
         for name, info in (await source.refresh(None)).items()
-        if flow.selection.takes(name) and (only is None or name in only)
+        if flow.selection.takes(name)
     }
     places = {
         TopicPartition(topic=name, partition=part.partition)
@@ -107,12 +107,12 @@ async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, Topic
         if part.leader >= 0
     ]
     ends = await list_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+    by_topic: dict[str, dict[int, int]] = {}
+    for place, end in ends.items():
+        by_topic.setdefault(place.topic, {})[place.partition] = end
     return {
         name: TargetTopic(
-            name=name,
-            topic_id=info.id_hex,
-            partitions=len(info.partitions),
-            ends={place.partition: end for place, end in ends.items() if place.topic == name},
+            name=name, topic_id=info.id_hex, partitions=len(info.partitions), ends=by_topic.get(name, {})
         )
         for name, info in infos.items()
     }

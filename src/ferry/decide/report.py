@@ -1,0 +1,67 @@
+"""What became of a run: its plan beside its receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.model import Plan, Receipt, Refusal, Slice
+
+
+class RunState(StrEnum):
+    """How a run ended, as far as the ledger tells."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A run as evidence; `unfinished` are slices without receipts up to their end that nobody refused."""
+
+    plan: Plan
+    started_ms: int
+    receipts: tuple[Receipt, ...]
+    refusals: tuple[Refusal, ...]
+    unfinished: tuple[Slice, ...]
+
+    @property
+    def records(self) -> int:
+        """Records copied."""
+        return sum(receipt.records for receipt in self.receipts)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes copied, as stored."""
+        return sum(receipt.bytes for receipt in self.receipts)
+
+    @property
+    def seconds(self) -> float:
+        """From opening the run to its last receipt."""
+        last = max((receipt.at_ms for receipt in self.receipts), default=self.started_ms)
+        return max(0, last - self.started_ms) / 1000
+
+    @property
+    def state(self) -> RunState:
+        """success: all that was planned, nothing refused; partial: some; failed: nothing although there was something."""
+        if not self.refusals and not self.unfinished:
+            return RunState.SUCCESS
+        return RunState.PARTIAL if self.receipts or not self.plan.slices else RunState.FAILED
+
+
+def report_of(
+    plan: Plan, started_ms: int, receipts: Iterable[Receipt], refused_by_tasks: Sequence[Refusal] | None
+) -> Report:
+    """The report of a run from its plan, its receipts and what its tasks refused."""
+    done = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
+    refusals = (*plan.refusals, *(refused_by_tasks or ()))
+    ends = {receipt.source: receipt.end for receipt in done}
+    named = {(refusal.topic, refusal.partition) for refusal in refusals}
+    unfinished = tuple(
+        piece
+        for piece in plan.slices
+        if ends.get(piece.source, -1) < piece.end and (piece.source.topic, piece.source.partition) not in named
+    )
+    return Report(plan=plan, started_ms=started_ms, receipts=done, refusals=refusals, unfinished=unfinished)

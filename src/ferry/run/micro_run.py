@@ -1,0 +1,342 @@
+"""A micro-run from the outside: plan it, copy it, report it. Airflow's tasks, `ferry run` and Spark drivers call these.
+
+properties + cluster facts -> plan -> slices -> copy (slots) -> receipts in the ledger -> report
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self, TypeVar
+
+from ferry.config.clients import kafka_python_options
+from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.decide.facts import Facts
+from ferry.decide.ledger import LedgerView, fold, newest_run, opened_run, outcome, receipts, sealed_plan
+from ferry.decide.ledger_codec import claim_record, outcome_record
+from ferry.decide.planning import Rules, decide_plan
+from ferry.decide.report import Report, report_of
+from ferry.decide.starts import start_records
+from ferry.errors import BadInput, FerryError, Refused, Retryable, Superseded
+from ferry.model import OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord, TopicChange
+from ferry.net.admin import create_topic, grow_topic
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.ledger import LedgerTopic
+from ferry.run.gather import gather_facts, isolation_of
+from ferry.run.kafka_port import CopyLimits, KafkaLane
+from ferry.run.opening import open_run
+from ferry.run.slot import SlotRef, SlotResult
+from ferry.run.task import TaskSpec, manager_options
+
+T = TypeVar("T")
+
+DEFAULT_LEDGER_REPLICATION = 3
+
+SETTLE_SECONDS = 5.0
+"""How long a report waits for commit markers: they follow an acknowledged commit within milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What one run is narrowed to: some source topics, smaller budgets (bytes, records)."""
+
+    only: frozenset[str] | None = None
+    max_bytes: int | None = None
+    max_records: int | None = None
+
+
+class MicroRuns:
+    """Micro-runs of one flow in one lane; holds the connections to both clusters. Use as a context manager."""
+
+    def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
+        """`patience_s`: how long an unreachable cluster is tried."""
+        self.flow = flow
+        self.lane = lane or flow.lane
+        self.patience_s = patience_s
+        self._loop = event_loop()
+        self._source_options = kafka_python_options(flow.client("source", "consumer"))
+        self._target_options = kafka_python_options(flow.client("target", "producer"))
+        self._source = Cluster(
+            self._loop, flow.flow.source, manager_options(self._source_options), patience_s=patience_s
+        )
+        self._target = Cluster(
+            self._loop, flow.flow.target, manager_options(self._target_options), patience_s=patience_s
+        )
+        self._ledger = LedgerTopic(self._target, flow.flow.source)
+
+    def __enter__(self) -> Self:
+        """Connect to both clusters; Unreachable names the one that does not answer."""
+        try:
+            self._run(self._open)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def _open(self) -> None:
+        await self._source.open()
+        await self._target.open()
+        if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
+            raise Refused(
+                f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
+                f"({self._source.cluster_id}): correct one of the bootstrap servers"
+            )
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._source.close()
+        self._target.close()
+        self._loop.close()
+
+    def preview(self, options: RunOptions = RunOptions()) -> Plan:  # noqa: B008 - frozen
+        """The plan that a run would have now; writes nothing, creates nothing."""
+
+        async def work() -> Plan:
+            view = await self._view() if await self._has_ledger() else fold((), 0)
+            facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
+            return decide_plan(self._rules(options), facts, "(dry run)", -1)
+
+        return self._run(work)
+
+    def plan(self, run: str, origin: Origin, options: RunOptions = RunOptions()) -> Plan:  # noqa: B008 - frozen
+        """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
+
+        async def work() -> Plan:
+            await self._ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+            lane = KafkaLane(self._ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
+            record = RunRecord(
+                flow=self.flow.flow,
+                lane=self.lane,
+                run=run,
+                slots=self.flow.tasks_max,
+                config_digest=self.flow.digest(),
+                started_ms=time.time_ns() // 1_000_000,
+                origin=origin,
+            )
+
+            async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
+                return await self._decide(view, opened, options)
+
+            return await open_run(lane, record, decide)
+
+        return self._run(work)
+
+    async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
+        rules = self._rules(options)
+        facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
+        wish = decide_plan(rules, facts, opened.record.run, opened.generation)
+        failed = await self._change_topics(wish.changes)
+        if wish.changes:
+            facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
+            facts = replace(facts, sources={n: topic for n, topic in facts.sources.items() if n not in failed})
+        plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        await self._claim_and_begin(view, facts, plan)
+        changes = tuple(change for change in wish.changes if change.source_topic not in failed)
+        return replace(plan, changes=changes, refusals=tuple(sorted((*plan.refusals, *failed.values()), key=_order)))
+
+    async def _change_topics(self, changes: Collection[TopicChange]) -> dict[str, Refusal]:
+        """Create and grow; by source topic what the target refused. One bad topic does not stop the others."""
+        failed = {}
+        for change in changes:
+            try:
+                if change.kind == "create":
+                    await create_topic(
+                        self._target,
+                        change.topic,
+                        partitions=change.partitions,
+                        replication_factor=change.replication_factor,
+                        configs=dict(change.configs),
+                    )
+                else:
+                    await grow_topic(self._target, change.topic, change.partitions)
+            except Refused as error:
+                failed[change.source_topic] = Refusal(
+                    topic=change.source_topic, partition=None, kind=RefusalKind.INVALID_CONFIG, message=str(error)
+                )
+        wanted = {change.topic: change.partitions for change in changes if change.source_topic not in failed}
+
+        async def visible() -> None:
+            infos = await self._target.refresh(wanted)
+            for name, count in wanted.items():
+                info = infos.get(name)
+                if info is None or len(info.partitions) < count or any(p.leader < 0 for p in info.partitions.values()):
+                    raise Retryable(f"topic {name} is not yet complete on cluster {self._target.alias}")
+
+        if wanted:
+            await self._target.retrying(visible)
+        return failed
+
+    async def _claim_and_begin(self, view: LedgerView, facts: Facts, plan: Plan) -> None:
+        records = start_records(self.lane, facts) if facts.first_run else []
+        names = sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
+        records += [claim_record(name, self.flow.flow, self.lane) for name in names]
+        if records:
+            await self._ledger.append(records)
+
+    def _rules(self, options: RunOptions) -> Rules:
+        budget, flow = self.flow.budget, self.flow
+        known = {name for name in options.only or ()}
+        factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
+        return Rules(
+            flow=flow.flow,
+            lane=self.lane,
+            policy=flow.policy,
+            max_tasks=flow.tasks_max,
+            max_bytes=_least(budget.max_bytes, options.max_bytes),
+            max_records=_least(budget.max_records, options.max_records),
+            max_seconds=budget.max_seconds,
+            replication_factor=factor,
+            config_excluded=flow.config_exclude.matches,
+            sync_configs=flow.sync_topic_configs,
+            only=frozenset(known) if options.only is not None else None,
+        )
+
+    def opened(self, run: str) -> tuple[Plan, OpenedRun]:
+        """The sealed plan of a run; BadInput when the ledger has none."""
+
+        async def work() -> tuple[Plan, OpenedRun]:
+            return _opened(await self._view(), self.lane, run)
+
+        return self._run(work)
+
+    def superseded(self, plan: Plan) -> str | None:
+        """Whether a newer run owns the lane: its id, or None."""
+
+        async def work() -> str | None:
+            newest = newest_run(await self._view(), self.lane)
+            return newest.record.run if newest is not None and newest.generation > plan.generation else None
+
+        return self._run(work)
+
+    def refuse_unless_done(self, plan: Plan) -> None:
+        """For a run that is superseded: fine when all its slices are in the ledger, else Superseded."""
+        newer = self.superseded(plan)
+        if newer is None:
+            return
+        view = self._run(self._view)
+        ends = {receipt.source: receipt.end for receipt in receipts(view, lane=self.lane)}
+        open_slices = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
+        if open_slices:
+            raise Superseded(
+                f"run {plan.run} of {plan.flow} is superseded by {newer}; {len(open_slices)} of its slices were left to it"
+            )
+
+    def task_spec(self, plan: Plan, slot: int, origin: Origin) -> TaskSpec:
+        """What a process needs to copy one slot of the plan."""
+        flow = self.flow
+        return TaskSpec(
+            ref=SlotRef(flow=plan.flow, lane=plan.lane, run=plan.run, generation=plan.generation, slot=slot),
+            source=self._source_options,
+            target=self._target_options,
+            limits=CopyLimits(
+                memory_bytes=flow.task_memory_bytes,
+                chunk_bytes=flow.chunk_bytes,
+                chunk_seconds=flow.chunk_seconds,
+                transaction_timeout_ms=flow.transaction_timeout_ms,
+                isolation=isolation_of(flow),
+            ),
+            origin=origin,
+            patience_s=self.patience_s,
+        )
+
+    def fence(self, plan: Plan) -> None:
+        """End every open transaction of the lane's slots, as after a kill: readers need not wait for a timeout."""
+        lane = KafkaLane(self._ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
+        self._run(lambda: lane.fence(plan.slots))
+
+    def record_outcome(self, plan: Plan, refusals: Collection[Refusal]) -> None:
+        """Keep in the ledger what the tasks refused, for the report."""
+        record = outcome_record(plan.lane, plan.run, sorted(refusals, key=_order))
+        self._run(lambda: self._ledger.append([record]))
+
+    def report(self, run: str) -> Report:
+        """What became of a run, from the ledger alone."""
+
+        async def work() -> Report:
+            await self._ledger.find()
+            view = await self._settled_view()
+            plan, opened = _opened(view, self.lane, run)
+            done = [receipt for receipt in receipts(view, lane=self.lane, run=run) if receipt.generation == plan.generation]
+            return report_of(plan, opened.record.started_ms, done, outcome(view, self.lane, run))
+
+        return self._run(work)
+
+    def ledger(self) -> LedgerView:
+        """The whole ledger, folded; BadInput when the flow never ran."""
+
+        async def work() -> LedgerView:
+            await self._ledger.find()
+            return await self._view()
+
+        return self._run(work)
+
+    async def _has_ledger(self) -> bool:
+        return self._ledger.place.topic in await self._target.refresh([self._ledger.place.topic])
+
+    async def _settled_view(self) -> LedgerView:
+        """The ledger once the markers of committed chunks have arrived; a transaction left open is waited for in vain."""
+        until = time.monotonic() + SETTLE_SECONDS
+        view = await self._view()
+        while view.open and time.monotonic() < until:
+            await self._loop.sleep(0.02)
+            view = await self._view()
+        return view
+
+    async def _view(self) -> LedgerView:
+        if self._ledger.place.topic not in self._target.topics:
+            await self._ledger.find()
+        records, end = await self._ledger.read()
+        return fold(records, end)
+
+    def _run(self, work: Callable[[], Awaitable[T]]) -> T:
+        result: T = self._loop.run(work)
+        return result
+
+
+def local_origin() -> Origin:
+    """This process as the origin of a run."""
+    return Origin(host=f"{socket.gethostname()}:{os.getpid()}")
+
+
+def gather_refusals(results: Collection[SlotResult]) -> list[Refusal]:
+    """What all slots refused."""
+    return [refusal for result in results for refusal in result.refusals.values()]
+
+
+def slot_failure(plan: Plan, slot: int, error: FerryError) -> list[Refusal]:
+    """A slot that gave up, as refusals of its partitions, so that the report names them."""
+    return [
+        Refusal(
+            topic=piece.source.topic,
+            partition=piece.source.partition,
+            kind=RefusalKind.SLOT_FAILED,
+            message=f"{piece.source} was not (wholly) copied: {error}",
+        )
+        for piece in plan.of_slot(slot)
+    ]
+
+
+def _opened(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
+    opened = opened_run(view, lane, run)
+    found = sealed_plan(view, lane, run)
+    if opened is None or found is None or found[0].generation != opened.generation:
+        raise BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
+    return found[0], opened
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    given = [value for value in (one, other) if value is not None]
+    return min(given) if given else None
+
+
+def _order(refusal: Refusal) -> tuple[str, int]:
+    return refusal.topic, -1 if refusal.partition is None else refusal.partition

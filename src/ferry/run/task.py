@@ -1,0 +1,71 @@
+"""One slot in one process: connect, copy, hand back. What a Spark task and the command line both call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+
+from ferry.config.clients import ConnectionOptions
+from ferry.model import Origin, Receipt
+from ferry.net.cluster import Cluster, Options, event_loop
+from ferry.net.ledger import LedgerTopic
+from ferry.run.kafka_port import CopyLimits, KafkaSlot
+from ferry.run.slot import SlotRef, SlotResult, copy_slot
+
+IN_FLIGHT_PER_CONNECTION = 64
+"""Ferry counts produce requests itself (five); the client must not refuse the ledger reads between them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec:
+    """All that a process needs to copy any slot of a run; travels pickled, its secrets never in text."""
+
+    ref: SlotRef
+    source: ConnectionOptions = field(repr=False)
+    target: ConnectionOptions = field(repr=False)
+    limits: CopyLimits
+    origin: Origin
+    patience_s: float
+
+
+def manager_options(options: ConnectionOptions) -> Options:
+    """Connection options as keyword arguments of kafka-python's connection manager."""
+    arguments = asdict(options)
+    arguments["bootstrap_servers"] = list(options.bootstrap_servers)
+    arguments["socket_options"] = list(options.socket_options)
+    arguments["max_in_flight_requests_per_connection"] = IN_FLIGHT_PER_CONNECTION
+    return arguments
+
+
+def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list[Receipt]], None]) -> SlotResult:
+    """Copy the slot that `spec` names; raises as `copy_slot`, and Unreachable when a cluster does not answer."""
+    loop = event_loop()
+    source = Cluster(loop, spec.ref.flow.source, manager_options(spec.source), patience_s=spec.patience_s)
+    target = Cluster(loop, spec.ref.flow.target, manager_options(spec.target), patience_s=spec.patience_s)
+
+    async def work() -> SlotResult:
+        await source.open()
+        await target.open()
+        ledger = LedgerTopic(target, spec.ref.flow.source)
+        await ledger.find()
+        port = KafkaSlot(
+            source=source,
+            target=target,
+            ledger=ledger,
+            ref=spec.ref,
+            limits=spec.limits,
+            origin=spec.origin,
+            stop=stop,
+        )
+        try:
+            return await copy_slot(port, spec.ref, stop, committed)
+        finally:
+            port.close()
+
+    try:
+        result: SlotResult = loop.run(work)
+        return result
+    finally:
+        source.close()
+        target.close()
+        loop.close()

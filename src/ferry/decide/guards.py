@@ -16,14 +16,14 @@ def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last:
     if topic.topic_id and last.source_topic_id and topic.topic_id != last.source_topic_id:
         return refusal(
             RefusalKind.TOPIC_RECREATED,
-            f"source topic {topic.name} was deleted and created again since offset {last.end} of partition {number} was "
-            f"copied (topic id {last.source_topic_id} is now {topic.topic_id}): copy it under a new lane or target name",
+            f"source topic {topic.name} was deleted and created again after {last.end} offsets of partition {number} "
+            f"were copied (topic id {last.source_topic_id} is now {topic.topic_id}): copy it under a new lane or target name",
         )
     if part.log_start > last.end:
         return refusal(
             RefusalKind.RETENTION_PASSED,
-            f"source {place} begins at offset {part.log_start}, records {last.end} to {part.log_start - 1} were deleted "
-            "before they were copied: raise retention, then decide what the gap means",
+            f"source {place} begins at offset {part.log_start}, records {last.end} to {part.log_start - 1} were "
+            "deleted before they were copied: raise retention, then decide what the gap means",
         )
     if part.end < last.end:
         return refusal(
@@ -60,8 +60,8 @@ def cluster_refusal(facts: Facts, last: Receipt) -> str | None:
     """The source alias now points at another cluster: nothing of this flow may be planned."""
     if last.source_cluster_id and facts.source_cluster_id and last.source_cluster_id != facts.source_cluster_id:
         return (
-            f"the source alias {last.flow.source} now leads to cluster {facts.source_cluster_id}, the ledger was written "
-            f"from {last.source_cluster_id}: correct the bootstrap servers, or use a new alias"
+            f"the source alias {last.flow.source} now leads to cluster {facts.source_cluster_id}, the ledger was "
+            f"written from {last.source_cluster_id}: correct the bootstrap servers, or use a new alias"
         )
     return None
 
@@ -70,10 +70,12 @@ def position_note(last: Receipt, position: Position | None) -> str | None:
     """What to say when the position group disagrees with the ledger; the ledger decides in any case."""
     wanted = (max(last.target_next, 0), last.end)
     if position is None:
-        return f"position of {last.target} was missing (deleted or expired); the ledger's receipt up to {last.end} decides"
+        return (
+            f"position of {last.target} was missing (deleted or expired); the ledger's receipt up to {last.end} decides"
+        )
     if (position.target_next, position.source_next) != wanted:
         return (
-            f"position of {last.target} was {position.target_next} where the ledger says {wanted[0]} (somebody moved it); "
-            f"the ledger's receipt up to {last.end} decides"
+            f"position of {last.target} was {position.target_next} where the ledger says {wanted[0]} (somebody moved "
+            f"it); the ledger's receipt up to {last.end} decides"
         )
     return None

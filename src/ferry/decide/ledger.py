@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ferry.decide.ledger_codec import SEAL, decode_key, decode_value, parse_pause, parse_receipt, parse_refusal, parse_run
+from ferry.decide.ledger_codec import (
+    SEAL,
+    decode_key,
+    decode_value,
+    parse_pause,
+    parse_receipt,
+    parse_refusal,
+    parse_run,
+)
 from ferry.decide.plan_codec import parse_plan
 from ferry.errors import BadInput
 from ferry.model import Fate, LedgerRecord, OpenedRun, Pause, Plan, Receipt, Refusal, TopicPartition
@@ -153,13 +161,11 @@ def intruder(
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
             continue
-        kind, key_lane, *rest = [*decode_key(record.key), None]
-        if key_lane != lane:
-            continue
-        if kind == "run" and record.offset > generation:
-            return f"run {rest[0]} opened the lane at ledger offset {record.offset}"
-        if kind == "receipt":
-            place = TopicPartition(topic=rest[0], partition=rest[1])
+        key = decode_key(record.key)
+        if key[:2] == ["run", lane] and record.offset > generation:
+            return f"run {key[2]} opened the lane at ledger offset {record.offset}"
+        if key[:2] == ["receipt", lane]:
+            place = TopicPartition(topic=key[2], partition=key[3])
             start = starts.get(place)
             if start is not None and parse_receipt(_body(record)).end > start:
                 return f"another receipt of {place} lies at ledger offset {record.offset}"

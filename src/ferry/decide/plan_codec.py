@@ -58,7 +58,9 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
     try:
         values = [parts[index] for index in range(body["parts"])]
     except KeyError as missing:
-        raise BadInput(f"{where}: part {missing} of {body['parts']} is missing from the ledger; start a new run") from None
+        raise BadInput(
+            f"{where}: part {missing} of {body['parts']} is missing from the ledger; start a new run"
+        ) from None
     if hashlib.sha256(b"\n\n".join(values)).hexdigest() != body["digest"]:
         raise BadInput(f"{where}: the parts do not have the sealed digest {body['digest'][:12]}; start a new run")
     head: Json = body["head"]

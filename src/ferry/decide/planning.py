@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal
+from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
+from ferry.decide.topics import topic_changes, topic_refusal
 from ferry.errors import Refused
-from ferry.model import Flow, Plan, Receipt, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
-from ferry.policy import ReplicationPolicy
-
-MAX_TOPIC_NAME = 249
-"""Kafka's limit on the length of a topic name."""
+from ferry.model import Plan, Receipt, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
 
 UNKNOWN_RECORD_BYTES = 1024
 """Assumed bytes per offset where the log's size is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """The part of a flow's configuration that planning obeys; None is no limit."""
-
-    flow: Flow
-    lane: str
-    policy: ReplicationPolicy
-    max_tasks: int
-    max_bytes: int | None
-    max_records: int | None
-    max_seconds: int
-    replication_factor: int
-    config_excluded: Callable[[str], bool]
-    sync_configs: bool
-    only: frozenset[str] | None = None
-    """Source topics that this run is narrowed to; None is all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +56,11 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         if "" in facts.pauses or name in facts.pauses:
             paused.append(name)
             continue
-        refusal, change = _topic_verdict(rules, facts, topic)
+        refusal = topic_refusal(rules, facts, topic)
         if refusal is not None:
             refusals.append(refusal)
             continue
-        if change is not None:
-            changes.append(change)
+        changes += topic_changes(rules, facts, topic)
         for outcome in _partitions(rules, facts, topic, notes):
             if isinstance(outcome, Refusal):
                 refusals.append(outcome)
@@ -105,59 +84,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     )
 
 
-def _topic_verdict(rules: Rules, facts: Facts, topic: SourceTopic) -> tuple[Refusal | None, TopicChange | None]:
-    """What stands against the whole topic, or the change that must come before it is copied."""
-    name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
-    count = len(topic.partitions) + len(topic.leaderless)
-
-    def refusal(kind: RefusalKind, message: str) -> tuple[Refusal, None]:
-        return Refusal(topic=topic.name, partition=None, kind=kind, message=message), None
-
-    if len(name) > MAX_TOPIC_NAME:
-        return refusal(
-            RefusalKind.NAME_TOO_LONG,
-            f"target name {name[:40]}... of topic {topic.name[:40]}... has {len(name)} characters, Kafka allows "
-            f"{MAX_TOPIC_NAME}: use a shorter alias or IdentityReplicationPolicy",
-        )
-    owner = facts.claims.get(name)
-    if owner is not None and owner != rules.lane:
-        return refusal(
-            RefusalKind.OWNED,
-            f"target topic {name} belongs to lane {owner} of this flow: drop that lane, or write to another topic",
-        )
-    target = facts.targets.get(name)
-    copied = any(last.target.topic == name for last in facts.receipts.values())
-    if target is None:
-        if copied:
-            return None, None  # each partition is refused with its own receipt
-        factor = rules.replication_factor if rules.replication_factor > 0 else topic.replication_factor
-        configs = tuple(
-            sorted((key, value) for key, value in topic.configs.items() if not rules.config_excluded(key))
-        )
-        return None, TopicChange(
-            kind="create",
-            topic=name,
-            source_topic=topic.name,
-            partitions=count,
-            replication_factor=max(1, min(factor, facts.target_brokers)),
-            configs=configs if rules.sync_configs else (),
-        )
-    if target.partitions > count:
-        return refusal(
-            RefusalKind.PARTITION_COUNT,
-            f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {count}: give the "
-            "source as many, or delete the target topic so that Ferry creates it",
-        )
-    if target.partitions < count:
-        return None, TopicChange(
-            kind="grow", topic=name, source_topic=topic.name, partitions=count, replication_factor=0
-        )
-    return None, None
-
-
-def _partitions(
-    rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
-) -> Iterator[_Candidate | Refusal]:
+def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]) -> Iterator[_Candidate | Refusal]:
     target_name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
     target = facts.targets.get(target_name)
     for number in topic.leaderless:

@@ -45,7 +45,7 @@ class Report:
 
     @property
     def state(self) -> RunState:
-        """success: all that was planned, nothing refused; partial: some; failed: nothing although there was something."""
+        """success: all that was planned, nothing refused; partial: some of it; failed: none of it."""
         if not self.refusals and not self.unfinished:
             return RunState.SUCCESS
         return RunState.PARTIAL if self.receipts or not self.plan.slices else RunState.FAILED

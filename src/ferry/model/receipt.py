@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ferry.model.flow import Flow, TopicPartition
-from ferry.model.run import Origin
+from ferry.model.run import LOCAL, Origin
 from ferry.model.segment import Segment
 
 
@@ -43,7 +43,7 @@ class Receipt:
     source_topic_id: str = ""
     target_topic_id: str = ""
     source_cluster_id: str = ""
-    origin: Origin = Origin()
+    origin: Origin = LOCAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

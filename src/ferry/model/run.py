@@ -17,6 +17,10 @@ class Origin:
     try_number: int = 0
 
 
+LOCAL = Origin()
+"""Started by hand, host unknown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """Opens a run. Its ledger offset is the run's generation, so no two runs share one (DESIGN: opening a run)."""

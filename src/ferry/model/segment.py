@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -29,10 +29,9 @@ def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """The same segments with neighbours melted where both sides continue without a hole."""
     out: list[Segment] = []
     for segment in segments:
-        if out and out[-1].source_end == segment.source_start and out[-1].target_end == segment.target_start:
-            last = out.pop()
-            segment = Segment(
-                source_start=last.source_start, target_start=last.target_start, count=last.count + segment.count
-            )
-        out.append(segment)
+        last = out[-1] if out else None
+        if last and last.source_end == segment.source_start and last.target_end == segment.target_start:
+            out[-1] = replace(last, count=last.count + segment.count)
+        else:
+            out.append(segment)
     return tuple(out)

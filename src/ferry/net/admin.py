@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -97,7 +98,7 @@ async def all_topic_configs(
             include_synonyms=False,
             include_documentation=False,
         )
-        answer = await cluster.retrying(lambda request=request: cluster.ask(request))
+        answer = await cluster.retrying(partial(cluster.ask, request))
         for result in answer.results:
             if result.error_code in codes.UNAUTHORIZED:
                 raise Refused(
@@ -118,7 +119,7 @@ async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
     """Bytes on disk per partition (the largest replica), as DescribeLogDirs reports them; empty when not permitted."""
     sizes: dict[TopicPartition, int] = {}
     for node in cluster.brokers:
-        answer = await cluster.retrying(lambda node=node: cluster.ask(DescribeLogDirsRequest(topics=None), node))
+        answer = await cluster.retrying(partial(cluster.ask, DescribeLogDirsRequest(topics=None), node))
         for directory in answer.results:
             for topic in directory.topics or ():
                 for part in topic.partitions:

@@ -86,7 +86,9 @@ class Cluster:
             await self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
         except (kafka_errors.KafkaError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
-        versions = await self.ask(ApiVersionsRequest(version=3, client_software_name="ferry", client_software_version="1"))
+        versions = await self.ask(
+            ApiVersionsRequest(version=3, client_software_name="ferry", client_software_version="1")
+        )
         features = {feature.name: feature.max_version_level for feature in versions.finalized_features or ()}
         self.transaction_version = int(features.get("transaction.version", 0))
         await self.refresh(())
@@ -123,7 +125,9 @@ class Cluster:
             except kafka_errors.UnknownBrokerIdError as error:
                 raise Retryable(f"cluster {self.alias} has no broker {target} in its metadata") from error
             except (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError) as error:
-                raise Refused(f"cluster {self.alias} refused the credentials ({error}): correct its sasl settings") from error
+                raise Refused(
+                    f"cluster {self.alias} refused the credentials ({error}): correct its sasl settings"
+                ) from error
             except (kafka_errors.KafkaError, OSError) as error:
                 raise Retryable(f"cluster {self.alias}, broker {target}: {error}") from error
             if time.monotonic() + delay > until:
@@ -206,7 +210,9 @@ class Cluster:
             found = answer.coordinators[0] if answer.coordinators else answer
             if found.error_code in codes.UNAUTHORIZED:
                 what = "group" if kind == GROUP else "transactional id"
-                raise Refused(f"not allowed to use {what} {key} on cluster {self.alias}: grant DESCRIBE and WRITE or READ on it")
+                raise Refused(
+                    f"not allowed to use {what} {key} on cluster {self.alias}: grant DESCRIBE and WRITE or READ on it"
+                )
             if found.error_code:
                 raise Retryable(f"coordinator of {key} on cluster {self.alias}: {codes.describe(found.error_code)}")
             node: int = found.node_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
@@ -77,7 +77,9 @@ class LedgerTopic:
     def _check(self, partitions: int, configs: Mapping[str, str]) -> None:
         where = f"ledger {self.place.topic} on cluster {self.cluster.alias}"
         if partitions != 1:
-            raise Refused(f"{where} has {partitions} partitions where one is needed: move it away and let Ferry create it")
+            raise Refused(
+                f"{where} has {partitions} partitions where one is needed: move it away and let Ferry create it"
+            )
         wanted = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
         for name, value in wanted.items():
             if configs.get(name, value) != value:
@@ -175,9 +177,11 @@ class LedgerTopic:
         until = time.monotonic() + self.cluster.patience_s
         while at < end:
             before = at
-            at = await self.cluster.retrying(lambda at=at: self._read_on(resolver, at, end))
+            at = await self.cluster.retrying(partial(self._read_on, resolver, at, end))
             if at == before and time.monotonic() > until:
-                raise Retryable(f"ledger {self.place.topic} stays unreadable at offset {at} on cluster {self.cluster.alias}")
+                raise Retryable(
+                    f"ledger {self.place.topic} stays unreadable at offset {at} on cluster {self.cluster.alias}"
+                )
         return list(resolver.records()), at
 
     async def _edge(self, which: int) -> int:
@@ -204,7 +208,9 @@ class LedgerTopic:
             if part.error_code == codes.OFFSET_OUT_OF_RANGE and part.high_watermark < end:
                 raise Retryable(f"ledger {self.place.topic}: the new leader does not yet show offset {at}")
             if part.error_code in codes.UNAUTHORIZED:
-                raise Refused(f"not allowed to read ledger {self.place.topic} on cluster {self.cluster.alias}: grant READ")
+                raise Refused(
+                    f"not allowed to read ledger {self.place.topic} on cluster {self.cluster.alias}: grant READ"
+                )
             if part.error_code:
                 await self.cluster.refresh([self.place.topic])
                 raise Retryable(f"ledger {self.place.topic}: {codes.describe(part.error_code)}")
@@ -234,5 +240,3 @@ def _below_limit(records: Sequence[Record]) -> list[Sequence[Record]]:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-

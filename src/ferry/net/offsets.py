@@ -38,16 +38,16 @@ async def list_offsets(
             leader = info.partitions[place.partition].leader
             if leader >= 0:
                 by_leader.setdefault(leader, {})[place] = left[place]
-        answers = [
-            await cluster.submit(_list_request(part, isolation), node) for node, part in by_leader.items()
-        ]
+        answers = [await cluster.submit(_list_request(part, isolation), node) for node, part in by_leader.items()]
         moved = False
         for answer in answers:
             for place, code, offset in _listed(await cluster.answered(answer)):
                 if code == codes.NONE:
                     found[place] = offset
                 elif code in codes.UNAUTHORIZED:
-                    raise Refused(f"not allowed to read the offsets of {place} on cluster {cluster.alias}: grant DESCRIBE")
+                    raise Refused(
+                        f"not allowed to read the offsets of {place} on cluster {cluster.alias}: grant DESCRIBE"
+                    )
                 else:
                     moved = True
         if moved:
@@ -63,9 +63,7 @@ def _list_request(places: Mapping[TopicPartition, int], isolation: int) -> Any:
     by_topic: dict[str, list[Any]] = {}
     for place, timestamp in places.items():
         by_topic.setdefault(place.topic, []).append(
-            topic.ListOffsetsPartition(
-                partition_index=place.partition, current_leader_epoch=-1, timestamp=timestamp
-            )
+            topic.ListOffsetsPartition(partition_index=place.partition, current_leader_epoch=-1, timestamp=timestamp)
         )
     return ListOffsetsRequest(
         replica_id=-1,

@@ -48,7 +48,7 @@ class SourceReader:
         isolation: int,
         memory_bytes: int,
     ) -> None:
-        """`ranges` are `[start, end)` per partition; `topic_ids` (hex, may be empty) must still be those of the plan."""
+        """`ranges` are `[start, end)` per partition; `topic_ids` (hex, may be empty) must be the plan's."""
         self.queues: dict[TopicPartition, deque[tuple[Batch, bool]]] = {place: deque() for place in ranges}
         self.finished: dict[TopicPartition, int] = {}
         """Partitions read to their end, with the offset that was reached."""
@@ -112,14 +112,16 @@ class SourceReader:
                 continue
             info = self._cluster.topics.get(place.topic)
             if info is None or place.partition not in info.partitions:
-                self._fail(place, RefusalKind.TOPIC_GONE, f"topic {place.topic} is gone from cluster {self._cluster.alias}")
+                self._fail(
+                    place, RefusalKind.TOPIC_GONE, f"topic {place.topic} is gone from cluster {self._cluster.alias}"
+                )
                 continue
             planned = self._topic_ids.get(place.topic, "")
             if planned and info.id_hex and planned != info.id_hex:
                 self._fail(
                     place,
                     RefusalKind.TOPIC_RECREATED,
-                    f"topic {place.topic} on cluster {self._cluster.alias} was deleted and created again since the plan",
+                    f"topic {place.topic} on cluster {self._cluster.alias} was created again after the plan",
                 )
                 continue
             by_leader.setdefault(info.partitions[place.partition].leader, []).append(place)
@@ -211,7 +213,7 @@ class SourceReader:
             if batch.base_offset >= end:
                 position = end
                 break
-            hidden = aborted.hides(batch) or batch.is_control or (batch.count == 0 and batch.magic == 2)
+            hidden = aborted.hides(batch) or batch.is_control or (batch.record_count == 0 and batch.magic == 2)
             queue.append((batch, hidden))
             self._buffered += len(batch.data)
             position = batch.next_offset

@@ -9,7 +9,8 @@ bounces; an abort with the same epoch lets a late batch into the next transactio
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kafka.future import Future
@@ -109,8 +110,8 @@ class Transaction:
         ]
         causes = [entry for entry in errors if entry[0] != 55] or errors
         if causes:
-            code, place = causes[0]
-            self.raise_for(code, f"adding {place} to the transaction")
+            code, named = causes[0]
+            self.raise_for(code, f"adding {named} to the transaction")
 
     def next_sequence(self, place: TopicPartition, records: int) -> int:
         """The sequence of the next batch for a partition; `records` are counted against the following one."""
@@ -145,7 +146,7 @@ class Transaction:
         places = sorted(positions)
         for at in range(0, len(places), POSITIONS_PER_REQUEST):
             part = places[at : at + POSITIONS_PER_REQUEST]
-            await self._patiently(lambda part=part: self._commit_positions(group, part, positions))
+            await self._patiently(partial(self._commit_positions, group, part, positions))
 
     async def _add_group(self, group: str) -> None:
         answer = await self._at_coordinator(
@@ -195,7 +196,9 @@ class Transaction:
             for part in found.partitions:
                 if part.error_code in codes.COORDINATOR_MOVED:
                     self.cluster.forget_coordinator(GROUP, group)
-                self.raise_for(part.error_code, f"committing the position of {found.name}-{part.partition_index} to {group}")
+                self.raise_for(
+                    part.error_code, f"committing the position of {found.name}-{part.partition_index} to {group}"
+                )
 
     async def commit(self) -> None:
         """EndTxn(commit). Superseded when fenced; OutcomeUnknown on anything else but success: re-read the ledger."""
@@ -238,7 +241,7 @@ class Transaction:
             self.cluster.forget_coordinator(TRANSACTION, self.transactional_id)
         return answer
 
-    async def _patiently(self, action: Any) -> None:
+    async def _patiently(self, action: Callable[[], Awaitable[None]]) -> None:
         """Repeat while the earlier transaction's markers are still being written (CONCURRENT_TRANSACTIONS)."""
         until = time.monotonic() + self.timeout_ms / 2000
         while True:
@@ -259,7 +262,9 @@ class Transaction:
         if code == codes.CONCURRENT_TRANSACTIONS:
             raise StillCompleting(where)
         if code in codes.FENCED and fenced_is_final:
-            raise Superseded(f"a newer writer holds {self.transactional_id} on cluster {self.cluster.alias}; this one stops")
+            raise Superseded(
+                f"a newer writer holds {self.transactional_id} on cluster {self.cluster.alias}; this one stops"
+            )
         if code in codes.UNAUTHORIZED:
             raise Refused(f"{where}: grant this principal WRITE and DESCRIBE on it")
         raise Retryable(where)

@@ -15,7 +15,7 @@ from kafka.net.transport import KafkaTCPTransport
 _RECV_BYTES = 1 << 20
 
 
-class LargeReads(KafkaTCPTransport):
+class LargeReads(KafkaTCPTransport):  # type: ignore[misc]
     """A transport whose reads take what the socket holds, up to 1 MiB, in one call."""
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
@@ -30,12 +30,11 @@ class LargeReads(KafkaTCPTransport):
         return data, None
 
 
-class ConnectionManager(KafkaConnectionManager):
+class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
     """kafka-python's connection manager with the transport above for plain connections."""
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         transport = await super()._build_transport(node, timeout_at=timeout_at)
         if type(transport) is KafkaTCPTransport:  # nothing reads from it yet: hand its socket over
-            return LargeReads(self._net, transport._sock, host=node.host)
+            return LargeReads(self._net, transport._sock, host=node.host)  # noqa: SLF001 - a subclass of its owner
         return transport
-

@@ -40,7 +40,7 @@ class PartProgress:
         self.end = max(self.end, batch.next_offset)
         if batch.is_control:
             self.control += 1
-        elif batch.count:
+        elif batch.record_count:
             self.aborted += 1
 
     def sent(self, batch: Batch) -> None:
@@ -48,7 +48,7 @@ class PartProgress:
         if not self.batches:
             self.start = min(self.start, batch.base_offset)
         self.end = max(self.end, batch.next_offset)
-        self.records += batch.count
+        self.records += batch.record_count
         self.bytes += len(batch.data)
         self.batches += 1
         self.digest = extended_digest(self.digest, batch)

@@ -24,15 +24,9 @@ def isolation_of(flow: FlowConfig) -> int:
     return READ_COMMITTED if flow.isolation_level == "read_committed" else READ_UNCOMMITTED
 
 
-async def gather_facts(
-    flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView
-) -> Facts:
+async def gather_facts(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:
     """Facts of both clusters and of the ledger as it was read."""
-    chosen = {
-        name: info
-        for name, info in (await source.refresh(None)).items()
-        if flow.selection.takes(name)
-    }
+    chosen = {name: info for name, info in (await source.refresh(None)).items() if flow.selection.takes(name)}
     places = {
         TopicPartition(topic=name, partition=part.partition)
         for name, info in chosen.items()
@@ -111,9 +105,7 @@ async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, Topic
     for place, end in ends.items():
         by_topic.setdefault(place.topic, {})[place.partition] = end
     return {
-        name: TargetTopic(
-            name=name, topic_id=info.id_hex, partitions=len(info.partitions), ends=by_topic.get(name, {})
-        )
+        name: TargetTopic(name=name, topic_id=info.id_hex, partitions=len(info.partitions), ends=by_topic.get(name, {}))
         for name, info in infos.items()
     }
 

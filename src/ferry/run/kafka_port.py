@@ -150,8 +150,8 @@ class KafkaSlot:
                 topic=place.topic,
                 partition=place.partition,
                 kind=RefusalKind.TARGET_CHANGED,
-                message=f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since the plan of run "
-                f"{plan.run}: find out who did it, then run again",
+                message=f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since "
+                f"the plan of run {plan.run}: find out who did it, then run again",
             )
             drops.append(Drop(piece=piece, refusal=refusal, offset=source_next))
         if drops:

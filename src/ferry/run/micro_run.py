@@ -18,8 +18,9 @@ from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, fold, newest_run, opened_run, outcome, receipts, sealed_plan
 from ferry.decide.ledger_codec import claim_record, outcome_record
-from ferry.decide.planning import Rules, decide_plan
+from ferry.decide.planning import decide_plan
 from ferry.decide.report import Report, report_of
+from ferry.decide.rules import Rules
 from ferry.decide.starts import start_records
 from ferry.errors import BadInput, FerryError, Refused, Retryable, Superseded
 from ferry.model import OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord, TopicChange
@@ -97,7 +98,7 @@ class MicroRuns:
         self._target.close()
         self._loop.close()
 
-    def preview(self, options: RunOptions = RunOptions()) -> Plan:  # noqa: B008 - frozen
+    def preview(self, options: RunOptions = RunOptions()) -> Plan:
         """The plan that a run would have now; writes nothing, creates nothing."""
 
         async def work() -> Plan:
@@ -107,7 +108,7 @@ class MicroRuns:
 
         return self._run(work)
 
-    def plan(self, run: str, origin: Origin, options: RunOptions = RunOptions()) -> Plan:  # noqa: B008 - frozen
+    def plan(self, run: str, origin: Origin, options: RunOptions = RunOptions()) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
 
         async def work() -> Plan:
@@ -184,7 +185,6 @@ class MicroRuns:
 
     def _rules(self, options: RunOptions) -> Rules:
         budget, flow = self.flow.budget, self.flow
-        known = {name for name in options.only or ()}
         factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
         return Rules(
             flow=flow.flow,
@@ -197,7 +197,7 @@ class MicroRuns:
             replication_factor=factor,
             config_excluded=flow.config_exclude.matches,
             sync_configs=flow.sync_topic_configs,
-            only=frozenset(known) if options.only is not None else None,
+            only=options.only,
         )
 
     def opened(self, run: str) -> tuple[Plan, OpenedRun]:
@@ -227,7 +227,7 @@ class MicroRuns:
         open_slices = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
         if open_slices:
             raise Superseded(
-                f"run {plan.run} of {plan.flow} is superseded by {newer}; {len(open_slices)} of its slices were left to it"
+                f"run {plan.run} of {plan.flow} is superseded by {newer}, which has the {len(open_slices)} slices left"
             )
 
     def task_spec(self, plan: Plan, slot: int, origin: Origin) -> TaskSpec:
@@ -265,7 +265,8 @@ class MicroRuns:
             await self._ledger.find()
             view = await self._settled_view()
             plan, opened = _opened(view, self.lane, run)
-            done = [receipt for receipt in receipts(view, lane=self.lane, run=run) if receipt.generation == plan.generation]
+            written = receipts(view, lane=self.lane, run=run)
+            done = [receipt for receipt in written if receipt.generation == plan.generation]
             return report_of(plan, opened.record.started_ms, done, outcome(view, self.lane, run))
 
         return self._run(work)
@@ -283,7 +284,7 @@ class MicroRuns:
         return self._ledger.place.topic in await self._target.refresh([self._ledger.place.topic])
 
     async def _settled_view(self) -> LedgerView:
-        """The ledger once the markers of committed chunks have arrived; a transaction left open is waited for in vain."""
+        """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
         until = time.monotonic() + SETTLE_SECONDS
         view = await self._view()
         while view.open and time.monotonic() < until:

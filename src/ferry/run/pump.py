@@ -139,9 +139,9 @@ class Pump:
                     batch,
                     self._transaction.producer_id,
                     self._transaction.producer_epoch,
-                    self._transaction.next_sequence(target, batch.count),
+                    self._transaction.next_sequence(target, batch.record_count),
                 )
-                sent[target] = batch.base_offset, batch.count
+                sent[target] = batch.base_offset, batch.record_count
                 part.sent(batch)
                 filled += len(batch.data)
             if not queue:
@@ -171,9 +171,7 @@ class Pump:
         except Corrupt as error:
             raise dropped(
                 piece,
-                Refusal(
-                    topic=source.topic, partition=source.partition, kind=RefusalKind.CORRUPT, message=str(error)
-                ),
+                Refusal(topic=source.topic, partition=source.partition, kind=RefusalKind.CORRUPT, message=str(error)),
                 batch.base_offset,
             ) from error
 

@@ -89,7 +89,7 @@ async def copy_slot(
             failures += 1
             result.retries += 1
             if failures > MAX_FAILURES:
-                raise Retryable(f"slot {ref.slot} of run {ref.run} gave up after {failures} failures: {error}") from error
+                raise Retryable(f"slot {ref.slot} of run {ref.run} gave up, failure {failures}: {error}") from error
             await port.back_off(failures)
         else:
             result.refusals.update(port.refusals())
@@ -114,9 +114,8 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
         kind, lane, *rest = decode_key(record.key)
         if kind == "receipt" and lane == ref.lane and TopicPartition(topic=rest[0], partition=rest[1]) in mine:
             raise Retryable(f"a receipt at ledger offset {record.offset} is still undecided")
-    done = {
-        place: receipt for place, receipt in last_receipts(view, ref.lane).items() if receipt.generation == ref.generation
-    }
+    last_ones = last_receipts(view, ref.lane)
+    done = {place: receipt for place, receipt in last_ones.items() if receipt.generation == ref.generation}
     todo = {}
     for place, piece in mine.items():
         last = done.get(place)

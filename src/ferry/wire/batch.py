@@ -53,7 +53,7 @@ class Batch(NamedTuple):
     base_timestamp: int
     max_timestamp: int
     producer_id: int
-    count: int
+    record_count: int
 
     @property
     def is_control(self) -> bool:
@@ -124,8 +124,8 @@ def obstacle(batch: Batch) -> str | None:
     """
     if batch.magic != 2:
         return f"it has the old message format {batch.magic}"
-    if batch.count != batch.next_offset - batch.base_offset:
-        return f"compaction left {batch.count} of its {batch.next_offset - batch.base_offset} records"
+    if batch.record_count != batch.next_offset - batch.base_offset:
+        return f"compaction left {batch.record_count} of its {batch.next_offset - batch.base_offset} records"
     if batch.attributes & _TIMESTAMP_TYPE:
         return "its timestamps are log append times"
     if batch.attributes & _DELETE_HORIZON:

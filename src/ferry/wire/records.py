@@ -45,4 +45,3 @@ def build_batch(records: Sequence[Record], timestamp_ms: int, identity: Producer
     for index, record in enumerate(records):
         builder.append(index, timestamp_ms, record.key, record.value, [])
     return bytes(builder.build())
-

@@ -1,0 +1,27 @@
+"""The part of a flow's configuration that planning obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ferry.model import Flow
+from ferry.policy import ReplicationPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Limits are bytes, records and seconds of one run; None is no limit."""
+
+    flow: Flow
+    lane: str
+    policy: ReplicationPolicy
+    max_tasks: int
+    max_bytes: int | None
+    max_records: int | None
+    max_seconds: int
+    replication_factor: int
+    config_excluded: Callable[[str], bool]
+    sync_configs: bool
+    only: frozenset[str] | None = None
+    """Source topics that this run is narrowed to; None is all."""

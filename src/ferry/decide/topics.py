@@ -1,0 +1,74 @@
+"""Topics on the target: what stands against a whole topic, and what must be created or grown before the copy."""
+
+from __future__ import annotations
+
+from ferry.decide.facts import Facts, SourceTopic
+from ferry.decide.rules import Rules
+from ferry.model import Refusal, RefusalKind, TopicChange
+
+MAX_TOPIC_NAME = 249
+"""Kafka's limit on the length of a topic name."""
+
+
+def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | None:
+    """Why no partition of the topic may be copied; None when they may."""
+    name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
+
+    def refusal(kind: RefusalKind, message: str) -> Refusal:
+        return Refusal(topic=topic.name, partition=None, kind=kind, message=message)
+
+    if len(name) > MAX_TOPIC_NAME:
+        return refusal(
+            RefusalKind.NAME_TOO_LONG,
+            f"target name {name[:40]}... of topic {topic.name[:40]}... has {len(name)} characters, Kafka allows "
+            f"{MAX_TOPIC_NAME}: use a shorter alias or IdentityReplicationPolicy",
+        )
+    owner = facts.claims.get(name)
+    if owner is not None and owner != rules.lane:
+        return refusal(
+            RefusalKind.OWNED,
+            f"target topic {name} belongs to lane {owner} of this flow: drop that lane, or write to another topic",
+        )
+    target = facts.targets.get(name)
+    if target is not None and target.partitions > _count(topic):
+        return refusal(
+            RefusalKind.PARTITION_COUNT,
+            f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {_count(topic)}: "
+            "give the source as many, or delete the target topic so that Ferry creates it",
+        )
+    return None
+
+
+def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicChange]:
+    """What the target topic needs before the copy: nothing, to be created, or to be grown.
+
+    A topic that was copied before and is gone is not created again: its partitions are refused with their receipts.
+    """
+    name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
+    target = facts.targets.get(name)
+    if target is not None:
+        if target.partitions == _count(topic):
+            return []
+        return [
+            TopicChange(
+                kind="grow", topic=name, source_topic=topic.name, partitions=_count(topic), replication_factor=0
+            )
+        ]
+    if any(last.target.topic == name for last in facts.receipts.values()):
+        return []
+    factor = rules.replication_factor if rules.replication_factor > 0 else topic.replication_factor
+    configs = tuple(sorted((key, value) for key, value in topic.configs.items() if not rules.config_excluded(key)))
+    return [
+        TopicChange(
+            kind="create",
+            topic=name,
+            source_topic=topic.name,
+            partitions=_count(topic),
+            replication_factor=max(1, min(factor, facts.target_brokers)),
+            configs=configs if rules.sync_configs else (),
+        )
+    ]
+
+
+def _count(topic: SourceTopic) -> int:
+    return len(topic.partitions) + len(topic.leaderless)

@@ -17,7 +17,7 @@ def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last:
         return refusal(
             RefusalKind.TOPIC_RECREATED,
             f"source topic {topic.name} was deleted and created again after {last.end} offsets of partition {number} "
-            f"were copied (topic id {last.source_topic_id} is now {topic.topic_id}): copy it under a new lane or target name",
+            f"were copied (topic id {last.source_topic_id}, now {topic.topic_id}): use a new lane or target name",
         )
     if part.log_start > last.end:
         return refusal(

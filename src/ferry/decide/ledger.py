@@ -128,11 +128,23 @@ def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:
     return {topic: pause for topic, pause in found.items() if pause.holds_at(now_ms)}
 
 
-def outcome(view: LedgerView, lane: str, run: str) -> tuple[Refusal, ...] | None:
-    """What the tasks of a run refused; None when no task reported yet."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the tasks of a run refused, and the slots that stopped because the run's time was over."""
+
+    refusals: tuple[Refusal, ...]
+    time_over: frozenset[int]
+
+
+def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
+    """The outcome that a run's copy step recorded; None when it did not (yet)."""
     for key, record in view.of_kind("outcome"):
         if key[1:] == [lane, run]:
-            return tuple(parse_refusal(item) for item in _body(record)["refusals"])
+            body = _body(record)
+            return Outcome(
+                refusals=tuple(parse_refusal(item) for item in body["refusals"]),
+                time_over=frozenset(body["time_over"]),
+            )
     return None
 
 

@@ -178,9 +178,14 @@ def parse_refusal(body: Json) -> Refusal:
     )
 
 
-def outcome_record(lane: str, run: str, refusals: Sequence[Refusal]) -> Record:
-    """What the tasks of a run could not copy; the report reads it."""
-    body = {"v": LEDGER_VERSION, "kind": "outcome", "refusals": [refusal_json(item) for item in refusals]}
+def outcome_record(lane: str, run: str, refusals: Sequence[Refusal], time_over: Sequence[int]) -> Record:
+    """What the tasks of a run refused, and the slots that ended because the run's time was over."""
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "outcome",
+        "refusals": [refusal_json(item) for item in refusals],
+        "time_over": list(time_over),
+    }
     return Record(key=encode(["outcome", lane, run]), value=encode(body))
 
 
@@ -262,5 +267,5 @@ def plan_head_json(plan: Plan) -> Json:
         "paused": list(plan.paused),
         "source_cluster_id": plan.source_cluster_id,
         "target_cluster_id": plan.target_cluster_id,
-        "deadline_ms": plan.deadline_ms,
+        "max_seconds": plan.max_seconds,
     }

@@ -78,6 +78,6 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         paused=tuple(head["paused"]),
         source_cluster_id=head["source_cluster_id"],
         target_cluster_id=head["target_cluster_id"],
-        deadline_ms=head["deadline_ms"],
+        max_seconds=head["max_seconds"],
         version=head["v"],
     )

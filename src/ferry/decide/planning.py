@@ -80,7 +80,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         paused=tuple(paused),
         source_cluster_id=facts.source_cluster_id,
         target_cluster_id=facts.target_cluster_id,
-        deadline_ms=facts.now_ms + rules.max_seconds * 1000,
+        max_seconds=rules.max_seconds,
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.decide.ledger import Outcome
 from ferry.model import Plan, Receipt, Refusal, Slice
 
 
@@ -19,13 +20,18 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A run as evidence; `unfinished` are slices without receipts up to their end that nobody refused."""
+    """A run as evidence.
+
+    `unfinished` are slices without receipts up to their end that nobody refused; `left` are those that the run's time
+    did not suffice for: the next run goes on there, and nothing is wrong.
+    """
 
     plan: Plan
     started_ms: int
     receipts: tuple[Receipt, ...]
     refusals: tuple[Refusal, ...]
     unfinished: tuple[Slice, ...]
+    left: tuple[Slice, ...]
 
     @property
     def records(self) -> int:
@@ -51,17 +57,23 @@ class Report:
         return RunState.PARTIAL if self.receipts or not self.plan.slices else RunState.FAILED
 
 
-def report_of(
-    plan: Plan, started_ms: int, receipts: Iterable[Receipt], refused_by_tasks: Sequence[Refusal] | None
-) -> Report:
-    """The report of a run from its plan, its receipts and what its tasks refused."""
+def report_of(plan: Plan, started_ms: int, receipts: Iterable[Receipt], ended: Outcome | None) -> Report:
+    """The report of a run from its plan, its receipts and what its copy step recorded."""
     done = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
-    refusals = (*plan.refusals, *(refused_by_tasks or ()))
+    refusals = (*plan.refusals, *(ended.refusals if ended else ()))
     ends = {receipt.source: receipt.end for receipt in done}
     named = {(refusal.topic, refusal.partition) for refusal in refusals}
-    unfinished = tuple(
+    time_over = ended.time_over if ended else frozenset()
+    short = [
         piece
         for piece in plan.slices
         if ends.get(piece.source, -1) < piece.end and (piece.source.topic, piece.source.partition) not in named
+    ]
+    return Report(
+        plan=plan,
+        started_ms=started_ms,
+        receipts=done,
+        refusals=refusals,
+        unfinished=tuple(piece for piece in short if piece.slot not in time_over),
+        left=tuple(piece for piece in short if piece.slot in time_over),
     )
-    return Report(plan=plan, started_ms=started_ms, receipts=done, refusals=refusals, unfinished=unfinished)

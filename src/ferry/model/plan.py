@@ -86,7 +86,10 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run will do. The same facts give the same plan."""
+    """What a run will do. The same facts give the same plan.
+
+    `max_seconds` is how long an attempt at a slot may begin new chunks; 0 is no limit.
+    """
 
     flow: Flow
     lane: str
@@ -100,7 +103,7 @@ class Plan:
     paused: tuple[str, ...] = ()
     source_cluster_id: str = ""
     target_cluster_id: str = ""
-    deadline_ms: int = 0
+    max_seconds: int = 0
     version: int = PLAN_VERSION
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:

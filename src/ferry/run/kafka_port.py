@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -108,6 +109,7 @@ class KafkaSlot:
         self._transaction = Transaction(
             target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
         )
+        self._started = time.monotonic()
         self._reader: SourceReader | None = None
         self._pump: Pump | None = None
 
@@ -179,6 +181,10 @@ class KafkaSlot:
     async def back_off(self, failures: int) -> None:
         """As SlotPort."""
         await self._target.loop.sleep(min(5.0, 0.05 * 2**failures) * random.uniform(0.5, 1.0))
+
+    def time_over(self, plan: Plan) -> bool:
+        """As SlotPort."""
+        return plan.max_seconds > 0 and time.monotonic() > self._started + plan.max_seconds
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """As SlotPort."""

@@ -253,9 +253,9 @@ class MicroRuns:
         lane = KafkaLane(self._ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
         self._run(lambda: lane.fence(plan.slots))
 
-    def record_outcome(self, plan: Plan, refusals: Collection[Refusal]) -> None:
-        """Keep in the ledger what the tasks refused, for the report."""
-        record = outcome_record(plan.lane, plan.run, sorted(refusals, key=_order))
+    def record_outcome(self, plan: Plan, refusals: Collection[Refusal], time_over: Collection[int] = ()) -> None:
+        """Keep in the ledger what the tasks refused and which slots ran out of time, for the report."""
+        record = outcome_record(plan.lane, plan.run, sorted(refusals, key=_order), sorted(time_over))
         self._run(lambda: self._ledger.append([record]))
 
     def report(self, run: str) -> Report:

@@ -13,7 +13,7 @@ from ferry.decide.ledger import LedgerView, fold, slots_to_fence, superseded_by
 from ferry.decide.ledger_codec import run_record
 from ferry.decide.plan_codec import plan_records
 from ferry.errors import Superseded
-from ferry.model import OpenedRun, Plan, RunRecord
+from ferry.model import Fate, OpenedRun, Plan, RunRecord
 from ferry.run.port import FencePort
 
 Decide = Callable[[LedgerView, OpenedRun], Awaitable[Plan]]
@@ -28,8 +28,11 @@ async def open_run(port: FencePort, record: RunRecord, decide: Decide) -> Plan:
     generation = await port.append([run_record(record)])
     records, end = await port.read(None, generation + 1)
     await port.fence(slots_to_fence(fold(records, end), record.lane))
-    records, end = await port.read(None, None)
-    view = fold(records, end)
+    settled = [entry for entry in records if entry.fate is not Fate.OPEN]
+    if len(settled) < len(records):  # the fencing decided some of them
+        settled, end = [], 0
+    tail, end = await port.read(end or None, None)
+    view = fold([*settled, *tail], end)
     opened = OpenedRun(record=record, generation=generation)
     refuse_if_superseded(view, opened)
     plan = await decide(view, opened)

@@ -77,5 +77,8 @@ class SlotPort(Protocol):
     async def back_off(self, failures: int) -> None:
         """Wait before the next attempt; longer after more failures in a row."""
 
+    def time_over(self, plan: Plan) -> bool:
+        """Whether the plan's time is over for this attempt; chunks under way are finished."""
+
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """What could not be read, by source partition."""

@@ -36,12 +36,16 @@ class SlotRef:
 
 @dataclass(slots=True, kw_only=True)
 class SlotResult:
-    """What one attempt did. `refusals` by source partition; `stopped` when it was asked to end early."""
+    """What one attempt did. `refusals` by source partition.
+
+    `stopped`: it was asked to end early; `time_over`: the run's time did not suffice.
+    """
 
     receipts: list[Receipt] = field(default_factory=list)
     refusals: dict[TopicPartition, Refusal] = field(default_factory=dict)
     retries: int = 0
     stopped: bool = False
+    time_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,7 @@ async def copy_slot(
             taken = await _take_over(port, ref, limits)
             await port.begin(taken.plan, taken.todo)
             cursor = taken.cursor
-            while not stop():
+            while not stop() and not port.time_over(taken.plan):
                 parts = await port.copy_chunk()
                 if not parts:
                     break
@@ -94,6 +98,7 @@ async def copy_slot(
         else:
             result.refusals.update(port.refusals())
             result.stopped = stop()
+            result.time_over = not result.stopped and port.time_over(taken.plan)
             return result
 
 

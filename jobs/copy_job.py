@@ -1,0 +1,46 @@
+"""spark-submit jobs/copy_job.py --flow A->B --run RUN: copies what the run's plan in the ledger says."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ferry.model import Origin
+from ferry.spark.copy_job import main
+
+CONFIG_VARIABLE = "FERRY_CONFIG"
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description="Copy what a run's plan in the ledger says.")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        default=os.environ.get(CONFIG_VARIABLE),
+        required=not os.environ.get(CONFIG_VARIABLE),
+        help=f"configuration file; else the environment variable {CONFIG_VARIABLE}",
+    )
+    parser.add_argument("--flow", required=True, help="source->target")
+    parser.add_argument("--run", required=True, help="run id whose plan is in the ledger")
+    parser.add_argument("--lane", help="lane of the run; else the flow's own")
+    parser.add_argument("--dag-id", default="", help="goes into the receipts")
+    parser.add_argument("--dag-run-id", default="", help="goes into the receipts")
+    parser.add_argument("--try-number", type=int, default=0, help="goes into the receipts")
+    parser.add_argument("--host", default="", help="goes into the receipts")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    given = parse(sys.argv[1:])
+    sys.exit(
+        main(
+            config=given.config,
+            flow=given.flow,
+            run=given.run,
+            lane=given.lane,
+            origin=Origin(
+                host=given.host, dag_id=given.dag_id, dag_run_id=given.dag_run_id, try_number=given.try_number
+            ),
+        )
+    )

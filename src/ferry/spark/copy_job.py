@@ -1,0 +1,224 @@
+"""The copy step of a micro-run as a Spark job; the only module that knows Spark.
+
+One job serves `local[*]`, a Spark cluster and Spark Connect: a DataFrame with one row and one partition per used slot,
+a Python stage over Arrow that copies the slots, and a few rows back.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
+
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import load
+from ferry.errors import FerryError, Retryable, Superseded, Unreachable
+from ferry.model import Origin, Plan
+from ferry.run.micro_run import MicroRuns, slot_failure
+from ferry.run.task import TaskSpec
+from ferry.spark import lifeline
+from ferry.spark.progress import ProgressLog
+from ferry.spark.stage import ROW, SlotEnd, copy_slots, parse_rows
+
+ROUNDS = 2
+"""How often a slot that gave up is tried within one job; Spark itself repeats tasks whose worker died."""
+
+GRACE_SECONDS = 8.0
+"""After SIGTERM: how long the orderly end may take before the process ends all the same."""
+
+FENCE_PATIENCE_SECONDS = 5.0
+TERMINATED = 128 + signal.SIGTERM
+AGAIN = (Retryable, Unreachable)
+"""Failures that another round may not meet again."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyRequest:
+    """What to copy, for whom, and where to tell about it."""
+
+    flow: FlowConfig
+    run: str
+    origin: Origin
+    say: Say
+    lane: str | None = None
+
+
+def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
+    """Copy what the plan of the run allows; returns when all of it is in the ledger, at once when it was already.
+
+    `connect` is called only when there is something to copy. However it ends, what was committed stays.
+
+    Raises:
+        BadInput: the ledger has no plan of the run.
+        Superseded: a newer run, or a newer attempt of this one, has taken over.
+        Retryable: slots gave up, or Spark ended the job; the same run may be tried again.
+        Unreachable: all slots that gave up did so because a cluster does not answer.
+    """
+    with MicroRuns(request.flow, lane=request.lane) as runs:
+        plan, _ = runs.opened(request.run)
+        if nothing_to_copy(runs, plan):
+            request.say(f"run {plan.run} of {plan.flow}: nothing is left to copy")
+            return
+        specs = {slot: runs.task_spec(plan, slot, request.origin) for slot in plan.used_slots}
+        request.say(f"run {plan.run} of {plan.flow}: {len(plan.slices)} slices in {len(specs)} tasks")
+        with ProgressLog(plan, next(iter(specs.values())), request.say):
+            ends = _on_spark(request, connect, plan, specs)
+        _record(runs, plan, ends)
+        _tell(plan, ends, request.say)
+
+
+def nothing_to_copy(runs: MicroRuns, plan: Plan) -> bool:
+    """Whether the plan is empty or was carried out before a newer run came; Superseded when that one has the rest."""
+    if not plan.slices:
+        return True
+    runs.refuse_unless_done(plan)
+    return runs.superseded(plan) is not None
+
+
+def _on_spark(
+    request: CopyRequest, connect: Callable[[], SparkSession], plan: Plan, specs: dict[int, TaskSpec]
+) -> list[SlotEnd]:
+    spark = connect()
+    tag = f"ferry-{plan.generation}"
+    try:
+        spark.addTag(tag)
+        return _rounds(spark, specs, request.say)
+    except BaseException as error:
+        _interrupt(spark, tag)
+        end_chunks(request, plan)
+        if isinstance(error, (PySparkException, Py4JError)):
+            why = _first_line(error)
+            raise Retryable(f"Spark gave up run {plan.run} of {plan.flow} ({why}): see its log") from error
+        raise
+    finally:
+        _stop(spark)
+
+
+def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
+    """Every slot's end; those that gave up are tried again, the others are done."""
+    ends: dict[int, SlotEnd] = {}
+    todo = specs
+    for _ in range(ROUNDS):
+        for end in _collect(spark, todo):
+            before = ends.get(end.slot)
+            ends[end.slot] = end if before is None else _joined(before, end)
+        todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
+        if not todo:
+            break
+        for slot in todo:
+            say(f"slot {slot}: {ends[slot].failure}")
+    return [end for _, end in sorted(ends.items())]
+
+
+def _collect(spark: SparkSession, specs: dict[int, TaskSpec]) -> list[SlotEnd]:
+    """One Spark job: `range` gives exactly one row to each partition, and the array maps it to the slot's number."""
+    slots = F.array(*[F.lit(slot) for slot in specs])
+    frame = spark.range(0, len(specs), 1, len(specs)).select(slots[F.col("id").cast("int")].alias("slot"))
+    answer = frame.mapInArrow(partial(copy_slots, specs), ROW).collect()
+    return parse_rows((row.slot, row.kind, row.body) for row in answer)
+
+
+def _joined(before: SlotEnd, after: SlotEnd) -> SlotEnd:
+    return SlotEnd(
+        slot=after.slot,
+        receipts=before.receipts + after.receipts,
+        refusals=after.refusals,
+        retries=before.retries + after.retries,
+        time_over=after.time_over,
+        failure=after.failure,
+    )
+
+
+def _record(runs: MicroRuns, plan: Plan, ends: Sequence[SlotEnd]) -> None:
+    refusals = [refusal for end in ends for refusal in end.refusals]
+    refusals += [r for end in ends if end.failure is not None for r in slot_failure(plan, end.slot, end.failure)]
+    runs.record_outcome(plan, refusals, [end.slot for end in ends if end.time_over])
+
+
+def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
+    """Say what was done; raise for slots that gave up."""
+    receipts = [receipt for end in ends for receipt in end.receipts]
+    records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
+    say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
+    for refusal in (refusal for end in ends for refusal in end.refusals):
+        say(f"refused: {refusal.message}")
+    failures = [end.failure for end in ends if end.failure is not None]
+    for failure in failures:
+        if isinstance(failure, Superseded):
+            raise failure
+    if failures:
+        kind = Unreachable if all(isinstance(failure, Unreachable) for failure in failures) else Retryable
+        raise kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks gave up: {failures[0]}")
+
+
+def end_chunks(request: CopyRequest, plan: Plan) -> None:
+    """End the open transactions of the run at once, over fresh connections: the caller's may be amid a call.
+
+    Nothing is done for a superseded run: its slots belong to a newer one.
+    """
+    try:
+        with MicroRuns(request.flow, lane=request.lane, patience_s=FENCE_PATIENCE_SECONDS) as runs:
+            if runs.superseded(plan) is None:
+                runs.fence(plan)
+                request.say(f"run {plan.run} of {plan.flow}: ended the open chunks; what was committed stays")
+    except FerryError as error:
+        request.say(f"open chunks end by their transaction timeout ({error})")
+
+
+def _interrupt(spark: SparkSession, tag: str) -> None:
+    with suppress(Exception):  # the JVM or the server may be gone; then there is nothing to interrupt
+        spark.interruptTag(tag)
+
+
+def _stop(spark: SparkSession) -> None:
+    with suppress(Exception):  # as above
+        spark.stop()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
+
+
+class Terminated(BaseException):
+    """SIGTERM came."""
+
+
+def main(*, config: Path, flow: str, run: str, lane: str | None, origin: Origin) -> int:
+    """The whole job under spark-submit; its exit code: 0 done, 1 try again, 2 refused, 3 unreachable, 143 SIGTERM."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        deadline = threading.Timer(GRACE_SECONDS, os._exit, (TERMINATED,))
+        deadline.daemon = True
+        deadline.start()
+        raise Terminated
+
+    def say(text: str) -> None:
+        print(f"ferry: {text}", flush=True)
+
+    signal.signal(signal.SIGTERM, terminate)
+    lifeline.watch(os.environ)
+    try:
+        request = CopyRequest(flow=load(config).flow(flow), run=run, origin=origin, say=say, lane=lane)
+        copy_run(request, lambda: SparkSession.builder.appName(f"ferry {flow} {run}").getOrCreate())
+    except Terminated:
+        say("terminated")
+        return TERMINATED
+    except FerryError as error:
+        say(str(error))
+        return error.exit_code
+    return 0

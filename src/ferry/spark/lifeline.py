@@ -1,0 +1,50 @@
+"""Ends this process in order when those it works for are gone: its JVM, or the task that started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Mapping
+
+import psutil
+
+SUPERVISOR_VARIABLE = "FERRY_SUPERVISOR"
+"""`pid@start-time` of the process on whose behalf the job runs; empty when it may outlive it."""
+
+EVERY_SECONDS = 0.5
+CLOCK_SLACK_SECONDS = 2.0
+
+
+def supervisor() -> str:
+    """This process, as the value of FERRY_SUPERVISOR for a job that it starts on the same machine."""
+    return f"{os.getpid()}@{psutil.Process().create_time()}"
+
+
+def watch(environment: Mapping[str, str]) -> threading.Thread:
+    """Send this process SIGTERM once its parent, or the supervisor that `environment` names, has ended."""
+    thread = threading.Thread(
+        target=_watch, args=(environment.get(SUPERVISOR_VARIABLE, ""),), name="ferry-lifeline", daemon=True
+    )
+    thread.start()
+    return thread
+
+
+def _watch(named: str) -> None:
+    parent = os.getppid()
+    pause = threading.Event()
+    while os.getppid() == parent and (not named or _lives(named)):
+        pause.wait(EVERY_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _lives(named: str) -> bool:
+    pid, _, started = named.partition("@")
+    try:
+        process = psutil.Process(int(pid))
+        return (
+            abs(process.create_time() - float(started)) < CLOCK_SLACK_SECONDS
+            and process.status() != psutil.STATUS_ZOMBIE
+        )
+    except psutil.Error:
+        return False

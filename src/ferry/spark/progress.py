@@ -1,0 +1,108 @@
+"""How far a run has come, read from the tail of its ledger while the tasks copy: true for every kind of Spark."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from ferry.decide.ledger_codec import decode_key, decode_value, parse_receipt
+from ferry.errors import FerryError
+from ferry.model import Fate, LedgerRecord, Plan, Receipt, TopicPartition
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.ledger import LedgerTopic
+from ferry.run.task import TaskSpec, manager_options
+
+EVERY_SECONDS = 5.0
+PATIENCE_SECONDS = 5.0
+MEGABYTE = 1_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What the committed receipts of one run add up to."""
+
+    plan: Plan
+    receipts: dict[bytes, Receipt] = field(default_factory=dict)
+
+    def add(self, records: Iterable[LedgerRecord]) -> int | None:
+        """Take in the records of a read; the offset of the first undecided one, from which to read again."""
+        first_open: int | None = None
+        for record in records:
+            if record.fate is Fate.OPEN and first_open is None:
+                first_open = record.offset
+            if record.fate is not Fate.COMMITTED or record.value is None:
+                continue
+            if decode_key(record.key)[:2] == ["receipt", self.plan.lane]:
+                receipt = parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}"))
+                if receipt.generation == self.plan.generation:
+                    self.receipts[record.key] = receipt
+        return first_open
+
+    def line(self, seconds: float) -> str:
+        """One line for the log: slices, records, megabytes, and the rate over `seconds`."""
+        ends: dict[TopicPartition, int] = {}
+        for receipt in self.receipts.values():
+            ends[receipt.source] = max(ends.get(receipt.source, -1), receipt.end)
+        done = sum(ends.get(piece.source, -1) >= piece.end for piece in self.plan.slices)
+        records = sum(receipt.records for receipt in self.receipts.values())
+        size = sum(receipt.bytes for receipt in self.receipts.values()) / MEGABYTE
+        return (
+            f"{done} of {len(self.plan.slices)} slices, {records} records, {size:.1f} MB, "
+            f"{size / max(seconds, 0.001):.1f} MB/s"
+        )
+
+
+class ProgressLog:
+    """Says every few seconds how far the run has come. Use as a context manager around the copying."""
+
+    def __init__(self, plan: Plan, spec: TaskSpec, say: Callable[[str], None]) -> None:
+        """`spec` of any slot: it carries the target's connection."""
+        self._progress = Progress(plan=plan)
+        self._spec = spec
+        self._say = say
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="ferry-progress", daemon=True)
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._started = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        # After an error the caller is in a hurry; the thread is a daemon and holds nothing but a connection.
+        self._thread.join(PATIENCE_SECONDS if error is None else 0)
+
+    def _watch(self) -> None:
+        loop = event_loop()
+        ref = self._spec.ref
+        target = Cluster(loop, ref.flow.target, manager_options(self._spec.target), patience_s=PATIENCE_SECONDS)
+        ledger = LedgerTopic(target, ref.flow.source)
+        cursor, found = ref.generation, False
+        try:
+            while not self._over.wait(EVERY_SECONDS):
+                try:
+                    if not found:
+                        loop.run(target.open)
+                        loop.run(ledger.find)
+                        found = True
+                    cursor = self._read(loop.run, ledger, cursor)
+                except FerryError as error:
+                    self._say(f"progress is not visible at the moment: {error}")
+                else:
+                    self._say(self._progress.line(time.monotonic() - self._started))
+        finally:
+            target.close()
+            loop.close()
+
+    def _read(self, run: Callable[..., tuple[list[LedgerRecord], int]], ledger: LedgerTopic, cursor: int) -> int:
+        records, end = run(lambda: ledger.read(cursor, None))
+        first_open = self._progress.add(records)
+        return end if first_open is None else first_open

@@ -1,0 +1,144 @@
+"""What a Spark task does: copy the slots of its rows and answer in rows. Runs in Python workers; knows no Spark.
+
+```
+in   slot int                              one row per used slot of the plan, one row per Spark task
+out  slot int, kind string, body string    kind "receipt": a receipt; kind "end": how the slot ended; body is JSON
+```
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ferry.decide.ledger_codec import encode, parse_receipt, parse_refusal, receipt_json, refusal_json
+from ferry.errors import (
+    BadInput,
+    Corrupt,
+    FerryError,
+    OutcomeUnknown,
+    Refused,
+    Retryable,
+    Superseded,
+    Unreachable,
+)
+from ferry.model import Receipt, Refusal
+from ferry.run.slot import SlotResult
+from ferry.run.task import TaskSpec, run_slot
+
+ROW = "slot int, kind string, body string"
+"""The rows of an answer, as Spark writes a schema."""
+
+RECEIPT = "receipt"
+END = "end"
+
+_ERRORS: Mapping[str, type[FerryError]] = {
+    kind.__name__: kind for kind in (BadInput, Refused, Superseded, Unreachable, Retryable, OutcomeUnknown, Corrupt)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotEnd:
+    """How one slot's attempt ended; `failure` is why it gave up, None when it came to its end."""
+
+    slot: int
+    receipts: tuple[Receipt, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    retries: int = 0
+    time_over: bool = False
+    failure: FerryError | None = field(default=None, compare=False)
+
+
+def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Copy every slot named in `batches`; a slot that gives up is an answer too, so that the others go on.
+
+    Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
+    """
+    for batch in batches:
+        for slot in batch.column("slot").to_pylist():
+            yield _batch(rows(_attempt(specs[slot])))
+
+
+def _attempt(spec: TaskSpec) -> SlotEnd:
+    parent = os.getppid()
+
+    def orphaned() -> bool:
+        # Spark's worker daemon ends its workers when the JVM is gone; this covers a daemon that was killed itself.
+        return os.getppid() != parent
+
+    try:
+        return end_of(spec.ref.slot, run_slot(spec, orphaned, lambda _: None))
+    except FerryError as error:
+        return SlotEnd(slot=spec.ref.slot, failure=error)
+
+
+def end_of(slot: int, result: SlotResult) -> SlotEnd:
+    """The result of a slot that came to its end; one that was stopped counts as a failure to be tried again."""
+    return SlotEnd(
+        slot=slot,
+        receipts=tuple(result.receipts),
+        refusals=tuple(result.refusals.values()),
+        retries=result.retries,
+        time_over=result.time_over,
+        failure=Retryable(f"slot {slot} was stopped before its end") if result.stopped else None,
+    )
+
+
+Row = tuple[int, str, str]
+"""Slot, kind, body."""
+
+
+def rows(end: SlotEnd) -> list[Row]:
+    """One row per receipt, and one row for the end."""
+    body: dict[str, Any] = {
+        "refusals": [refusal_json(refusal) for refusal in end.refusals],
+        "retries": end.retries,
+        "time_over": end.time_over,
+        "failure": None if end.failure is None else [type(end.failure).__name__, str(end.failure)],
+    }
+    return [
+        *((end.slot, RECEIPT, encode(receipt_json(receipt)).decode()) for receipt in end.receipts),
+        (end.slot, END, encode(body).decode()),
+    ]
+
+
+def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
+    """Inverse of `rows` over all slots, in slot order; a slot without an end row does not appear."""
+    receipts: dict[int, list[Receipt]] = {}
+    ends: dict[int, dict[str, Any]] = {}
+    for slot, kind, body in answer:
+        if kind == RECEIPT:
+            receipts.setdefault(slot, []).append(parse_receipt(json.loads(body)))
+        else:
+            ends[slot] = json.loads(body)
+    return [
+        SlotEnd(
+            slot=slot,
+            receipts=tuple(receipts.get(slot, ())),
+            refusals=tuple(parse_refusal(item) for item in end["refusals"]),
+            retries=end["retries"],
+            time_over=end["time_over"],
+            failure=_parse_failure(end["failure"]),
+        )
+        for slot, end in sorted(ends.items())
+    ]
+
+
+def _parse_failure(failure: list[str] | None) -> FerryError | None:
+    if failure is None:
+        return None
+    name, message = failure
+    return _ERRORS.get(name, FerryError)(message)
+
+
+def _batch(answer: list[Row]) -> pa.RecordBatch:
+    slots, kinds, bodies = zip(*answer, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(slots, pa.int32()), pa.array(kinds, pa.string()), pa.array(bodies, pa.string())],
+        names=["slot", "kind", "body"],
+    )

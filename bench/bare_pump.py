@@ -1,0 +1,181 @@
+"""The least that copying can cost: fetch and produce the same bytes, with nothing else.
+
+No transaction, no checksum, no guard, no receipt: base offsets are set to 0, as the broker wants, and that is all. It
+uses Ferry's connections, so that the difference to the engine is what the engine does on top of them.
+
+    python bench/bare_pump.py SOURCE TARGET TOPIC TARGET_TOPIC      copies when a line arrives on standard input
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from collections import deque
+from dataclasses import asdict
+from typing import Any
+
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.producer import ProduceRequest
+
+from ferry.net.cluster import event_loop
+from ferry.net.transport import ConnectionManager
+from usage import Stopwatch
+
+FETCH_BYTES = 16 << 20
+PARTITION_BYTES = 4 << 20
+REQUEST_BYTES = 8 << 20
+IN_FLIGHT = 5
+SIZE = struct.Struct(">i")
+
+
+class Side:
+    """One cluster with one broker."""
+
+    def __init__(self, loop: Any, bootstrap: str, topic: str) -> None:
+        self._loop = loop
+        self.topic = topic
+        self.topic_id: Any = None
+        self.partitions: list[int] = []
+        self._manager = ConnectionManager(
+            loop,
+            bootstrap_servers=[bootstrap],
+            receive_message_max_bytes=1 << 30,
+            max_in_flight_requests_per_connection=64,
+        )
+
+    async def open(self) -> None:
+        """Connect and learn of the topic."""
+        await self._manager.bootstrap_async(timeout_ms=10_000)
+        wanted = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
+        while True:
+            request = MetadataRequest(topics=[wanted], allow_auto_topic_creation=False)
+            (found,) = (await self._manager.send(request)).topics
+            if found.partitions and all(part.leader_id >= 0 for part in found.partitions):
+                break
+            await self._loop.sleep(0.05)
+        self.topic_id, self.partitions = found.topic_id, [part.partition_index for part in found.partitions]
+        self._node = found.partitions[0].leader_id
+
+    async def submit(self, request: Any) -> Any:
+        """Put a request on the connection to the one broker; the future answer."""
+        connection = self._manager.get_connection(self._node)
+        if connection.initializing:
+            await connection
+        return connection.send_request(request)
+
+    async def ends(self) -> dict[int, int]:
+        """End offset of each partition."""
+        asked = ListOffsetsRequest.ListOffsetsTopic
+        topic = asked(
+            name=self.topic,
+            partitions=[
+                asked.ListOffsetsPartition(partition_index=number, current_leader_epoch=-1, timestamp=-1)
+                for number in self.partitions
+            ],
+        )
+        request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[topic], timeout_ms=30_000)
+        answer = await (await self.submit(request))
+        return {part.partition_index: part.offset for part in answer.topics[0].partitions}
+
+
+def batches(buffer: Any) -> Any:
+    """Whole batches of a fetched buffer, with their last offset."""
+    view, at = memoryview(buffer), 0
+    while at + 61 <= len(view):
+        size = 12 + SIZE.unpack_from(view, at + 8)[0]
+        if at + size > len(view):
+            return
+        base, delta = struct.unpack_from(">q", view, at)[0], SIZE.unpack_from(view, at + 23)[0]
+        yield view[at : at + size], base + delta + 1
+        at += size
+
+
+async def copy(source: Side, target: Side) -> int:
+    """Copy everything; the bytes that were copied."""
+    position = dict.fromkeys(source.partitions, 0)
+    ends = await source.ends()
+    queues: dict[int, deque[Any]] = {number: deque() for number in source.partitions}
+    flying: deque[Any] = deque()
+    copied = 0
+
+    async def fetch() -> Any:
+        left = [number for number in source.partitions if position[number] < ends[number]]
+        part = FetchRequest.FetchTopic.FetchPartition
+        parts = [
+            part(
+                partition=number,
+                current_leader_epoch=-1,
+                fetch_offset=position[number],
+                last_fetched_epoch=-1,
+                log_start_offset=-1,
+                partition_max_bytes=PARTITION_BYTES,
+            )
+            for number in left
+        ]
+        topic = FetchRequest.FetchTopic(topic=source.topic, topic_id=source.topic_id, partitions=parts)
+        request = FetchRequest(
+            replica_id=-1,
+            max_wait_ms=500,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            isolation_level=0,
+            session_id=0,
+            session_epoch=-1,
+            topics=[topic],
+            forgotten_topics_data=[],
+            rack_id="",
+        )
+        return await source.submit(request) if left else None
+
+    async def settle() -> None:
+        for part in (await flying.popleft()).responses[0].partition_responses:
+            assert part.error_code == 0, part
+
+    ahead = await fetch()
+    while ahead is not None or any(queues.values()):
+        if ahead is not None:
+            for part in (await ahead).responses[0].partitions:
+                for batch, following in batches(part.records or b""):
+                    queues[part.partition_index].append(batch)
+                    position[part.partition_index] = following
+            ahead = await fetch()
+        while any(queues.values()) and (ahead is None or not ahead.is_done):
+            part_type = ProduceRequest.TopicProduceData.PartitionProduceData
+            parts, filled = [], 0
+            for number, queue in queues.items():
+                if queue and (not filled or filled + len(queue[0]) <= REQUEST_BYTES):
+                    batch = bytearray(queue.popleft())
+                    batch[:8] = bytes(8)
+                    parts.append(part_type(index=number, records=batch))
+                    filled += len(batch)
+            while len(flying) >= IN_FLIGHT:
+                await settle()
+            topic = ProduceRequest.TopicProduceData(
+                name=target.topic, topic_id=target.topic_id, partition_data=parts
+            )
+            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
+            flying.append(await target.submit(request))
+            copied += filled
+    while flying:
+        await settle()
+    return copied
+
+
+def main(source_address: str, target_address: str, topic: str, target_topic: str) -> None:
+    """Connect, wait for the line, copy."""
+    loop = event_loop()
+    source, target = Side(loop, source_address, topic), Side(loop, target_address, target_topic)
+    loop.run(source.open)
+    loop.run(target.open)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    watch = Stopwatch()
+    copied = loop.run(copy, source, target)
+    sys.stdout.write(json.dumps({"usage": asdict(watch.usage()), "bytes": copied}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,140 @@
+"""Starts the contenders' processes, each on a target of its own, and reads what they took."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from usage import Usage
+
+HERE = Path(__file__).resolve().parent
+PATIENCE_S = 600
+
+SETTINGS = """\
+clusters = {alias}, target
+{alias}.bootstrap.servers = {source}
+target.bootstrap.servers = {target}
+{alias}->target.enabled = true
+{alias}->target.topics = {topic}
+replication.factor = 1
+tasks.max = {tasks}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What Ferry took: to plan (its process and connections included), and to copy, all its processes together."""
+
+    planning: Usage
+    copying: Usage
+    bytes: int
+    records: int
+
+    @property
+    def whole(self) -> Usage:
+        """Plan and copy."""
+        return Usage(
+            wall=self.planning.wall + self.copying.wall,
+            cpu=self.planning.cpu + self.copying.cpu,
+            peak_mb=max(self.planning.peak_mb, self.copying.peak_mb),
+        )
+
+
+class Part:
+    """A Python process of the bench that answers with one line of JSON."""
+
+    def __init__(self, script: str, *arguments: str, prefix: tuple[str, ...] = ()) -> None:
+        command = [*prefix, sys.executable, str(HERE / script), *arguments]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def wait_ready(self) -> None:
+        """Wait until it has imported and connected what it needs."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line == "ready\n", f"a part of the bench ended early: {line!r}"
+
+    def go(self) -> None:
+        """Let it begin."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def outcome(self) -> dict[str, Any]:
+        """Wait for its end and its answer."""
+        output, _ = self._process.communicate(timeout=PATIENCE_S)
+        assert self._process.returncode == 0, f"a part of the bench failed with exit code {self._process.returncode}"
+        found: dict[str, Any] = json.loads(output.splitlines()[-1])
+        return found
+
+
+def configuration(folder: Path, alias: str, source: str, target: str, topic: str, tasks: int) -> Path:
+    """Ferry's configuration file for one contender."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{alias}.properties"
+    path.write_text(SETTINGS.format(alias=alias, source=source, target=target, topic=topic, tasks=tasks))
+    return path
+
+
+def ferry(folder: Path, alias: str, source: str, target: str, *, topic: str, tasks: int) -> Copied:
+    """Ferry's engine: one process plans, then one process for each slot copies; no Spark."""
+    path = configuration(folder, alias, source, target, topic, tasks)
+    specs = folder / f"{alias}.specs"
+    began = time.monotonic()
+    planned = Part("engine.py", "plan", str(path), "run-1", str(specs)).outcome()
+    planning = Usage(**{**planned["usage"], "wall": time.monotonic() - began})
+    parts = [Part("engine.py", "slot", str(specs), str(slot)) for slot in planned["slots"]]
+    for part in parts:
+        part.wait_ready()
+    for part in parts:
+        part.go()
+    outcomes = [part.outcome() for part in parts]
+    usages = [Usage(**outcome["usage"]) for outcome in outcomes]
+    return Copied(
+        planning=planning,
+        copying=Usage(
+            # All begin at once, so the slowest one's time is that of all.
+            wall=max(usage.wall for usage in usages),
+            cpu=sum(usage.cpu for usage in usages),
+            peak_mb=max(usage.peak_mb for usage in usages),
+        ),
+        bytes=sum(outcome["bytes"] for outcome in outcomes),
+        records=sum(outcome["records"] for outcome in outcomes),
+    )
+
+
+def empty_run(folder: Path, alias: str, source: str, target: str, *, topic: str) -> Usage:
+    """A micro-run that finds nothing new, after one that copied: its process from start to end."""
+    path = configuration(folder, alias, source, target, topic, 2)
+    Part("engine.py", "whole", str(path), "run-1").outcome()
+    began = time.monotonic()
+    outcome = Part("engine.py", "whole", str(path), "run-2").outcome()
+    assert outcome["records"] == 0, outcome
+    return Usage(**{**outcome["usage"], "wall": time.monotonic() - began})
+
+
+def bare_pump(source: str, target: str, *, topic: str, target_topic: str, partitions: int) -> Usage:
+    """The bare pump in one process, into a topic made for it."""
+    admin = AdminClient({"bootstrap.servers": target})
+    admin.create_topics([NewTopic(target_topic, partitions, 1)])[target_topic].result()
+    asked = {TopicPartition(target_topic, number): OffsetSpec.latest() for number in range(partitions)}
+    until = time.monotonic() + PATIENCE_S
+    while any(answer.exception() for answer in admin.list_offsets(asked).values()):  # no leader took it over yet
+        assert time.monotonic() < until, f"topic {target_topic} gets no leader"
+    part = Part("bare_pump.py", source, target, topic, target_topic)
+    part.wait_ready()
+    part.go()
+    return Usage(**part.outcome()["usage"])
+
+
+def delete_topic(bootstrap: str, topic: str) -> None:
+    """Give the disk back."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # the future's answer does not keep its client alive
+    admin.delete_topics([topic])[topic].result()

@@ -1,0 +1,75 @@
+"""The records of the scenarios, written by confluent-kafka."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+POOL = 4000
+"""Different values; together far larger than the window of any codec, so that they compress as if all differed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a topic holds: `records` of `size` bytes, `batch_records` to a batch (0: as many as the client likes)."""
+
+    topic: str
+    partitions: int
+    records: int
+    size: int
+    batch_records: int = 0
+
+
+def write(bootstrap: str, shape: Shape) -> None:
+    """Create the topic and fill it, evenly over the partitions."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(shape.topic, shape.partitions, 1)])[shape.topic].result()
+    values = _values(shape.size)
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "compression.type": "lz4",
+            "linger.ms": 100,
+            "queue.buffering.max.messages": 500_000,
+            "queue.buffering.max.kbytes": 512 << 10,
+            "enable.idempotence": True,
+            **({"batch.num.messages": shape.batch_records} if shape.batch_records else {}),
+        }
+    )
+    run = max(1, shape.batch_records or 1000)
+    for number in range(shape.records):
+        while True:
+            try:
+                producer.produce(
+                    shape.topic,
+                    values[number % POOL],
+                    key=b"%012d" % number,
+                    partition=number // run % shape.partitions,
+                )
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    left = producer.flush(120)
+    assert not left, f"{left} records of {shape.topic} were not written"
+
+
+def _values(size: int) -> list[bytes]:
+    """JSON with words, numbers and an incompressible part: lz4 makes about two thirds of it."""
+    rng = random.Random(20)
+    words = ["north", "harbour", "pending", "paid", "cancelled", "express", "standard", "fragile", "container", "bulk"]
+    values = []
+    for number in range(POOL):
+        order: dict[str, object] = {"id": rng.getrandbits(60), "state": rng.choice(words), "weight_kg": number / 8}
+        while len(json.dumps(order)) < size * 0.4:
+            order[f"{rng.choice(words)}_{len(order)}"] = rng.choice(words)
+        order["signature"] = ""
+        padding = size - len(json.dumps(order))
+        order["signature"] = "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", k=padding))
+        values.append(json.dumps(order).encode())
+    return values

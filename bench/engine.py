@@ -1,0 +1,87 @@
+"""A part of Ferry in a process of its own, so that its CPU and memory can be told from all else.
+
+    python bench/engine.py plan CONFIGURATION RUN SPECS     plan a run; leave what each slot is told in the file SPECS
+    python bench/engine.py slot SPECS SLOT                  copy one slot, when a line arrives on standard input
+    python bench/engine.py whole CONFIGURATION RUN          a whole micro-run: plan, every slot, report
+
+Each prints one line of JSON: what it took, and what came of it.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from ferry.config.settings import load
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.task import TaskSpec, run_slot
+from usage import Stopwatch, Usage, peak_mb
+
+
+def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:
+    """Open and plan a run of the file's only flow."""
+    began = time.monotonic()
+    (flow,) = load(configuration).flows
+    with MicroRuns(flow) as runs:
+        decided = runs.plan(run, local_origin())
+        told = {slot: runs.task_spec(decided, slot, local_origin()) for slot in decided.used_slots}
+    specs.write_bytes(pickle.dumps(told))
+    assert not decided.refusals, decided.refusals
+    return {"usage": _since_start(began), "slots": list(told), "slices": len(decided.slices)}
+
+
+def slot(specs: Path, number: int) -> dict[str, object]:
+    """Copy one slot; the clock runs from the line on standard input."""
+    told: dict[int, TaskSpec] = pickle.loads(specs.read_bytes())
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    watch = Stopwatch()
+    result = run_slot(told[number], lambda: False, lambda receipts: None)
+    usage = watch.usage()
+    assert not result.refusals, result.refusals
+    return {
+        "usage": asdict(usage),
+        "records": sum(receipt.records for receipt in result.receipts),
+        "bytes": sum(receipt.bytes for receipt in result.receipts),
+        "retries": result.retries,
+    }
+
+
+def whole(configuration: Path, run: str) -> dict[str, object]:
+    """Plan, copy slot after slot, and report."""
+    began = time.monotonic()
+    (flow,) = load(configuration).flows
+    with MicroRuns(flow) as runs:
+        decided = runs.plan(run, local_origin())
+        for number in decided.used_slots:
+            run_slot(runs.task_spec(decided, number, local_origin()), lambda: False, lambda receipts: None)
+        report = runs.report(run)
+    return {"usage": _since_start(began), "state": report.state, "records": report.records}
+
+
+def _since_start(began: float) -> dict[str, float]:
+    """All CPU of this process, its imports included."""
+    return asdict(Usage(wall=time.monotonic() - began, cpu=time.process_time(), peak_mb=peak_mb()))
+
+
+def main(arguments: list[str]) -> None:
+    """Do what the first argument names."""
+    match arguments:
+        case ["plan", configuration, run, specs]:
+            outcome = plan(Path(configuration), run, Path(specs))
+        case ["slot", specs, number]:
+            outcome = slot(Path(specs), int(number))
+        case ["whole", configuration, run]:
+            outcome = whole(Path(configuration), run)
+        case _:
+            sys.exit(__doc__)
+    sys.stdout.write(json.dumps(outcome) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,73 @@
+"""The tables: medians over the pairs, and each ratio as the median of the ratios within a pair."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from scenarios import Limit, Pair, Ratio, Scenario
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+def machine() -> str:
+    """The machine in a sentence."""
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    memory = round(psutil.virtual_memory().total / (1 << 30))
+    return (
+        f"{os.cpu_count()} cores ({model}), {memory} GiB, {platform.system()} {platform.machine()}, "
+        f"Python {platform.python_version()}; both brokers (Kafka 4.3.0, one each) on the same cores."
+    )
+
+
+def table(scenario: Scenario, pairs: Sequence[Pair]) -> str:
+    """One scenario's measures and aims as Markdown."""
+    lines = [
+        f"### {scenario.title[0].upper()}{scenario.title[1:]}",
+        "",
+        "| | wall s | CPU-s | peak MB |",
+        "|---|---|---|---|",
+    ]
+    for measure in pairs[0]:
+        wall, cpu, peak = (median(getattr(pair[measure], what) for pair in pairs) for what in ("wall", "cpu", "peak_mb"))
+        lines.append(f"| {measure} | {wall:.2f} | {cpu:.2f} | {f'{peak:.0f}' if peak else ''} |")
+    lines += ["", "| aim | wanted | measured, median | in each pair |", "|---|---|---|---|"]
+    lines += [_aim_row(aim, pairs) for aim in scenario.aims]
+    return "\n".join(lines) + "\n"
+
+
+def _aim_row(aim: Ratio | Limit, pairs: Sequence[Pair]) -> str:
+    if isinstance(aim, Limit):
+        values = [getattr(pair[aim.measure], aim.what) for pair in pairs]
+        wanted = f"{aim.aim:g}"
+    else:
+        values = [getattr(pair[aim.above], aim.what) / getattr(pair[aim.below], aim.what) for pair in pairs]
+        wanted = f"1/{1 / aim.aim:.0f}" if aim.aim < 1 else f"{aim.aim:g}"
+    shown = [_ratio(value) if isinstance(aim, Ratio) else f"{value:.3g}" for value in (median(values), *values)]
+    verdict = "" if median(values) <= aim.aim else " (not reached)"
+    return f"| {aim.name} | {wanted} | {shown[0]}{verdict} | {', '.join(shown[1:])} |"
+
+
+def _ratio(value: float) -> str:
+    return f"1/{1 / value:.1f}" if value < 0.9 else f"{value:.2f}"
+
+
+def write_readme(path: Path, command: str, tables: Mapping[str, str]) -> None:
+    """Put the tables between the markers of the README; scenarios that were not run now keep their last table."""
+    text = path.read_text()
+    before, _, rest = text.partition(BEGIN)
+    old, _, after = rest.partition(END)
+    kept = dict(re.findall(r"<!-- (\w+) -->\n(.*?)(?=<!-- \w+ -->|\Z)", old, re.DOTALL))
+    kept.update({name: f"Made by `{command}`.\n\n{content}\n" for name, content in tables.items()})
+    parts = "".join(f"<!-- {name} -->\n{content.strip()}\n\n" for name, content in kept.items())
+    path.write_text(f"{before}{BEGIN}\n{machine()}\n\n{parts}{END}{after}")

@@ -1,0 +1,111 @@
+"""The program `ferry`: its commands, and how errors leave it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, Wishes
+from ferry.cli.flows import flows_command
+from ferry.cli.lag import lag_command
+from ferry.cli.ledger import ledger_command
+from ferry.cli.output import print_error
+from ferry.cli.pausing import pause_command, resume_command
+from ferry.cli.plan import plan_command
+from ferry.cli.run import run_command
+from ferry.cli.version import version_command
+from ferry.errors import FerryError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="ferry",
+    help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
+    epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
+    "3 a cluster is unreachable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def ferry(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", envvar="FERRY_CONFIG", help="The MirrorMaker 2 file with clusters and flows.", dir_okay=False
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Options that every command takes, too, behind its name."""
+    ctx.obj = Wishes(config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+app.command("plan")(plan_command)
+app.command("run")(run_command)
+app.command("lag")(lag_command)
+app.command("ledger")(ledger_command)
+app.command("pause")(pause_command)
+app.command("resume")(resume_command)
+app.command("flows")(flows_command)
+app.command("version")(version_command)
+
+
+@app.command(
+    "dev",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def dev_command(ctx: typer.Context) -> int:
+    """Real Kafka clusters on this machine: up, status, down."""
+    # Imported here: it brings kafka-python along, which `ferry --help` does not need.
+    from ferry.dev.app import app as dev_app
+
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    return int(dev_app(args=ctx.args or ["--help"], prog_name="ferry dev", standalone_mode=False) or 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and exit. An error is one sentence on standard error; with --json also an object."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Ctrl-C ends a command without a traceback; `ferry run` handles it itself while it copies.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(_run(given))
+
+
+def _run(arguments: list[str]) -> int:
+    as_json = "--json" in arguments
+    try:
+        code = int(app(args=arguments, prog_name="ferry", standalone_mode=False) or 0)
+        sys.stdout.flush()
+    except FerryError as error:
+        print_error(type(error).__name__, str(error), as_json=as_json)
+        return error.exit_code
+    except TyperException as error:
+        # No command given: the help is the message, and it is not wrong to ask for it.
+        message = error.format_message().strip()
+        if message:
+            print_error("BadInput", message, as_json=as_json)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print_error("Interrupted", "interrupted; what was committed stays, the next run goes on there", as_json=as_json)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader left (`| head`). Nothing may be written at exit any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code

@@ -1,0 +1,114 @@
+"""What every command is asked with: the configuration, the flow, and how to answer."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.output import print_warning
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow import FlowConfig
+    from ferry.config.settings import Settings
+
+FlowArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="FLOW", help="'source->target', in quotes; may be left out when the file has one flow."),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="The MirrorMaker 2 file; also FERRY_CONFIG.", dir_okay=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings on standard error.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="The libraries' log lines, too, on standard error.")]
+PatienceOption = Annotated[
+    float, typer.Option("--patience", min=0.1, metavar="SECONDS", help="How long an unreachable cluster is tried.")
+]
+TopicsOption = Annotated[
+    list[str] | None, typer.Option("--topic", help="Only this source topic; may be repeated.", metavar="TOPIC")
+]
+
+DEFAULT_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """The options that stand before the command's name."""
+
+    config: Path | None
+    as_json: bool
+    quiet: bool
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The options before and behind the command's name as one."""
+
+    config: Path | None
+    as_json: bool
+    quiet: bool
+    verbose: bool
+
+    @classmethod
+    def of(cls, ctx: typer.Context, *, config: Path | None, as_json: bool, quiet: bool, verbose: bool) -> Desk:
+        """Merge both places, and set the log up accordingly."""
+        before: Wishes = ctx.obj
+        desk = cls(
+            config=config or before.config,
+            as_json=as_json or before.as_json,
+            quiet=quiet or before.quiet,
+            verbose=verbose or before.verbose,
+        )
+        _set_up_log(quiet=desk.quiet, verbose=desk.verbose)
+        return desk
+
+    def settings(self) -> Settings:
+        """The configuration file; BadInput names what is wrong in it."""
+        # Imported here, like all that is heavy: the command line starts light.
+        from ferry.config.settings import load
+
+        if self.config is None:
+            raise BadInput("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
+        settings = load(self.config)
+        if not self.quiet:
+            for problem in settings.problems:
+                print_warning(str(problem))
+        return settings
+
+    def flow(self, text: str | None) -> FlowConfig:
+        """The flow that is meant: the one named, or the only one of the file."""
+        settings = self.settings()
+        if text is not None:
+            if text.endswith("-") and "->" not in text:
+                raise BadInput(
+                    f"flow {text!r} is cut off, for the shell took the > for a redirection: put '{text}>target' in quotes"
+                )
+            return settings.flow(text)
+        if len(settings.flows) == 1:
+            return settings.flows[0]
+        known = ", ".join(f"'{config.flow}'" for config in settings.flows) or "none"
+        raise BadInput(f"{settings.path} has {len(settings.flows)} enabled flows ({known}): name one")
+
+
+def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | None:
+    """The topics that --topic names; BadInput for one that the flow does not copy."""
+    # Imported here: the command line starts light.
+    from ferry.run.pausing import refuse_foreign_topic
+
+    for topic in topics or ():
+        refuse_foreign_topic(flow, topic)
+    return frozenset(topics) if topics else None
+
+
+def _set_up_log(*, quiet: bool, verbose: bool) -> None:
+    level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
+    logging.basicConfig(format="%(message)s" if not verbose else "%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("ferry").setLevel(level)
+    # kafka-python logs every refused connection as an error; Ferry's own sentence says it once.
+    logging.getLogger("kafka").setLevel(logging.INFO if verbose else logging.CRITICAL)

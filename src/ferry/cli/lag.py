@@ -1,0 +1,68 @@
+"""`ferry lag`: how far a flow is behind."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import print_json, print_table, size
+
+
+def lag_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", min=0, metavar="N", help="Exit 1 when a partition is older behind.")
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option("--max-records", min=0, metavar="N", help="Exit 1 when a partition is more behind.")
+    ] = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show per source partition how many records, bytes and seconds are not yet copied."""
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import lag_json
+    from ferry.decide.lag import is_behind
+    from ferry.run.lag import measure_lag
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = desk.flow(flow)
+    lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=patience)
+    if desk.as_json:
+        print_json(lag_json(lags))
+    else:
+        print_table(
+            ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"],
+            (
+                [
+                    lag.source.topic,
+                    lag.source.partition,
+                    lag.position,
+                    lag.source_end,
+                    lag.records,
+                    None if lag.bytes is None else size(lag.bytes),
+                    None if lag.seconds is None else f"{lag.seconds:.1f}",
+                ]
+                for lag in lags
+            ),
+            right=["partition", "position", "source end", "records", "bytes (about)", "seconds"],
+        )
+    return 1 if any(is_behind(lag, max_records=max_records, max_seconds=max_seconds) for lag in lags) else 0

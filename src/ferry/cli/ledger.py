@@ -1,0 +1,169 @@
+"""`ferry ledger`: what was copied, when, by which run, and where an offset went."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json, print_table, size
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.decide.history import Holder, PastRun
+    from ferry.model import Pause, Receipt
+
+DEFAULT_RUNS = 20
+NOT_FOUND = 1
+
+
+def ledger_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only receipts of this run.")] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="TOPIC", help="Only receipts of this source topic.")
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, metavar="N", help="Only receipts of this source partition.")
+    ] = None,
+    offset: Annotated[
+        int | None,
+        typer.Option("--offset", min=0, metavar="N", help="The receipt and segment with this source offset."),
+    ] = None,
+    runs: Annotated[bool, typer.Option("--runs", help="List runs with their states instead.")] = False,
+    pauses: Annotated[bool, typer.Option("--pauses", help="List pauses in force instead.")] = False,
+    last: Annotated[
+        int | None,
+        typer.Option("--last", min=1, metavar="N", help=f"Only the newest N (runs: {DEFAULT_RUNS} unless given)."),
+    ] = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Look up receipts, runs and pauses in the ledger; only the target cluster is asked.
+
+    With --offset, exit code 1 when no receipt holds the offset.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
+    from ferry.decide.history import holders, past_runs
+    from ferry.decide.ledger import pauses as pauses_in_force
+    from ferry.decide.ledger import receipts
+    from ferry.run.ledger_access import LedgerAccess
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if offset is not None and topic is None:
+        raise BadInput(f"--offset {offset} needs the topic that it counts in: add --topic")
+    if (runs or pauses) and ((runs and pauses) or [run, topic, partition, offset] != [None] * 4):
+        raise BadInput("--runs and --pauses list everything: give one of them, without --run, --topic or --offset")
+    chosen = desk.flow(flow)
+    with LedgerAccess(chosen, patience_s=patience) as access:
+        view = access.view()
+    if runs:
+        past = past_runs(view, chosen.lane, last or DEFAULT_RUNS)
+        print_json(past_runs_json(past)) if desk.as_json else _print_runs(past)
+        return 0
+    if pauses:
+        found = list(pauses_in_force(view, _now_ms()).values())
+        print_json({"pauses": [pause_json(pause) for pause in found]}) if desk.as_json else _print_pauses(found)
+        return 0
+    rows = [
+        receipt
+        for receipt in receipts(view, lane=chosen.lane, run=run, topic=topic)
+        if partition is None or receipt.source.partition == partition
+    ]
+    if offset is not None:
+        held = holders(rows, offset)
+        print_json(holders_json(held)) if desk.as_json else _print_holders(held, offset)
+        return 0 if held else NOT_FOUND
+    rows = rows[-last:] if last else rows
+    print_json(receipts_json(rows)) if desk.as_json else _print_receipts(rows)
+    return 0
+
+
+def _print_receipts(rows: list[Receipt]) -> None:
+    print_table(
+        ["at", "run", "topic", "partition", "start", "end", "records", "bytes", "target"],
+        (
+            [
+                _time(row.at_ms),
+                row.run,
+                row.source.topic,
+                row.source.partition,
+                row.start,
+                row.end,
+                row.records,
+                size(row.bytes),
+                row.target,
+            ]
+            for row in rows
+        ),
+        right=["partition", "start", "end", "records", "bytes"],
+    )
+
+
+def _print_holders(found: list[Holder], offset: int) -> None:
+    for holder in found:
+        receipt, segment = holder.receipt, holder.segment
+        held = f"the receipt [{receipt.start}, {receipt.end}) of run {receipt.run}"
+        where = f"offset {offset} of {receipt.source} is in {held}"
+        if segment is None:
+            print(f"{where}, in a gap: a transaction marker or an aborted record, not copied")
+        else:
+            print(
+                f"{where}, in the segment of {segment.count} records from {segment.source_start}: "
+                f"it is offset {holder.target_offset} of {receipt.target}"
+            )
+    if not found:
+        print(f"no receipt holds offset {offset}: it is not copied, or was before the lane's start")
+
+
+def _print_runs(past: list[PastRun]) -> None:
+    print_table(
+        ["started", "run", "state", "slices", "records", "bytes", "seconds", "by"],
+        (
+            [
+                _time(run.opened.record.started_ms),
+                run.opened.record.run,
+                run.state.value,
+                len(run.report.plan.slices) if run.report else None,
+                run.report.records if run.report else None,
+                size(run.report.bytes) if run.report else None,
+                f"{run.report.seconds:.1f}" if run.report else None,
+                run.opened.record.origin.dag_id or run.opened.record.origin.host,
+            ]
+            for run in past
+        ),
+        right=["slices", "records", "bytes", "seconds"],
+    )
+
+
+def _print_pauses(found: list[Pause]) -> None:
+    for pause in found:
+        what = f"topic {pause.topic}" if pause.topic else "the whole flow"
+        until = f"until {_time(pause.until_ms)}" if pause.until_ms else "until resumed"
+        print(f"{what} is paused since {_time(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
+    if not found:
+        print("nothing is paused")
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _now_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)

@@ -1,0 +1,129 @@
+"""`ferry pause` and `ferry resume`: hold a flow, or one topic of it, back from the next plan on."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import time
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json
+from ferry.errors import BadInput
+
+TopicOption = Annotated[
+    str | None, typer.Option("--topic", metavar="TOPIC", help="One source topic; the whole flow when not given.")
+]
+
+
+def pause_command(
+    ctx: typer.Context,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever finds it paused.")],
+    flow: FlowArgument = None,
+    topic: TopicOption = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="TIME", help="ISO 8601 with a zone, as 2026-01-31T06:00:00Z; then it ends."),
+    ] = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Plan nothing of a flow or topic any more, until its time is over or somebody resumes it.
+
+    A run under way is not touched. The pause is a record of the ledger, with who, why and until when.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import pause_json
+    from ferry.model import Pause
+    from ferry.run.ledger_access import LedgerAccess
+    from ferry.run.pausing import refuse_foreign_topic, write_pause
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    now_ms = _now_ms()
+    if not why.strip():
+        raise BadInput("--why is empty: say why, for whoever finds the flow paused")
+    chosen = desk.flow(flow)
+    pause = Pause(topic=topic or "", who=_who(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
+    if topic is not None:
+        refuse_foreign_topic(chosen, topic)
+    with LedgerAccess(chosen, patience_s=patience) as ledger:
+        write_pause(ledger, pause)
+    if desk.as_json:
+        print_json({"flow": str(chosen.flow), **pause_json(pause)})
+    else:
+        what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
+        print(f"{what} is paused {f'until {until}' if until else 'until resumed'}, by {pause.who}: {pause.why}")
+    return 0
+
+
+def resume_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Take a pause back: the next plan copies the flow or topic from where it was left."""
+    # Imported here: the command line starts light.
+    from ferry.run.ledger_access import LedgerAccess
+    from ferry.run.pausing import lift_pause
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = desk.flow(flow)
+    with LedgerAccess(chosen, patience_s=patience) as ledger:
+        lifted = lift_pause(ledger, topic or "", _now_ms())
+    what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
+    if desk.as_json:
+        print_json({"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None})
+    elif lifted is None:
+        print(f"{what} was not paused")
+    else:
+        print(f"{what} is resumed; it was paused by {lifted.who}: {lifted.why}")
+    return 0
+
+
+def _until_ms(text: str | None, now_ms: int) -> int:
+    if text is None:
+        return 0
+    remedy = "write a time to come with its zone, as 2026-01-31T06:00:00Z"
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"--until {text!r} is no ISO 8601 time: {remedy}") from None
+    if moment.tzinfo is None:
+        raise BadInput(f"--until {text!r} has no time zone: {remedy}")
+    until_ms = int(moment.astimezone(UTC).timestamp() * 1000)
+    if until_ms <= now_ms:
+        raise BadInput(f"--until {text!r} is over already: {remedy}")
+    return until_ms
+
+
+def _who() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user need not have a name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

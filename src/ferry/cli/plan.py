@@ -1,0 +1,102 @@
+"""`ferry plan`: what a run would do now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import count_of, print_json, print_table, size
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.model import Plan
+
+MaxBytesOption = Annotated[
+    int | None, typer.Option("--max-bytes", min=1, metavar="N", help="A smaller byte budget than the file's.")
+]
+MaxRecordsOption = Annotated[
+    int | None, typer.Option("--max-records", min=1, metavar="N", help="A smaller record budget than the file's.")
+]
+
+
+def plan_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    max_bytes: MaxBytesOption = None,
+    max_records: MaxRecordsOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show what a run would copy, change and refuse now. Nothing is written.
+
+    Exit code 1 when something would be refused.
+    """
+    # Imported here: the command line starts light.
+    from ferry.run.micro_run import MicroRuns, RunOptions
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = desk.flow(flow)
+    options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
+    with MicroRuns(chosen, patience_s=patience) as runs:
+        plan = runs.preview(options)
+    show_plan(plan, as_json=desk.as_json)
+    return 1 if plan.refusals else 0
+
+
+def show_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print a plan that was not written."""
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import plan_json
+
+    if as_json:
+        print_json(plan_json(plan))
+        return
+    if plan.slices:
+        print_table(
+            ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],
+            (
+                [
+                    piece.source.topic,
+                    piece.source.partition,
+                    piece.start,
+                    piece.end,
+                    piece.offsets,
+                    size(piece.bytes_estimate),
+                    piece.target,
+                    piece.slot,
+                ]
+                for piece in plan.slices
+            ),
+            right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
+        )
+    for change in plan.changes:
+        what = "create" if change.kind == "create" else "grow"
+        print(f"would {what} topic {change.topic} with {count_of(change.partitions, 'partition')}")
+    for topic in plan.paused:
+        print(f"paused: {topic}")
+    for note in plan.notes:
+        print(f"note: {note}")
+    for refusal in plan.refusals:
+        print(f"refused: {refusal.message} [{refusal.kind}]")
+    total = sum(piece.bytes_estimate for piece in plan.slices)
+    offsets = sum(piece.offsets for piece in plan.slices)
+    print(
+        f"{plan.flow}: {count_of(len(plan.slices), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
+        f"{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
+    )

@@ -1,0 +1,98 @@
+"""Progress of a copy on standard error: a bar on a terminal, log lines elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ferry.cli.output import count_of, size
+from ferry.model import Plan, Receipt, TopicPartition
+
+log = logging.getLogger(__name__)
+
+_LINE_SECONDS = 1.0
+"""At most one log line in this time; chunks may be small."""
+
+
+@contextmanager
+def shown_progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[list[Receipt]], None]]:
+    """A function to be told of every committed chunk."""
+    tally = _Tally(plan)
+    if quiet or not plan.slices:
+        yield tally.add
+    elif sys.stderr.isatty():
+        with _bar(tally) as told:
+            yield told
+    else:
+        with _lines(tally) as told:
+            yield told
+
+
+class _Tally:
+    """What has been committed so far, of the plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.run = plan.run
+        self.total = sum(piece.offsets for piece in plan.slices)
+        self.slices = len(plan.slices)
+        self.offsets = 0
+        self.finished = 0
+        self.bytes = 0
+        self._ends = {piece.source: piece.end for piece in plan.slices}
+        self._at: dict[TopicPartition, int] = {piece.source: piece.start for piece in plan.slices}
+        self._begun = time.monotonic()
+
+    def add(self, receipts: list[Receipt]) -> None:
+        """A chunk that counts from now on."""
+        for receipt in receipts:
+            before, end = self._at[receipt.source], self._ends[receipt.source]
+            after = max(before, min(receipt.end, end))
+            self.offsets += after - before
+            self.finished += before < end <= after
+            self.bytes += receipt.bytes
+            self._at[receipt.source] = after
+
+    @property
+    def sentence(self) -> str:
+        """Slices, bytes and rate."""
+        rate = self.bytes / max(1e-3, time.monotonic() - self._begun)
+        return f"{self.finished} of {count_of(self.slices, 'slice')}, {size(self.bytes)}, {size(int(rate))}/s"
+
+
+@contextmanager
+def _bar(tally: _Tally) -> Iterator[Callable[[list[Receipt]], None]]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(tally.sentence, total=tally.total)
+
+        def told(receipts: list[Receipt]) -> None:
+            tally.add(receipts)
+            progress.update(task, completed=tally.offsets, description=tally.sentence)
+
+        yield told
+
+
+@contextmanager
+def _lines(tally: _Tally) -> Iterator[Callable[[list[Receipt]], None]]:
+    spoken = time.monotonic()
+
+    def told(receipts: list[Receipt]) -> None:
+        nonlocal spoken
+        tally.add(receipts)
+        if time.monotonic() - spoken >= _LINE_SECONDS:
+            spoken = time.monotonic()
+            log.info("run %s: %s", tally.run, tally.sentence)
+
+    yield told
+    log.info("run %s: %s", tally.run, tally.sentence)

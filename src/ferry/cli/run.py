@@ -1,0 +1,131 @@
+"""`ferry run`: one micro-run without Airflow."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import count_of, print_json, size
+from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, show_plan
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.decide.report import Report
+    from ferry.model import Plan
+    from ferry.run.micro_run import MicroRuns
+
+
+def run_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="The new run's id; made up when not given.")
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="RUN", help="Copy what a planned run left, by its own plan.")
+    ] = None,
+    topic: TopicsOption = None,
+    max_bytes: MaxBytesOption = None,
+    max_records: MaxRecordsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Like `ferry plan`: write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Plan, copy and report one micro-run on this machine, several tasks in processes of their own.
+
+    Ctrl-C or SIGTERM ends the open chunks within seconds; what they hold is committed, the next run goes on there.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import run_json
+    from ferry.decide.report import RunState
+    from ferry.run.micro_run import MicroRuns, RunOptions, local_origin
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if resume is not None and (run or topic or max_bytes or max_records or dry_run):
+        raise BadInput(f"--resume {resume} follows the plan that the run has: leave the other options away")
+    if run is not None and not run.strip():
+        raise BadInput("--run is empty: give the run an id, or leave the option away")
+    chosen = desk.flow(flow)
+    options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
+    with MicroRuns(chosen, patience_s=patience) as runs:
+        if dry_run:
+            plan = runs.preview(options)
+            show_plan(plan, as_json=desk.as_json)
+            return 1 if plan.refusals else 0
+        if resume is not None:
+            plan, _ = runs.opened(resume)
+            runs.refuse_unless_done(plan)
+        else:
+            if run is not None:
+                _refuse_known(runs, run)
+            plan = runs.plan(run or _new_run(), local_origin(), options)
+        if resume is None or runs.superseded(plan) is None:
+            _copy(runs, plan, quiet=desk.quiet)
+        report = runs.report(plan.run)
+    print_json(run_json(report)) if desk.as_json else _show(report)
+    return 0 if report.state is RunState.SUCCESS else 1
+
+
+def _copy(runs: MicroRuns, plan: Plan, *, quiet: bool) -> None:
+    """Copy all slots and keep in the ledger what they refused."""
+    # Imported here: the command line starts light.
+    from ferry.cli.progress import shown_progress
+    from ferry.cli.stopping import stop_signals
+    from ferry.run.local import copy_all
+    from ferry.run.micro_run import gather_refusals, local_origin
+
+    with stop_signals() as stop, shown_progress(plan, quiet=quiet) as progress:
+        results = copy_all(runs, plan, local_origin(), stop=stop, progress=progress)
+    late = [slot for slot, result in zip(plan.used_slots, results, strict=True) if result.time_over]
+    runs.record_outcome(plan, gather_refusals(results), late)
+
+
+def _refuse_known(runs: MicroRuns, run: str) -> None:
+    """A run id names one plan: a second one would hide the first."""
+    try:
+        runs.opened(run)
+    except BadInput:
+        return
+    raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
+
+
+def _new_run() -> str:
+    return f"cli-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def _show(report: Report) -> None:
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import unfinished_sentence
+
+    for note in report.plan.notes:
+        print(f"note: {note}")
+    for topic in report.plan.paused:
+        print(f"paused: {topic}")
+    for refusal in report.refusals:
+        print(f"refused: {refusal.message} [{refusal.kind}]")
+    for piece in report.unfinished:
+        print(f"unfinished: {unfinished_sentence(report, piece)}")
+    if report.left:
+        print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
+    print(
+        f"run {report.plan.run} of {report.plan.flow}: {report.state}; {count_of(len(report.plan.slices), 'slice')}, "
+        f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"
+    )

@@ -1,0 +1,165 @@
+"""The JSON that commands answer with: a contract, described in docs/json.md with a schema for each."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.history import Holder, PastRun
+from ferry.decide.lag import PartitionLag
+from ferry.decide.ledger_codec import change_json, receipt_json, refusal_json, slice_json
+from ferry.decide.report import Report
+from ferry.model import Pause, Plan, Receipt, Slice
+
+Json = dict[str, Any]
+
+UNFINISHED = "unfinished"
+"""Beside the kinds of refusals: a slice that nobody refused, but that was not copied to its end."""
+
+
+def plan_json(plan: Plan) -> Json:
+    """`ferry plan`: what a run would do now."""
+    return {
+        "flow": str(plan.flow),
+        "lane": plan.lane,
+        "slices": [slice_json(piece) for piece in plan.slices],
+        "changes": [change_json(change) for change in plan.changes],
+        "refusals": [refusal_json(refusal) for refusal in plan.refusals],
+        "notes": list(plan.notes),
+        "paused": list(plan.paused),
+    }
+
+
+def run_json(report: Report) -> Json:
+    """`ferry run`: what became of a run."""
+    return {
+        "run": report.plan.run,
+        "flow": str(report.plan.flow),
+        "state": report.state.value,
+        "slices": len(report.plan.slices),
+        "records": report.records,
+        "bytes": report.bytes,
+        "seconds": report.seconds,
+        "refusals": [refusal_json(refusal) for refusal in report.refusals]
+        + [_unfinished_json(report, piece) for piece in report.unfinished],
+        "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
+    }
+
+
+def short_receipt_json(receipt: Receipt) -> Json:
+    """The part of a receipt that says what was copied where."""
+    return {
+        "topic": receipt.source.topic,
+        "partition": receipt.source.partition,
+        "target_topic": receipt.target.topic,
+        "target_partition": receipt.target.partition,
+        "start": receipt.start,
+        "end": receipt.end,
+        "segments": [[part.source_start, part.target_start, part.count] for part in receipt.segments],
+        "records": receipt.records,
+        "bytes": receipt.bytes,
+    }
+
+
+def _unfinished_json(report: Report, piece: Slice) -> Json:
+    return {
+        "topic": piece.source.topic,
+        "partition": piece.source.partition,
+        "kind": UNFINISHED,
+        "message": unfinished_sentence(report, piece),
+    }
+
+
+def unfinished_sentence(report: Report, piece: Slice) -> str:
+    """How far an unfinished slice came, and what copies the rest."""
+    end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
+    return (
+        f"{piece.source} was copied up to offset {end} of {piece.end}: "
+        f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
+    )
+
+
+def lag_json(lags: list[PartitionLag]) -> Json:
+    """`ferry lag`: how far every partition is behind; null where nobody knows."""
+    return {
+        "partitions": [
+            {
+                "topic": lag.source.topic,
+                "partition": lag.source.partition,
+                "target_topic": lag.target.topic,
+                "target_partition": lag.target.partition,
+                "position": lag.position,
+                "source_end": lag.source_end,
+                "lag_records": lag.records,
+                "lag_bytes": lag.bytes,
+                "lag_seconds": lag.seconds,
+            }
+            for lag in lags
+        ]
+    }
+
+
+def receipts_json(receipts: list[Receipt]) -> Json:
+    """`ferry ledger`: receipts as the ledger has them."""
+    return {"receipts": [receipt_json(receipt) for receipt in receipts]}
+
+
+def holders_json(found: list[Holder]) -> Json:
+    """`ferry ledger --offset`: the receipts that hold an offset, with segment and target offset (null: a gap)."""
+    return {
+        "receipts": [
+            {
+                **receipt_json(holder.receipt),
+                "segment": None
+                if holder.segment is None
+                else [holder.segment.source_start, holder.segment.target_start, holder.segment.count],
+                "target_offset": holder.target_offset,
+            }
+            for holder in found
+        ]
+    }
+
+
+def past_runs_json(runs: list[PastRun]) -> Json:
+    """`ferry ledger --runs`; numbers are null for a run without a sealed plan."""
+    return {
+        "runs": [
+            {
+                "run": past.opened.record.run,
+                "generation": past.opened.generation,
+                "state": past.state.value,
+                "started_ms": past.opened.record.started_ms,
+                "slices": len(past.report.plan.slices) if past.report else None,
+                "records": past.report.records if past.report else None,
+                "bytes": past.report.bytes if past.report else None,
+                "seconds": past.report.seconds if past.report else None,
+                "origin": asdict(past.opened.record.origin),
+            }
+            for past in runs
+        ]
+    }
+
+
+def pause_json(pause: Pause) -> Json:
+    """A pause; topic null is the whole flow, until_ms null is until somebody resumes."""
+    return {
+        "topic": pause.topic or None,
+        "who": pause.who,
+        "why": pause.why,
+        "since_ms": pause.since_ms,
+        "until_ms": pause.until_ms or None,
+    }
+
+
+def flow_json(flow: FlowConfig) -> Json:
+    """`ferry flows`: the settings that tell one flow from another."""
+    return {
+        "flow": str(flow.flow),
+        "topics": list(flow.topics.include.items),
+        "topics_exclude": list(flow.topics.exclude.items),
+        "policy": flow.policy_name,
+        "lane": flow.lane,
+        "tasks_max": flow.tasks_max,
+        "schedule": flow.schedule,
+    }

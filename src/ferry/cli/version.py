@@ -1,0 +1,20 @@
+"""`ferry version`."""
+
+from __future__ import annotations
+
+import platform
+
+import typer
+
+from ferry import __version__
+from ferry.cli.desk import JsonOption
+from ferry.cli.output import print_json
+
+
+def version_command(ctx: typer.Context, as_json: JsonOption = False) -> int:
+    """Show the version of Ferry and of the Python it runs on."""
+    if as_json or ctx.obj.as_json:
+        print_json({"version": __version__, "python": platform.python_version()})
+    else:
+        print(f"ferry {__version__} (Python {platform.python_version()})")
+    return 0

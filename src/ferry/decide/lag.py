@@ -1,0 +1,109 @@
+"""How far a lane is behind its source, per partition; pure, over the same facts as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic
+from ferry.model import Receipt, TopicPartition
+from ferry.policy import ReplicationPolicy
+
+UNKNOWN_RECORD_BYTES = 1024
+"""Assumed bytes per offset where the log's size is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLag:
+    """One source partition and how far the lane has come; None is "not known" (no leader, no timestamp).
+
+    `position` is the source offset that the next run begins at. `records` counts offsets, so it is an upper bound:
+    markers and records of aborted transactions are among them. `seconds` is the age of the oldest record that is not
+    yet copied; 0 when none is.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    position: int | None
+    source_end: int | None
+    records: int | None
+    bytes: int | None
+    seconds: float | None
+
+    @property
+    def read_at(self) -> int | None:
+        """Where the oldest record that is not yet copied lies; None when there is none, or nobody knows."""
+        return self.position if self.records else None
+
+
+def lag_of(
+    facts: Facts, policy: ReplicationPolicy, alias: str, only: Collection[str] | None = None
+) -> list[PartitionLag]:
+    """The lag of every partition of the source's topics (narrowed to `only`) but for the ages, in order."""
+    return [
+        lag
+        for name, topic in sorted(facts.sources.items())
+        if only is None or name in only
+        for lag in _of_topic(facts, topic, policy.format_remote_topic(alias, name))
+    ]
+
+
+def _of_topic(facts: Facts, topic: SourceTopic, target: str) -> Iterable[PartitionLag]:
+    for number in sorted({*topic.partitions, *topic.leaderless}):
+        source = TopicPartition(topic=topic.name, partition=number)
+        place = TopicPartition(topic=target, partition=number)
+        part, last = topic.partitions.get(number), facts.receipts.get(place)
+        if part is None:
+            yield PartitionLag(
+                source=source,
+                target=place,
+                position=last.end if last else None,
+                source_end=None,
+                records=None,
+                bytes=None,
+                seconds=None,
+            )
+            continue
+        position = next_offset(facts, source, part, last)
+        records = max(0, part.end - max(position, part.log_start))
+        yield PartitionLag(
+            source=source,
+            target=place,
+            position=position,
+            source_end=part.end,
+            records=records,
+            bytes=estimated_bytes(part, records),
+            seconds=None if records else 0.0,
+        )
+
+
+def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
+    """Behind the last receipt; else where the lane's first run began; a later partition: at its beginning."""
+    if last is not None:
+        return last.end
+    if facts.first_run:
+        return max(part.log_start, part.start)
+    return max(part.log_start, facts.starts.get(source, part.log_start))
+
+
+def estimated_bytes(part: SourcePartition, offsets: int) -> int:
+    """Bytes of so many offsets, by the log's average."""
+    width = part.end - part.log_start
+    if part.size_bytes < 0 or width <= 0:
+        return offsets * UNKNOWN_RECORD_BYTES
+    return offsets * part.size_bytes // width
+
+
+def with_ages(lags: Iterable[PartitionLag], oldest_ms: Mapping[TopicPartition, int], now_ms: int) -> list[PartitionLag]:
+    """The same with the ages of the oldest records; `oldest_ms` holds their timestamps by source partition."""
+    return [
+        replace(lag, seconds=max(0, now_ms - oldest_ms[lag.source]) / 1000) if lag.source in oldest_ms else lag
+        for lag in lags
+    ]
+
+
+def is_behind(lag: PartitionLag, *, max_records: int | None, max_seconds: float | None) -> bool:
+    """Whether a partition exceeds a limit; unknown counts as behind: silence is not health."""
+    return (max_records is not None and (lag.records is None or lag.records > max_records)) or (
+        max_seconds is not None and (lag.seconds is None or lag.seconds > max_seconds)
+    )

@@ -1,0 +1,120 @@
+"""Measure how far a flow is behind: facts of both clusters, and one look at the oldest record not yet copied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from ferry.config.clients import kafka_python_options
+from ferry.config.flow import FlowConfig
+from ferry.decide.lag import PartitionLag, lag_of, with_ages
+from ferry.decide.ledger import fold
+from ferry.errors import Retryable
+from ferry.model import TopicPartition
+from ferry.net import codes
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
+from ferry.net.ledger import LedgerTopic
+from ferry.run.gather import gather_facts
+from ferry.run.task import manager_options
+from ferry.wire.age import first_timestamp
+
+_PARTITIONS_PER_REQUEST = 500
+_HEADER_PIECE = 128
+"""Bytes asked of each partition: a batch header and a little; only an answer's first batch comes whole."""
+
+
+def measure_lag(
+    flow: FlowConfig, *, only: Collection[str] | None = None, patience_s: float = 60.0
+) -> list[PartitionLag]:
+    """The lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
+
+    A flow that never ran is behind by everything from its configured start. Raises Unreachable, Refused.
+    """
+    loop = event_loop()
+    source = Cluster(
+        loop,
+        flow.flow.source,
+        manager_options(kafka_python_options(flow.client("source", "consumer"))),
+        patience_s=patience_s,
+    )
+    target = Cluster(
+        loop,
+        flow.flow.target,
+        manager_options(kafka_python_options(flow.client("target", "producer"))),
+        patience_s=patience_s,
+    )
+    ledger = LedgerTopic(target, flow.flow.source)
+
+    async def work() -> list[PartitionLag]:
+        await source.open()
+        await target.open()
+        known = ledger.place.topic in await target.refresh([ledger.place.topic])
+        view = fold(*(await ledger.read())) if known else fold((), 0)
+        facts = await gather_facts(flow, flow.lane, source, target, view)
+        lags = lag_of(facts, flow.policy, flow.flow.source, only)
+        wanted = {lag.source: lag.read_at for lag in lags if lag.read_at is not None}
+        log_starts = {
+            TopicPartition(topic=topic.name, partition=number): part.log_start
+            for topic in facts.sources.values()
+            for number, part in topic.partitions.items()
+        }
+        oldest = await first_timestamps(source, {place: max(at, log_starts[place]) for place, at in wanted.items()})
+        return with_ages(lags, oldest, facts.now_ms)
+
+    try:
+        result: list[PartitionLag] = loop.run(work)
+        return result
+    finally:
+        source.close()
+        target.close()
+        loop.close()
+
+
+async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Timestamp (ms) of the batch that holds each offset, its first record's as a rule.
+
+    Partitions without one (old format, out of range, no leader) are left out.
+    """
+    found: dict[TopicPartition, int] = {}
+    waiting = dict(offsets)
+
+    async def action() -> None:
+        for node, part in _requests(cluster, waiting):
+            request = fetch_request(
+                cluster,
+                part,
+                isolation=READ_UNCOMMITTED,
+                max_bytes=16 << 20,
+                partition_bytes=_HEADER_PIECE,
+                max_wait_ms=100,
+            )
+            moved = False
+            for answer in fetched(cluster, part, await cluster.ask(request, node)):
+                moved = moved or answer.error_code in codes.LEADER_MOVED
+                if answer.error_code or not answer.records:
+                    continue
+                timestamp = first_timestamp(answer.records)
+                if timestamp is not None:
+                    found[answer.place] = timestamp
+                del waiting[answer.place]
+            if moved:
+                await cluster.refresh({place.topic for place in waiting})
+                raise Retryable(f"oldest records of cluster {cluster.alias}: a leader moved")
+
+    await cluster.retrying(action)
+    return found
+
+
+def _requests(
+    cluster: Cluster, offsets: Mapping[TopicPartition, int]
+) -> Iterator[tuple[int, dict[TopicPartition, int]]]:
+    """Partitions by leader, some hundred to a request; those without a leader are left out."""
+    by_leader: dict[int, list[TopicPartition]] = {}
+    for place in offsets:
+        info = cluster.topics.get(place.topic)
+        partition = info.partitions.get(place.partition) if info else None
+        if partition is not None and partition.leader >= 0:
+            by_leader.setdefault(partition.leader, []).append(place)
+    for node, places in by_leader.items():
+        for at in range(0, len(places), _PARTITIONS_PER_REQUEST):
+            yield node, {place: offsets[place] for place in places[at : at + _PARTITIONS_PER_REQUEST]}

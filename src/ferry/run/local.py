@@ -1,0 +1,288 @@
+"""Copy a plan on this machine: one slot in this process, several in processes of their own.
+
+Each worker has a pipe to the parent and nothing else in common with it. The pipe's end is how each side learns of the
+other's death: a dead worker's slot is refused and the others go on; a worker whose parent died ends its open chunk.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+
+from ferry.errors import FerryError
+from ferry.model import Origin, Plan, Receipt
+from ferry.run.micro_run import MicroRuns, slot_failure
+from ferry.run.slot import SlotResult
+from ferry.run.task import TaskSpec, run_slot
+
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = 15.0
+"""How long a worker that was asked to stop may take to end its open chunk; a healthy cluster needs about one."""
+
+_LOOK_SECONDS = 0.2
+_ENDING_SECONDS = 5.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Committed:
+    receipts: list[Receipt]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    result: SlotResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failed:
+    error: FerryError
+
+
+_STOP = None
+"""What the parent sends, instead of a slot, to end the open chunk."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Worker:
+    """A worker seen from the parent, and the slot it has; `process` is None when it is a thread of this process."""
+
+    pipe: Connection
+    process: multiprocessing.process.BaseProcess | None
+    slot: int
+    receipts: list[Receipt] = field(default_factory=list)
+
+
+def copy_all(
+    runs: MicroRuns,
+    plan: Plan,
+    origin: Origin,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[list[Receipt]], None] = lambda _: None,
+) -> list[SlotResult]:
+    """Copy all used slots of a plan, ascending; `progress` hears of every committed chunk.
+
+    At most as many processes as there are CPUs. When `stop()` becomes true, open chunks are ended and committed and no
+    further one is begun; results then say `stopped`. A slot that failed, for whatever reason, becomes refusals.
+    """
+    crew = _Crew(runs, plan, origin, progress)
+    try:
+        return crew.work(stop)
+    finally:
+        crew.dismiss()
+
+
+class _Crew:
+    def __init__(self, runs: MicroRuns, plan: Plan, origin: Origin, progress: Callable[[list[Receipt]], None]) -> None:
+        self._runs = runs
+        self._plan = plan
+        self._origin = origin
+        self._progress = progress
+        self._pending = deque(plan.used_slots)
+        self._results: dict[int, SlotResult] = {}
+        self._workers: dict[Connection, _Worker] = {}
+        self._apart = len(self._pending) > 1
+
+    def work(self, stop: Callable[[], bool]) -> list[SlotResult]:
+        for _ in range(min(os.cpu_count() or 1, len(self._pending))):
+            self._hire()
+        deadline: float | None = None
+        while self._workers:
+            if deadline is None and stop():
+                deadline = time.monotonic() + STOP_SECONDS
+                self._ask_to_stop()
+            if deadline is not None and time.monotonic() > deadline:
+                self._give_up()
+                break
+            for pipe in wait(list(self._workers), timeout=_LOOK_SECONDS):
+                if isinstance(pipe, Connection):
+                    self._hear(self._workers[pipe])
+        return [self._results.get(slot, SlotResult(stopped=True)) for slot in self._plan.used_slots]
+
+    def dismiss(self) -> None:
+        """Close all pipes and see the processes end: on the way out nobody is left behind."""
+        for worker in self._workers.values():
+            worker.pipe.close()
+            if worker.process is not None:
+                worker.process.kill()
+                worker.process.join()
+        self._workers.clear()
+
+    def _hire(self) -> None:
+        slot = self._pending.popleft()
+        ours, theirs = multiprocessing.Pipe()
+        process: multiprocessing.process.BaseProcess | None = None
+        if self._apart:
+            levels = {name: logging.getLogger(name).level for name in ("", "kafka")}
+            context = multiprocessing.get_context("spawn")
+            process = context.Process(target=_serve_apart, args=(theirs, levels), name=f"ferry slot {slot}")
+            # Its start lifts the block on signals, so it must have started before they are blocked.
+            resource_tracker.ensure_running()
+            with _blocked_signals():
+                process.start()
+            theirs.close()
+        else:
+            threading.Thread(target=_serve, args=(theirs, threading.Event()), name="ferry slot", daemon=True).start()
+        worker = self._workers[ours] = _Worker(pipe=ours, process=process, slot=slot)
+        self._send(worker, self._runs.task_spec(self._plan, slot, self._origin))
+
+    def _send(self, worker: _Worker, message: TaskSpec | None) -> None:
+        try:
+            worker.pipe.send(message)
+        except OSError:
+            log.debug("the worker of slot %d is gone; its pipe says so next", worker.slot)
+
+    def _hear(self, worker: _Worker) -> None:
+        try:
+            message = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._bury(worker)
+            return
+        match message:
+            case _Committed(receipts=receipts):
+                worker.receipts += receipts
+                self._progress(receipts)
+                return
+            case _Ended(result=result):
+                self._results[worker.slot] = result
+            case _Failed(error=error):
+                self._results[worker.slot] = self._failure(worker, error)
+        if self._pending:
+            worker.slot, worker.receipts = self._pending.popleft(), []
+            self._send(worker, self._runs.task_spec(self._plan, worker.slot, self._origin))
+        else:
+            self._release(worker)
+
+    def _release(self, worker: _Worker) -> None:
+        """Let a worker go; a closed pipe is its order to end."""
+        del self._workers[worker.pipe]
+        worker.pipe.close()
+        if worker.process is not None:
+            worker.process.join(_ENDING_SECONDS)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+
+    def _bury(self, worker: _Worker) -> None:
+        """A worker died without a word: its slot failed, another one takes what is waiting."""
+        self._release(worker)
+        code = worker.process.exitcode if worker.process is not None else None
+        if code is not None and code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+        else:
+            how = f"ended without a result (exit code {code})"
+        error = FerryError(f"the process of slot {worker.slot} {how}: see what killed it (memory?), then run again")
+        self._results[worker.slot] = self._failure(worker, error)
+        if self._pending:
+            self._hire()
+
+    def _failure(self, worker: _Worker, error: FerryError) -> SlotResult:
+        """A failed slot: what it had committed counts, the rest is refused."""
+        ends = {receipt.source: receipt.end for receipt in worker.receipts}
+        short = {
+            (piece.source.topic, piece.source.partition): piece.source
+            for piece in self._plan.of_slot(worker.slot)
+            if ends.get(piece.source, -1) < piece.end
+        }
+        refusals = {
+            short[refusal.topic, refusal.partition]: refusal
+            for refusal in slot_failure(self._plan, worker.slot, error)
+            if refusal.partition is not None and (refusal.topic, refusal.partition) in short
+        }
+        return SlotResult(receipts=worker.receipts, refusals=refusals)
+
+    def _ask_to_stop(self) -> None:
+        self._pending.clear()
+        for worker in self._workers.values():
+            self._send(worker, _STOP)
+
+    def _give_up(self) -> None:
+        """Workers that do not end their chunk are left or killed: the next run fences what they leave open."""
+        for worker in list(self._workers.values()):
+            log.warning("slot %d did not end its chunk within %.0f s and is given up", worker.slot, STOP_SECONDS)
+            self._results[worker.slot] = SlotResult(receipts=worker.receipts, stopped=True)
+
+
+@contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """A process started meanwhile holds signals back until it knows what to do with them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve_apart(pipe: Connection, log_levels: dict[str, int]) -> None:
+    """A worker process. The terminal's Ctrl-C is the parent's business; SIGTERM ends the open chunk."""
+    stop, done = threading.Event(), threading.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    for name, level in log_levels.items():
+        logging.getLogger(name).setLevel(level)
+
+    def watch() -> None:
+        stop.wait()
+        if not done.wait(STOP_SECONDS):
+            os._exit(1)  # no parent, or one that waits no longer; the open transaction is fenced by the next run
+
+    threading.Thread(target=watch, daemon=True).start()
+    _serve(pipe, stop)
+    done.set()
+
+
+def _serve(pipe: Connection, stop: threading.Event) -> None:
+    """Copy one slot after the other as the parent sends them, until it closes the pipe."""
+    inbox: SimpleQueue[TaskSpec | None] = SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                message = pipe.recv()
+                if message is _STOP:
+                    stop.set()
+                else:
+                    inbox.put(message)
+        except (EOFError, OSError):
+            stop.set()
+            inbox.put(None)
+
+    threading.Thread(target=listen, daemon=True).start()
+    try:
+        while (spec := inbox.get()) is not None:
+            pipe.send(_copied(spec, stop, pipe))
+    except OSError:
+        log.debug("the parent is gone")
+    finally:
+        pipe.close()
+
+
+def _copied(spec: TaskSpec, stop: threading.Event, pipe: Connection) -> _Ended | _Failed:
+    def committed(receipts: list[Receipt]) -> None:
+        try:
+            pipe.send(_Committed(receipts=receipts))
+        except OSError:
+            stop.set()  # nobody listens; what is committed is in the ledger
+
+    try:
+        return _Ended(result=run_slot(spec, stop.is_set, committed))
+    except FerryError as error:
+        return _Failed(error=error)
+    except Exception as error:
+        log.exception("slot %d of run %s", spec.ref.slot, spec.ref.run)
+        return _Failed(error=FerryError(f"unexpected {type(error).__name__}: {error} (a bug: its trace is in the log)"))

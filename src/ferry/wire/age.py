@@ -1,0 +1,30 @@
+"""When the records at the beginning of a fetched buffer were written, from the batch header alone."""
+
+from __future__ import annotations
+
+import struct
+
+from ferry.wire.batch import HEADER, HEADER_BYTES
+
+_MAGIC_AT = 16
+_V1_TIMESTAMP = struct.Struct(">q")
+_V1_TIMESTAMP_AT = 18
+_LOG_APPEND_TIME = 0x08
+_DELETE_HORIZON = 0x40
+
+
+def first_timestamp(buffer: bytes) -> int | None:
+    """Timestamp (ms) of a buffer's first record; the buffer may be cut short behind the header.
+
+    The batch's largest timestamp where the header does not tell the first one's (log append time, delete horizon).
+    None when there is none: too little was fetched, format v0, or the producer set no timestamp.
+    """
+    if len(buffer) > _MAGIC_AT and buffer[_MAGIC_AT] == 1 and len(buffer) >= _V1_TIMESTAMP_AT + _V1_TIMESTAMP.size:
+        found: int = _V1_TIMESTAMP.unpack_from(buffer, _V1_TIMESTAMP_AT)[0]
+    elif len(buffer) >= HEADER_BYTES and buffer[_MAGIC_AT] == 2:
+        header = HEADER.unpack_from(buffer)
+        attributes, base, largest = header[5], header[7], header[8]
+        found = largest if attributes & (_LOG_APPEND_TIME | _DELETE_HORIZON) else base
+    else:
+        return None
+    return found if found >= 0 else None

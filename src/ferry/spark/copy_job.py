@@ -28,6 +28,7 @@ from ferry.model import Origin, Plan
 from ferry.run.micro_run import MicroRuns, slot_failure
 from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
+from ferry.spark.call import Call
 from ferry.spark.progress import ProgressLog
 from ferry.spark.stage import ROW, SlotEnd, copy_slots, parse_rows
 
@@ -93,9 +94,13 @@ def _on_spark(
 ) -> list[SlotEnd]:
     spark = connect()
     tag = f"ferry-{plan.generation}"
-    try:
-        spark.addTag(tag)
+
+    def work() -> list[SlotEnd]:
+        spark.addTag(tag)  # tags belong to the thread that sets them
         return _rounds(spark, specs, request.say)
+
+    try:
+        return Call(work).result()
     except BaseException as error:
         _interrupt(spark, tag)
         end_chunks(request, plan)
@@ -208,7 +213,8 @@ def main(*, config: Path, flow: str, run: str, lane: str | None, origin: Origin)
         raise Terminated
 
     def say(text: str) -> None:
-        print(f"ferry: {text}", flush=True)
+        with suppress(OSError):  # after the JVM's end nobody reads; what is left to do matters more
+            print(f"ferry: {text}", flush=True)
 
     signal.signal(signal.SIGTERM, terminate)
     lifeline.watch(os.environ)

@@ -1,0 +1,286 @@
+"""Flows on test clusters, and an independent reader (confluent-kafka) that compares both sides record by record."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import parse_settings
+from ferry.decide.ledger import receipts
+from ferry.decide.report import Report
+from ferry.dev import RunningCluster
+from ferry.model import Plan, Receipt
+from ferry.run.micro_run import MicroRuns, RunOptions, gather_refusals, local_origin
+from ferry.run.slot import SlotResult
+from ferry.run.task import run_slot
+
+Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
+"""Offset, key, value, headers and timestamp (ms)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lab:
+    """A flow between two test clusters under aliases of its own, so that tests sharing brokers share no ledger."""
+
+    source: RunningCluster
+    target: RunningCluster
+    alias: str
+    topics: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The flow as a MirrorMaker 2 file."""
+        lines = {
+            "clusters": f"{self.alias}, t{self.alias}",
+            f"{self.alias}.bootstrap.servers": self.source.bootstrap,
+            f"t{self.alias}.bootstrap.servers": self.target.bootstrap,
+            f"{self.alias}->t{self.alias}.enabled": "true",
+            "topics": ", ".join(self.topics),
+            "heartbeats.replication.enabled": "false",
+            "replication.factor": "1",
+            "tasks.max": "2",
+            **self.settings,
+        }
+        return "".join(f"{key} = {value}\n" for key, value in lines.items())
+
+    def write(self, folder: Path) -> Path:
+        """The file on disk."""
+        path = folder / f"{self.alias}.properties"
+        path.write_text(self.text)
+        return path
+
+    @property
+    def flow(self) -> FlowConfig:
+        """The flow's configuration."""
+        return parse_settings(self.text, "lab.properties").flow(f"{self.alias}->t{self.alias}")
+
+    def runs(self, patience_s: float = 30.0) -> MicroRuns:
+        """Connections for micro-runs; a context manager."""
+        return MicroRuns(self.flow, patience_s=patience_s)
+
+    def target_topic(self, topic: str) -> str:
+        """Name of a source topic's copy."""
+        return f"{self.alias}.{topic}"
+
+    def micro_run(self, options: RunOptions | None = None) -> Report:
+        """Plan, copy every slot in this process, report."""
+        with self.runs() as runs:
+            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), options or RunOptions())
+            return self.copy(runs, plan)
+
+    def copy(self, runs: MicroRuns, plan: Plan) -> Report:
+        """Copy every slot of a plan, record the outcome, report."""
+        results = [self.copy_slot(runs, plan, slot) for slot in plan.used_slots]
+        runs.record_outcome(
+            plan,
+            gather_refusals(results),
+            [slot for slot, result in zip(plan.used_slots, results, strict=True) if result.time_over],
+        )
+        return runs.report(plan.run)
+
+    def copy_slot(self, runs: MicroRuns, plan: Plan, slot: int) -> SlotResult:
+        """Copy one slot in this process."""
+        return run_slot(runs.task_spec(plan, slot, local_origin()), lambda: False, lambda _: None)
+
+    def receipts(self) -> list[Receipt]:
+        """All committed receipts of the flow."""
+        with self.runs() as runs:
+            return list(receipts(runs.ledger()))
+
+    def assert_equal(self, *, upto: Mapping[tuple[str, int], int] | None = None) -> int:
+        """Every source record (up to the copied ends) is on the target once, in order, where the ledger says.
+
+        The number of records compared.
+        """
+        ends: dict[tuple[str, int], int] = {}
+        where: dict[tuple[str, int], dict[int, int]] = {}
+        for receipt in self.receipts():
+            place = receipt.source.topic, receipt.source.partition
+            assert ends.get(place, receipt.start) == receipt.start, f"receipts of {place} leave a hole at {receipt.start}"
+            ends[place] = receipt.end
+            for segment in receipt.segments:
+                for index in range(segment.count):
+                    where.setdefault(place, {})[segment.source_start + index] = segment.target_start + index
+        compared = 0
+        for topic in sorted({topic for topic, _ in ends}):
+            source = read_topic(self.source.bootstrap, topic)
+            target = read_topic(self.target.bootstrap, self.target_topic(topic))
+            for partition, rows in source.items():
+                place = topic, partition
+                end = (upto or {}).get(place, ends.get(place, 0))
+                wanted = [row for row in rows if row[0] < end]
+                got = target.get(partition, [])
+                assert [row[1:] for row in got] == [row[1:] for row in wanted], f"{topic}-{partition} differs"
+                places = where.get(place, {})
+                assert [row[0] for row in got] == [places[row[0]] for row in wanted], f"segments of {topic}-{partition} lie"
+                assert len(places) == len(wanted), f"segments of {topic}-{partition} name records that are not there"
+                compared += len(wanted)
+        return compared
+
+
+def new_alias() -> str:
+    """A cluster alias that no other test uses."""
+    return f"c{secrets.token_hex(4)}"
+
+
+def create_topic(
+    cluster: RunningCluster, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None, replicas: int = 1
+) -> None:
+    """Create a topic and wait until the broker confirms it."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
+    admin.create_topics([new])[topic].result(30)
+
+
+def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:
+    """Raise a topic's number of partitions."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+
+def delete_topic(cluster: RunningCluster, topic: str) -> None:
+    """Delete a topic."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})  # held: its answers die with it
+    admin.delete_topics([topic])[topic].result(30)
+
+
+def producer(cluster: RunningCluster, **settings: str | int | bool) -> Producer:
+    """A librdkafka producer; underscores in setting names stand for dots."""
+    return Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "linger.ms": 5,
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A record to produce; timestamp 0 is now."""
+
+    value: bytes | None
+    key: bytes | None = None
+    partition: int = 0
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp: int = 0
+
+
+def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
+    """Produce and wait for all acknowledgements."""
+    failures: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    for message in messages:
+        while True:
+            try:
+                client.produce(
+                    topic,
+                    value=message.value,
+                    key=message.key,
+                    partition=message.partition,
+                    headers=list(message.headers),
+                    timestamp=message.timestamp,
+                    on_delivery=delivered,
+                )
+            except BufferError:
+                client.poll(0.1)
+            else:
+                break
+        client.poll(0)
+    assert client.flush(60) == 0
+    assert not failures, failures[:3]
+
+
+def read_topic(bootstrap: str, topic: str, *, isolation: str = "read_committed") -> dict[int, list[Row]]:
+    """All records of a topic per partition, by librdkafka, up to what is committed now."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"reader-{secrets.token_hex(4)}",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation,
+            "auto.offset.reset": "error",
+        }
+    )
+    try:
+        metadata = consumer.list_topics(topic, timeout=30).topics[topic]
+        assert metadata.error is None, metadata.error
+        rows: dict[int, list[Row]] = {number: [] for number in metadata.partitions}
+        consumer.assign([TopicPartition(topic, number, _begin(consumer, topic, number)) for number in rows])
+        waiting = set(rows)
+        patience = time.monotonic() + 60
+        while waiting:
+            messages = consumer.consume(10_000, timeout=0.2)  # fewer are handed over only when the time is over
+            assert messages or time.monotonic() < patience, f"{topic} on {bootstrap}: no end of partitions {waiting}"
+            for message in messages:
+                error = message.error()
+                if error is not None:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    waiting.discard(message.partition())
+                    continue
+                rows[message.partition()].append(
+                    (
+                        message.offset(),
+                        message.key(),
+                        message.value(),
+                        tuple(message.headers() or ()),
+                        message.timestamp()[1],
+                    )
+                )
+        return rows
+    finally:
+        consumer.close()
+
+
+def _begin(consumer: Consumer, topic: str, partition: int) -> int:
+    low: int = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[0]
+    return low
+
+
+def numbered(count: int, *, partitions: int = 1, size: int = 100, start: int = 0) -> Sequence[Message]:
+    """Records whose value tells their number, spread over partitions in turn."""
+    return [
+        Message(
+            key=f"k{number % 97}".encode(),
+            value=f"{number}:".encode().ljust(size, b"x"),
+            partition=number % partitions,
+        )
+        for number in range(start, start + count)
+    ]
+
+
+class Feeder:
+    """Produces in the background until it is stopped: a source that never rests."""
+
+    def __init__(self, cluster: RunningCluster, topic: str, *, partitions: int, rate: int = 500) -> None:
+        """`rate` is records a second."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._feed, args=(producer(cluster), topic, partitions, rate), daemon=True)
+
+    def __enter__(self) -> Feeder:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+
+    def _feed(self, client: Producer, topic: str, partitions: int, rate: int) -> None:
+        number = 0
+        while not self._stop.wait(0.1):
+            send(client, topic, numbered(rate // 10, partitions=partitions, start=number))
+            number += rate // 10

@@ -1,0 +1,94 @@
+"""A slot whose attempt can be held at any step of the protocol while something else happens: a zombie on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ferry.model import Plan, Receipt, TopicPartition
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.ledger import LedgerTopic
+from ferry.run.chunk import PartProgress
+from ferry.run.kafka_port import KafkaSlot
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.slot import SlotResult, copy_slot
+from ferry.run.task import manager_options
+
+STEPS = ("initialise", "copy_chunk", "send_positions", "append_receipts", "commit")
+
+
+@dataclass
+class Hooks:
+    """What happens once before (or after) a step; the step goes on when the action returns."""
+
+    before: dict[str, Callable[[], None]] = field(default_factory=dict)
+    after: dict[str, Callable[[], None]] = field(default_factory=dict)
+
+    def fire(self, when: dict[str, Callable[[], None]], step: str) -> None:
+        """Run the step's action, the first time only."""
+        action = when.pop(step, None)
+        if action is not None:
+            action()
+
+
+class HeldSlot(KafkaSlot):
+    """A real slot with hooks around its steps."""
+
+    hooks: Hooks
+
+    async def initialise(self) -> None:
+        self.hooks.fire(self.hooks.before, "initialise")
+        await super().initialise()
+        self.hooks.fire(self.hooks.after, "initialise")
+
+    async def copy_chunk(self) -> list[PartProgress]:
+        self.hooks.fire(self.hooks.before, "copy_chunk")
+        parts = await super().copy_chunk()
+        self.hooks.fire(self.hooks.after, "copy_chunk")
+        return parts
+
+    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        self.hooks.fire(self.hooks.before, "send_positions")
+        await super().send_positions(positions)
+
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+        self.hooks.fire(self.hooks.before, "append_receipts")
+        return await super().append_receipts(receipts)
+
+    async def commit(self) -> None:
+        self.hooks.fire(self.hooks.before, "commit")
+        await super().commit()
+        self.hooks.fire(self.hooks.after, "commit")
+
+
+def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
+    """Copy one slot in this process with hooks; raises as `copy_slot`."""
+    spec = runs.task_spec(plan, slot, local_origin())
+    loop = event_loop()
+    source = Cluster(loop, spec.ref.flow.source, manager_options(spec.source), patience_s=spec.patience_s)
+    target = Cluster(loop, spec.ref.flow.target, manager_options(spec.target), patience_s=spec.patience_s)
+
+    async def work() -> SlotResult:
+        await source.open()
+        await target.open()
+        ledger = LedgerTopic(target, spec.ref.flow.source)
+        await ledger.find()
+        held = HeldSlot(
+            source=source,
+            target=target,
+            ledger=ledger,
+            ref=spec.ref,
+            limits=spec.limits,
+            origin=spec.origin,
+            stop=lambda: False,
+        )
+        held.hooks = hooks
+        return await copy_slot(held, spec.ref, lambda: False, lambda _: None)
+
+    try:
+        result: SlotResult = loop.run(work)
+        return result
+    finally:
+        source.close()
+        target.close()
+        loop.close()

@@ -1,0 +1,172 @@
+"""Attempts and runs that outlive their time: whatever they still do, every record arrives once."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.errors import Retryable, Superseded
+from ferry.model import RefusalKind
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.transaction import Transaction
+from ferry.run.kafka_port import transactional_id
+from ferry.run.micro_run import local_origin
+from ferry.run.task import manager_options, run_slot
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+from tests.run.hooks import Hooks, copy_held
+
+
+@pytest.fixture
+def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
+    """Four partitions with 4,000 records, two slots, chunks small enough for several per slot."""
+    create_topic(source_cluster, topic, 4)
+    send(producer(source_cluster, batch_num_messages=50), topic, numbered(4_000, partitions=4, size=500))
+    return Lab(
+        source=source_cluster,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=(topic,),
+        settings={"ferry.chunk.bytes": "300000"},
+    )
+
+
+def fewer_slots(lab: Lab) -> Lab:
+    """The same flow with one slot."""
+    return replace(lab, settings={**lab.settings, "tasks.max": "1"})
+
+
+@pytest.mark.parametrize("step", ["initialise", "send_positions", "append_receipts", "commit"])
+def test_a_zombie_wakes_after_its_successor_finished_with_fewer_slots(lab: Lab, step: str) -> None:
+    with lab.runs() as runs:
+        plan = runs.plan("first", local_origin())
+        hooks = Hooks(before={step: lambda: succeed(fewer_slots(lab))})
+        with pytest.raises((Superseded, Retryable)):
+            copy_held(runs, plan, plan.used_slots[-1], hooks)
+        assert not hooks.before, "the zombie never came to the step"
+    assert lab.assert_equal() == 4_000
+
+
+def succeed(lab: Lab) -> None:
+    """A whole later run."""
+    assert lab.micro_run().state is RunState.SUCCESS
+
+
+def test_copy_is_retried_while_the_first_attempt_still_lives(lab: Lab) -> None:
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+
+        def second_attempt() -> None:
+            run_slot(runs.task_spec(plan, plan.used_slots[0], local_origin()), lambda: False, lambda _: None)
+
+        with pytest.raises((Superseded, Retryable)):
+            copy_held(runs, plan, plan.used_slots[0], Hooks(before={"commit": second_attempt}))
+        report = lab.copy(runs, plan)
+    assert report.state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+def test_a_retry_after_a_lost_answer_copies_nothing_twice(lab: Lab) -> None:
+    class Killed(Exception):
+        pass
+
+    def die() -> None:
+        raise Killed
+
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        for slot in plan.used_slots:
+            with pytest.raises(Killed):
+                copy_held(runs, plan, slot, Hooks(after={"commit": die}))
+        assert lab.copy(runs, plan).state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+def test_a_neighbours_open_transaction_does_not_hide_our_receipts(lab: Lab) -> None:
+    class Killed(Exception):
+        pass
+
+    def die() -> None:
+        raise Killed
+
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        first, second = plan.used_slots
+        with pytest.raises(Killed):  # receipts written, neither committed nor aborted: the last stable offset stays here
+            copy_held(runs, plan, first, Hooks(before={"commit": die}))
+        done = lab.copy_slot(runs, plan, second)
+        again = lab.copy_slot(runs, plan, second)
+        assert sum(receipt.records for receipt in done.receipts) == 2_000
+        assert again.receipts == []
+        assert lab.copy(runs, plan).state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab) -> None:
+    ended: list[object] = []
+
+    def run() -> None:
+        try:
+            ended.append(lab.micro_run().state)
+        except (Superseded, Retryable) as error:
+            ended.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert len(ended) == 3
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+def test_a_target_topic_created_again_mid_run_is_refused(lab: Lab) -> None:
+    target = lab.target_topic(lab.topics[0])
+
+    def recreate() -> None:
+        delete_topic(lab.target, target)
+        create_topic(lab.target, target, 4)
+
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        slot = plan.used_slots[0]
+        result = copy_held(runs, plan, slot, Hooks(before={"append_receipts": recreate}))
+        assert {refusal.kind for refusal in result.refusals.values()} == {RefusalKind.TARGET_CHANGED}
+
+
+def test_a_source_topic_deleted_mid_run_is_refused(lab: Lab) -> None:
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        hooks = Hooks(before={"copy_chunk": lambda: delete_topic(lab.source, lab.topics[0])})
+        result = copy_held(runs, plan, plan.used_slots[0], hooks)
+        assert {refusal.kind for refusal in result.refusals.values()} <= {RefusalKind.TOPIC_GONE}
+
+
+def test_a_writer_goes_on_when_its_epochs_are_used_up(lab: Lab) -> None:
+    options = None
+    with lab.runs() as runs:
+        plan = runs.plan("burn", local_origin())
+        options = runs.task_spec(plan, 0, local_origin()).target
+    loop = event_loop()
+    cluster = Cluster(loop, "target", manager_options(options))
+
+    async def burn() -> set[int]:
+        await cluster.open()
+        writer = Transaction(cluster, transactional_id(lab.flow.flow, "live", 0), 60_000)
+        seen = set()
+        while len(seen) < 2:
+            await writer.initialise()
+            seen.add(writer.producer_id)
+        return seen
+
+    try:
+        assert len(loop.run(burn)) == 2
+    finally:
+        cluster.close()
+        loop.close()
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000

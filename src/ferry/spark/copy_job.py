@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -29,8 +30,10 @@ from ferry.run.micro_run import MicroRuns, slot_failure
 from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
 from ferry.spark.call import Call
+from ferry.spark.package import zip_package
 from ferry.spark.progress import ProgressLog
 from ferry.spark.stage import ROW, SlotEnd, copy_slots, parse_rows
+from ferry.spark.todo import nothing_to_copy
 
 ROUNDS = 2
 """How often a slot that gave up is tried within one job; Spark itself repeats tasks whose worker died."""
@@ -79,14 +82,6 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
             ends = _on_spark(request, connect, plan, specs)
         _record(runs, plan, ends)
         _tell(plan, ends, request.say)
-
-
-def nothing_to_copy(runs: MicroRuns, plan: Plan) -> bool:
-    """Whether the plan is empty or was carried out before a newer run came; Superseded when that one has the rest."""
-    if not plan.slices:
-        return True
-    runs.refuse_unless_done(plan)
-    return runs.superseded(plan) is not None
 
 
 def _on_spark(
@@ -196,6 +191,14 @@ def _stop(spark: SparkSession) -> None:
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
+
+
+def connect(url: str) -> SparkSession:
+    """A session of its own on the Spark Connect server at `url` (sc://...), whose workers get this very Ferry."""
+    spark = SparkSession.builder.remote(url).create()
+    with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
+        spark.addArtifacts(str(zip_package(Path(folder) / "ferry.zip")), pyfile=True)
+    return spark
 
 
 class Terminated(BaseException):

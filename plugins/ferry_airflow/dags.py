@@ -1,0 +1,113 @@
+"""One DAG per flow, built from the configuration file alone: parsing asks no cluster, no Spark and no secret.
+
+```
+plan >> copy >> report
+```
+
+`plan` opens the run and seals its plan in the ledger, `copy` is a Spark job that does what the plan says, `report` runs
+whatever `copy` did and fails when anything was refused or is missing. They share nothing but the run id.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param, TriggerRule
+
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import load
+from ferry.errors import BadInput
+from ferry.model import Flow
+from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator, FerryReportOperator
+
+CONFIG_VARIABLE = "FERRY_CONFIG"
+
+# `@continuous` never runs without a start date; any past one will do, for nothing is caught up.
+START = datetime(2020, 1, 1, tzinfo=UTC)
+RETRY_DELAY = timedelta(seconds=30)
+
+
+def dag_id(flow: Flow) -> str:
+    """The id of a flow's DAG."""
+    return f"ferry__{flow.source}__{flow.target}"
+
+
+def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
+    """A DAG for every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
+
+    A DAG file needs two lines: import this function, and `globals().update(flow_dags())`.
+
+    Raises BadInput when there is no such file or it holds an error; Airflow shows that as an import error.
+    """
+    named = config or os.environ.get(CONFIG_VARIABLE)
+    if not named:
+        raise BadInput(f"no configuration file is named: set {CONFIG_VARIABLE} in the environment of Airflow")
+    path = Path(named).absolute()
+    return {dag.dag_id: dag for dag in (_flow_dag(flow, path) for flow in load(path).flows)}
+
+
+def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
+    with DAG(
+        dag_id(flow.flow),
+        description=f"Copies topics of {flow.flow.source} to {flow.flow.target} in exactly-once micro-runs",
+        doc_md=__doc__,
+        schedule=flow.schedule,
+        start_date=START,
+        catchup=False,
+        max_active_runs=1,
+        params=_params(),
+        tags=["ferry", flow.flow.source, flow.flow.target],
+        default_args={"owner": "ferry", "retry_delay": RETRY_DELAY},
+    ) as dag:
+        plan = FerryPlanOperator(
+            task_id="plan", config=str(path), flow=str(flow.flow), retries=flow.retries, pool=flow.pool
+        )
+        copy = FerryCopyOperator(
+            task_id="copy",
+            config=str(path),
+            flow=str(flow.flow),
+            conn_id=flow.spark_conn_id,
+            retries=flow.retries,
+            pool=flow.pool,
+        )
+        report = FerryReportOperator(
+            task_id="report", config=str(path), flow=str(flow.flow), retries=0, trigger_rule=TriggerRule.ALL_DONE
+        )
+        plan >> copy >> report
+    return dag
+
+
+def _params() -> dict[str, Any]:
+    """The trigger form: what one run may be narrowed to."""
+    return {
+        "topics": Param(
+            None,
+            type=["null", "array"],
+            items={"type": "string", "minLength": 1, "maxLength": 249},
+            title="Topics",
+            description="Source topics to copy, one per line; empty: all that the flow selects.",
+        ),
+        "max_bytes": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            title="Most bytes",
+            description="Budget of this run in bytes as stored; empty, or more than the flow allows: the flow's own.",
+        ),
+        "max_records": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            title="Most records",
+            description="Budget of this run in records; empty, or more than the flow allows: the flow's own.",
+        ),
+        "dry_run": Param(
+            default=False,
+            type="boolean",
+            title="Dry run",
+            description="Only show what a run would do now; nothing is written anywhere.",
+        ),
+    }

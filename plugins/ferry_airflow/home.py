@@ -1,0 +1,94 @@
+"""A local Airflow's home: its folders, its login, and the settings that its processes get by their environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ferry.dev.ports import LOOPBACK, free_ports
+from ferry.dev.spark_archive import FOLDER as ARCHIVE_FOLDER
+from ferry.spark.submit import ARCHIVE_VARIABLE
+
+USER = "admin"
+PASSWORD = "admin"
+STATE_FILE = "ferry.json"
+SECRET_FILE = "jwt-secret"
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalHome:
+    """A prepared home; `environment` holds its secret and is for its processes only."""
+
+    path: Path
+    port: int
+    environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """Address of the user interface and the REST API."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def log_folder(self) -> Path:
+        """Where the processes write their own output."""
+        return self.path / "processes"
+
+
+def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None) -> LocalHome:
+    """Make `path` the home of a local Airflow, or find it again with its port and secret.
+
+    `config` becomes FERRY_CONFIG of all its processes; `dags` is the folder of DAG files, that of the checkout by
+    default. The database is not touched.
+    """
+    path = path.resolve()
+    root = Path(__file__).resolve().parents[2]
+    (path / "processes").mkdir(parents=True, exist_ok=True)
+    passwords = path / "passwords.json"
+    passwords.write_text(json.dumps({USER: PASSWORD}))
+    port = _port(path / STATE_FILE)
+    environment = {
+        "AIRFLOW_HOME": str(path),
+        "AIRFLOW__CORE__DAGS_FOLDER": str((dags or root / "dags").resolve()),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(root / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://{LOOPBACK}:{port}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{path}/airflow.db",
+        "AIRFLOW__API__HOST": LOOPBACK,
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": f"http://{LOOPBACK}:{port}",
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API_AUTH__JWT_SECRET": _secret(path / SECRET_FILE),
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(path / "logs"),
+        ARCHIVE_VARIABLE: os.environ.get(ARCHIVE_VARIABLE) or str(root / ARCHIVE_FOLDER),
+        # spark-submit and the four processes themselves are looked up by name.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
+    if config is not None:
+        environment["FERRY_CONFIG"] = str(config.resolve())
+    return LocalHome(path=path, port=port, environment=environment)
+
+
+def _port(state: Path) -> int:
+    if state.exists():
+        return int(json.loads(state.read_text())["port"])
+    port = free_ports(1)[0]
+    state.write_text(json.dumps({"port": port}))
+    return port
+
+
+def _secret(path: Path) -> str:
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(SECRET_BYTES))
+    return path.read_text()

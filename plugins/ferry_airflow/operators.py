@@ -1,0 +1,254 @@
+"""The tasks of a flow's DAG. Operators only hold strings at parse time; clusters and Spark are met in `execute`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook, BaseOperator, Context
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowRuntimeError,
+    AirflowSkipException,
+)
+
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import load
+from ferry.errors import BadInput, Corrupt, FerryError, Refused, Superseded
+from ferry.model import Origin
+
+FINAL = (BadInput, Refused, Superseded, Corrupt)
+"""Errors that a retry meets again."""
+
+KILL_GRACE_SECONDS = 4.0
+"""Airflow kills a task 5 s after it asked it to end; by then nothing of Spark may be left."""
+
+CONNECT = "spark_connect"
+JOB_SAYS = "ferry: "
+EXIT_REFUSED = 2
+
+
+class FerryPlanOperator(BaseOperator):
+    """Opens the run and seals its plan in the ledger; a run that has a plan keeps it."""
+
+    template_fields = ("config", "flow")
+
+    def __init__(self, *, config: str, flow: str, **kwargs: Any) -> None:
+        """`config` is the path of the configuration file, `flow` is `source->target`."""
+        super().__init__(**kwargs)
+        self.config = config
+        self.flow = flow
+
+    def execute(self, context: Context) -> None:
+        """Fails at once when the plan is impossible, and is retried when a cluster does not answer."""
+        from ferry_airflow import steps, tables  # noqa: PLC0415 - Kafka's libraries only where they are used
+
+        with _airflow_errors():
+            flow, options = _flow(self), steps.options_of(context["params"])
+            if context["params"].get("dry_run"):
+                plan = steps.preview(flow, options)
+            else:
+                plan = steps.open_plan(flow, _run(context), _origin(context), options)
+        for line in tables.plan_lines(plan):
+            self.log.info("%s", line)
+
+
+class FerryCopyOperator(SparkSubmitOperator):
+    """Copies what the run's plan says: by spark-submit, or over a running Spark Connect server.
+
+    The Spark connection decides which: type `spark` or `spark_connect`.
+    """
+
+    template_fields = (*SparkSubmitOperator.template_fields, "config", "flow")
+
+    def __init__(self, *, config: str, flow: str, conn_id: str, **kwargs: Any) -> None:
+        """`config` is the path of the configuration file, `flow` is `source->target`, `conn_id` a Spark connection.
+
+        `kwargs` are SparkSubmitOperator's own, such as `executor_memory`, `py_files` or `conf`.
+        """
+        super().__init__(application=str(job_path()), conn_id=conn_id, name=f"ferry {flow}", **kwargs)
+        self.config = config
+        self.flow = flow
+        self._connected = False
+
+    def execute(self, context: Context) -> None:
+        """Copies nothing, and starts no Spark, for a dry run, an empty plan or a run that is done."""
+        if context["params"].get("dry_run"):
+            raise AirflowSkipException("dry run: nothing is copied")
+        from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
+
+        with _airflow_errors():
+            flow = _flow(self)
+            if steps.nothing_left(flow, _run(context)):
+                self.log.info("nothing is left to copy in run %s of %s", _run(context), self.flow)
+                return
+        connection = _connection(self._conn_id)
+        if connection.conn_type == CONNECT:
+            self._copy_connected(flow, context)
+        else:
+            self._submit(str(connection.host or ""), str(connection.extra_dejson.get("deploy-mode") or ""), context)
+
+    def on_kill(self) -> None:
+        """End the driver in order, so that it ends its open chunk; then make sure that nothing of Spark is left."""
+        if self._connected:
+            from ferry.spark.copy_job import Terminated  # noqa: PLC0415 - as above
+
+            self._connected = False
+            raise Terminated  # in the midst of `copy_run`, which interrupts the job and ends the chunk
+        from ferry_airflow.processes import end_job  # noqa: PLC0415 - as above
+
+        submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - the hook has no other name
+        if submit is not None and submit.poll() is None:
+            end_job(submit.pid, self.application, grace_seconds=KILL_GRACE_SECONDS)
+        if self._hook is not None:
+            super().on_kill()
+
+    def _submit(self, master: str, deploy_mode: str, context: Context) -> None:
+        from ferry.spark.lifeline import SUPERVISOR_VARIABLE, supervisor  # noqa: PLC0415 - as above
+        from ferry.spark.package import zip_package  # noqa: PLC0415 - as above
+        from ferry.spark.submit import submit_conf  # noqa: PLC0415 - as above
+
+        origin = _origin(context)
+        self.conf = {**submit_conf(), **(self.conf or {})}
+        self.application_args = [
+            *("--config", self.config, "--flow", self.flow, "--run", _run(context)),
+            *("--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id),
+            *("--try-number", str(origin.try_number), "--host", origin.host),
+        ]
+        env = {str(key): str(value) for key, value in (self.env_vars or {}).items()}
+        if deploy_mode != "cluster":
+            env[SUPERVISOR_VARIABLE] = supervisor()
+            env.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
+            if master.startswith("local"):
+                env.setdefault("PYSPARK_PYTHON", os.environ.get("PYSPARK_PYTHON", sys.executable))
+                env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            elif not self.py_files:
+                self.py_files = str(zip_package(Path(folder) / "ferry.zip"))
+            self.env_vars = env
+            try:
+                super().execute(context)
+            except AirflowException as error:
+                self._fail(error)
+
+    def _fail(self, error: AirflowException) -> NoReturn:
+        """The job's own last word as the task's error; without a retry when it said that one is of no use."""
+        words = [line.removeprefix(JOB_SAYS) for line in str(error).splitlines() if line.startswith(JOB_SAYS)]
+        submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
+        code = submit.returncode if submit is not None else None
+        if not words:
+            raise error
+        if code == EXIT_REFUSED:
+            raise AirflowFailException(words[-1]) from None
+        raise AirflowException(words[-1]) from None
+
+    def _copy_connected(self, flow: FlowConfig, context: Context) -> None:
+        from ferry.spark.copy_job import CopyRequest, Terminated, connect, copy_run  # noqa: PLC0415 - as above
+
+        url = SparkConnectHook(self._conn_id).get_connection_url()
+        request = CopyRequest(
+            flow=flow,
+            run=_run(context),
+            origin=_origin(context),
+            say=lambda text: self.log.info("%s", text),
+        )
+        try:
+            with _airflow_errors():
+                self._connected = True
+                copy_run(request, lambda: connect(url))
+        except Terminated:
+            raise AirflowException("killed; what was committed stays") from None
+        finally:
+            self._connected = False
+
+
+class FerryReportOperator(BaseOperator):
+    """Shows what became of the run, from the ledger alone; fails when anything was refused or is missing."""
+
+    template_fields = ("config", "flow")
+
+    def __init__(self, *, config: str, flow: str, **kwargs: Any) -> None:
+        """As FerryPlanOperator."""
+        super().__init__(**kwargs)
+        self.config = config
+        self.flow = flow
+
+    def execute(self, context: Context) -> None:
+        """Prints a table; the error of a failing run names what was not copied and why."""
+        from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
+
+        with _airflow_errors():
+            flow = _flow(self)
+            if context["params"].get("dry_run"):
+                lines = tables.plan_lines(steps.preview(flow, steps.options_of(context["params"])))
+                complaint = None
+            else:
+                report, newer = steps.report_of(flow, _run(context))
+                lines, complaint = tables.report_lines(report), steps.complaint(report, newer)
+        for line in lines:
+            self.log.info("%s", line)
+        if complaint is not None:
+            raise AirflowFailException(complaint)
+
+
+def job_path() -> Path:
+    """The job's file: beside this package in a wheel, in `jobs/` of a checkout."""
+    package = Path(__file__).parent
+    for path in (package / "jobs" / "copy_job.py", package.parents[1] / "jobs" / "copy_job.py"):
+        if path.exists():
+            return path
+    raise BadInput(f"the job file copy_job.py is not beside {package}: install Ferry's wheel anew")
+
+
+def _connection(conn_id: str) -> Any:
+    """The Spark connection; the provider would take a missing one for `yarn` without a word."""
+    try:
+        connection = BaseHook.get_connection(conn_id)
+    except (AirflowNotFoundException, AirflowRuntimeError):
+        raise AirflowFailException(
+            f"Spark connection {conn_id!r} does not exist: create it (ferry airflow setup names what is missing), "
+            "or name another in ferry.spark.conn.id"
+        ) from None
+    if connection.conn_type not in ("spark", CONNECT):
+        raise AirflowFailException(
+            f"connection {conn_id!r} is of type {connection.conn_type!r}: make it 'spark' or 'spark_connect'"
+        )
+    return connection
+
+
+def _flow(operator: FerryPlanOperator | FerryCopyOperator | FerryReportOperator) -> FlowConfig:
+    return load(Path(operator.config)).flow(operator.flow)
+
+
+def _run(context: Context) -> str:
+    return str(context["run_id"])
+
+
+def _origin(context: Context) -> Origin:
+    return Origin(
+        host=f"{socket.gethostname()}:{os.getpid()}",
+        dag_id=str(context["dag"].dag_id),
+        dag_run_id=_run(context),
+        try_number=int(context["ti"].try_number),
+    )
+
+
+@contextmanager
+def _airflow_errors() -> Iterator[None]:
+    """Ferry's errors as Airflow's: those that a retry meets again fail at once."""
+    try:
+        yield
+    except FINAL as error:
+        raise AirflowFailException(str(error)) from None
+    except FerryError as error:
+        raise AirflowException(str(error)) from None

@@ -1,0 +1,128 @@
+"""Airflow's REST API as far as the demo and the tests need it: trigger, wait, read logs, clear."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from ferry.errors import Unreachable
+from ferry_airflow.home import PASSWORD, USER, LocalHome
+
+POLL_SECONDS = 0.25
+ENDED = ("success", "failed")
+Json = dict[str, Any]
+
+
+class AirflowRest:
+    """A logged-in client; use as a context manager."""
+
+    def __init__(self, home: LocalHome) -> None:
+        """Logs in at once; Unreachable when the API does not take the login."""
+        self._http = httpx.Client(base_url=home.url, timeout=30)
+        answer = self._http.post("/auth/token", json={"username": USER, "password": PASSWORD})
+        if answer.is_error:
+            raise Unreachable(f"Airflow at {home.url} refused the login of {USER}: {answer.text[:300]}")
+        self._http.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def dags(self) -> dict[str, Json]:
+        """DAGs by id, as far as the DAG processor has read them."""
+        return {dag["dag_id"]: dag for dag in self._ask("GET", "/api/v2/dags?exclude_stale=false")["dags"]}
+
+    def import_errors(self) -> list[Json]:
+        """DAG files that could not be read."""
+        errors: list[Json] = self._ask("GET", "/api/v2/importErrors")["import_errors"]
+        return errors
+
+    def wait_dag(self, dag_id: str, *, seconds: float = 60.0) -> None:
+        """Wait until the DAG processor has read the DAG; Unreachable names import errors otherwise."""
+        if not _until(lambda: dag_id in self.dags(), seconds):
+            raise Unreachable(f"DAG {dag_id} is not there after {seconds:.0f} s; import errors: {self.import_errors()}")
+
+    def pause(self, dag_id: str, *, paused: bool) -> None:
+        """Pause or unpause a DAG."""
+        self._ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
+
+    def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None) -> str:
+        """Start a run with the given params; its run id."""
+        run: str = self._ask(
+            "POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": dict(conf or {})}
+        )["dag_run_id"]
+        return run
+
+    def runs(self, dag_id: str) -> list[Json]:
+        """The DAG's runs, oldest first."""
+        found: list[Json] = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=run_after&limit=100")["dag_runs"]
+        return found
+
+    def run(self, dag_id: str, run: str) -> Json:
+        """One run."""
+        return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}")
+
+    def tasks(self, dag_id: str, run: str) -> dict[str, Json]:
+        """The run's task instances by task id."""
+        answer = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances")
+        return {task["task_id"]: task for task in answer["task_instances"]}
+
+    def states(self, dag_id: str, run: str) -> dict[str, str | None]:
+        """The state of each task of the run."""
+        return {name: task["state"] for name, task in self.tasks(dag_id, run).items()}
+
+    def wait_run(self, dag_id: str, run: str, *, seconds: float = 180.0, states: Collection[str] = ENDED) -> str:
+        """Wait until the run has one of the states; Unreachable with the tasks' states when it has not."""
+        if not _until(lambda: self.run(dag_id, run)["state"] in states, seconds):
+            raise Unreachable(f"run {run} of {dag_id} did not end in {seconds:.0f} s: {self.states(dag_id, run)}")
+        return str(self.run(dag_id, run)["state"])
+
+    def wait_task(self, dag_id: str, run: str, task: str, states: Collection[str], *, seconds: float = 120.0) -> None:
+        """Wait until a task has one of the states."""
+        if not _until(lambda: self.states(dag_id, run).get(task) in states, seconds):
+            raise Unreachable(f"task {task} of {run} is not {states} after {seconds:.0f} s: {self.states(dag_id, run)}")
+
+    def set_task_state(self, dag_id: str, run: str, task: str, state: str) -> None:
+        """Mark a task, as a user does in the interface; a running one is killed."""
+        self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}", {"new_state": state})
+
+    def clear(self, dag_id: str, run: str) -> None:
+        """Clear a whole run, so that it runs again."""
+        self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/clear", {"dry_run": False})
+
+    def log(self, dag_id: str, run: str, task: str, attempt: int = 1) -> str:
+        """A task try's log as text."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}?full_content=true"
+        content = self._ask("GET", path)["content"]
+        return "\n".join(_line(item) for item in content)
+
+    def _ask(self, method: str, path: str, body: object = None) -> Json:
+        answer = self._http.request(method, path, json=body)
+        if answer.is_error:
+            raise Unreachable(f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}")
+        found: Json = answer.json()
+        return found
+
+
+def _line(item: object) -> str:
+    if not isinstance(item, dict):
+        return str(item)
+    error = " ".join(f"{part.get('exc_type')}: {part.get('exc_value')}" for part in item.get("error_detail") or ())
+    return f"{item.get('event', '')} {error}".rstrip()
+
+
+def _until(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        pause.wait(POLL_SECONDS)
+    return True

@@ -1,0 +1,113 @@
+"""What an Airflow needs before a flow's DAG can run: one pool per flow, and Spark connections. Safe to run again.
+
+`ferry airflow setup` and `python -m ferry_airflow.setup` do this for the Airflow of AIRFLOW_HOME;
+`python -m ferry_airflow.setup --local HOME` first makes HOME a local Airflow (SQLite, LocalExecutor).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import load
+from ferry.errors import FerryError, Refused
+from ferry_airflow.home import prepare
+
+CONFIG_VARIABLE = "FERRY_CONFIG"
+LOCAL_SPARK = "local[*,4]"
+"""All cores, and four attempts of a task whose worker died; plain `local[*]` would allow one."""
+SPARK_TYPES = ("spark", "spark_connect")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupResult:
+    """What was there or made; `missing` are sentences about connections that somebody has to create."""
+
+    pools: tuple[str, ...]
+    connections: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
+    """Create the one-slot pools of the file's flows and check the Spark connections that they name.
+
+    `create_spark` makes a missing connection one to Spark in local mode. Without a file only `spark_default` is seen to.
+    """
+    flows: Sequence[FlowConfig] = load(config).flows if config else ()
+    pools = sorted({flow.pool for flow in flows})
+    conn_ids = sorted({flow.spark_conn_id for flow in flows} or {"spark_default"})
+    for pool in pools:
+        _ensure_pool(pool)
+    missing = [sentence for conn_id in conn_ids if (sentence := _ensure_connection(conn_id, create=create_spark))]
+    return SetupResult(pools=tuple(pools), connections=tuple(conn_ids), missing=tuple(missing))
+
+
+def _ensure_pool(name: str) -> None:
+    from airflow.models.pool import Pool  # noqa: PLC0415 - Airflow reads its configuration when it is imported
+    from airflow.utils.session import create_session  # noqa: PLC0415 - as above
+
+    with create_session() as session:
+        pool = session.query(Pool).filter(Pool.pool == name).one_or_none()
+        if pool is None or pool.slots != 1:
+            Pool.create_or_update_pool(
+                name, slots=1, description="Keeps the runs of a flow apart", include_deferred=True, session=session
+            )
+
+
+def _ensure_connection(conn_id: str, *, create: bool) -> str | None:
+    """None when the connection is there by now; else what somebody has to do."""
+    from airflow.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
+    from airflow.models.connection import Connection  # noqa: PLC0415 - as above
+    from airflow.utils.session import create_session  # noqa: PLC0415 - as above
+
+    try:
+        connection = Connection.get_connection_from_secrets(conn_id)
+    except AirflowNotFoundException:
+        if not create:
+            return (
+                f"Spark connection {conn_id!r} is missing: "
+                f"airflow connections add {conn_id} --conn-type spark --conn-host 'spark://HOST:7077'"
+            )
+        with create_session() as session:
+            session.add(Connection(conn_id=conn_id, conn_type="spark", host=LOCAL_SPARK))
+        return None
+    if connection.conn_type not in SPARK_TYPES:
+        return f"connection {conn_id!r} is of type {connection.conn_type!r}: make it 'spark' or 'spark_connect'"
+    return None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line; the exit code is 2 when a connection is missing or the file is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m ferry_airflow.setup", description=__doc__)
+    parser.add_argument("--config", type=Path, default=os.environ.get(CONFIG_VARIABLE) or None)
+    parser.add_argument("--local", type=Path, metavar="HOME", help="make HOME a local Airflow first")
+    given = parser.parse_args(arguments)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    try:
+        if given.local:
+            os.environ.update(prepare(given.local, config=given.config).environment)
+            _migrate()
+        result = setup(given.config, create_spark=bool(given.local))
+        if result.missing:
+            raise Refused("; ".join(result.missing))
+    except FerryError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(f"pools: {', '.join(result.pools) or 'none'}; Spark connections: {', '.join(result.connections)}")
+    return 0
+
+
+def _migrate() -> None:
+    from airflow.utils.db import upgradedb  # noqa: PLC0415 - as above
+
+    upgradedb()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""What the tasks do, apart from Airflow: open a run or keep it, and tell how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger import newest_run, opened_run, sealed_plan
+from ferry.decide.report import Report
+from ferry.errors import BadInput, Superseded
+from ferry.model import Origin, Plan
+from ferry.run.micro_run import MicroRuns, RunOptions
+from ferry.spark.todo import nothing_to_copy
+
+LISTED = 20
+"""How many refusals a failing report names in its sentence; its log has all."""
+
+
+def options_of(params: Mapping[str, Any]) -> RunOptions:
+    """The trigger form as options of a run."""
+    topics = params.get("topics")
+    return RunOptions(
+        only=frozenset(topics) if topics else None,
+        max_bytes=params.get("max_bytes"),
+        max_records=params.get("max_records"),
+    )
+
+
+def preview(flow: FlowConfig, options: RunOptions) -> Plan:
+    """What a run would do now; writes nothing."""
+    with MicroRuns(flow) as runs:
+        return runs.preview(options)
+
+
+def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -> Plan:
+    """The sealed plan of a run: the one that the ledger has already, else a new one.
+
+    Raises Superseded when a newer run owns the lane and has what this one left.
+    """
+    with MicroRuns(flow) as runs:
+        return kept_plan(runs, run) or runs.plan(run, origin, options)
+
+
+def kept_plan(runs: MicroRuns, run: str) -> Plan | None:
+    """The plan that an earlier try of the run sealed; a run keeps its plan, so clearing it copies nothing twice."""
+    try:
+        view = runs.ledger()
+    except BadInput:
+        return None  # the flow never ran; if the ledger is unreadable for another reason, planning says so
+    opened, newest, sealed = (
+        opened_run(view, runs.lane, run),
+        newest_run(view, runs.lane),
+        sealed_plan(view, runs.lane, run),
+    )
+    if opened is None or newest is None:
+        return None
+    if sealed is not None and sealed[0].generation == opened.generation:
+        runs.refuse_unless_done(sealed[0])
+        return sealed[0]
+    if newest.generation > opened.generation:
+        raise Superseded(f"run {run} was never planned and is superseded by {newest.record.run}")
+    return None
+
+
+def nothing_left(flow: FlowConfig, run: str) -> bool:
+    """Whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
+    with MicroRuns(flow) as runs:
+        return nothing_to_copy(runs, runs.opened(run)[0])
+
+
+def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
+    """The report of a run, and the run that carried out the rest of its plan, if one did.
+
+    Raises Superseded when a newer run owns the lane and slices of this one are not copied yet.
+    """
+    with MicroRuns(flow) as runs:
+        report = runs.report(run)
+        runs.refuse_unless_done(report.plan)
+        return report, runs.superseded(report.plan)
+
+
+def complaint(report: Report, carried_out_by: str | None) -> str | None:
+    """Why the run must not look green, in one sentence; None when all that was planned is copied."""
+    missing = () if carried_out_by else report.unfinished
+    wrong = [refusal.message for refusal in report.refusals]
+    wrong += [f"{piece.source} is not copied up to {piece.end}" for piece in missing]
+    if not wrong:
+        return None
+    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
+    return f"{len(wrong)} not copied in run {report.plan.run} of {report.plan.flow}: {'; '.join(wrong[:LISTED])}{more}"

@@ -1,0 +1,75 @@
+"""Plans and reports as text for task logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ferry.decide.report import Report
+from ferry.model import Plan, Receipt, TopicPartition
+
+MEGABYTE = 1_000_000
+LINES = 200
+"""The longest table that a log shows; the ledger has the rest."""
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """What a plan would do, line by line."""
+    head = f"plan of run {plan.run} of {plan.flow} (lane {plan.lane}): {len(plan.slices)} slices, "
+    head += (
+        f"about {sum(piece.bytes_estimate for piece in plan.slices) / MEGABYTE:.1f} MB, {len(plan.used_slots)} tasks"
+    )
+    rows = [
+        [str(piece.source), str(piece.target), str(piece.start), str(piece.end), f"{piece.bytes_estimate}"]
+        for piece in plan.slices
+    ]
+    lines = [head, *table(["source", "target", "from", "to", "bytes, about"], rows)]
+    lines += [
+        f"{change.kind} {change.topic} with {change.partitions} partitions for {change.source_topic}"
+        for change in plan.changes
+    ]
+    lines += [f"refused: {refusal.message}" for refusal in plan.refusals]
+    lines += [f"paused: {name or 'the whole flow'}" for name in plan.paused]
+    return lines + [f"note: {note}" for note in plan.notes]
+
+
+def report_lines(report: Report) -> list[str]:
+    """What became of a run, line by line."""
+    rate = report.bytes / MEGABYTE / report.seconds if report.seconds else 0.0
+    head = (
+        f"run {report.plan.run} of {report.plan.flow} (lane {report.plan.lane}): {report.state}, "
+        f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.slices)} slices, "
+        f"{report.records} records, {report.bytes / MEGABYTE:.1f} MB in {report.seconds:.1f} s, {rate:.1f} MB/s"
+    )
+    lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.receipts))]
+    lines += [f"refused: {refusal.message}" for refusal in report.refusals]
+    lines += [f"missing: {piece.source} up to {piece.end}" for piece in report.unfinished]
+    lines += [f"left to the next run, for time was over: {piece.source} up to {piece.end}" for piece in report.left]
+    return lines + [f"note: {note}" for note in report.plan.notes]
+
+
+def _copied(receipts: Iterable[Receipt]) -> list[list[str]]:
+    by_source: dict[TopicPartition, list[Receipt]] = {}
+    for receipt in receipts:
+        by_source.setdefault(receipt.source, []).append(receipt)
+    return [
+        [
+            str(source),
+            str(parts[0].target),
+            str(parts[0].start),
+            str(parts[-1].end),
+            str(sum(part.records for part in parts)),
+            str(sum(part.bytes for part in parts)),
+            str(len(parts)),
+        ]
+        for source, parts in by_source.items()
+    ]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned columns; no lines at all when there are no rows."""
+    if not rows:
+        return []
+    shown = [head, *rows[:LINES]]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(head))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
+    return lines + ([f"... and {len(rows) - LINES} more"] if len(rows) > LINES else [])

@@ -1,0 +1,249 @@
+"""A modelled target cluster: logs with producer state, a transaction coordinator, markers that travel one by one.
+
+Rules of the brokers (KIP-98, KIP-360, KIP-890), transactions of version 1 and 2:
+
+* A partition refuses a producer epoch lower than the highest it has seen, a marker's epoch included.
+* A batch that would begin a transaction on a partition is verified by the coordinator: version 1 wants the partition
+  added before, version 2 adds it. A lower epoch than the coordinator's is refused, a closing transaction says "busy".
+* InitProducerId raises the epoch. An open transaction is aborted first, with markers of the raised epoch; a closing one
+  is completed first. Until then it answers "busy".
+* EndTxn of version 1 leaves the epoch as it is, its markers carry it; version 2 raises it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ferry.model import Fate
+
+LEDGER = "ledger"
+POSITIONS = "positions"
+
+
+class BrokerError(Exception):
+    """An answer with an error code."""
+
+
+class Fenced(BrokerError):
+    """INVALID_PRODUCER_EPOCH or PRODUCER_FENCED."""
+
+
+class Busy(BrokerError):
+    """CONCURRENT_TRANSACTIONS: the transaction before is still being completed."""
+
+
+class Rejected(BrokerError):
+    """Any other refusal: out of order sequence, INVALID_TXN_STATE."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """One record or marker; `committed` is what a marker says, None for a record."""
+
+    payload: object = None
+    producer: int = -1
+    committed: bool | None = None
+    compacted: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ProducerState:
+    """What a partition knows of a producer."""
+
+    epoch: int
+    next_sequence: int = 0
+    open: bool = False
+    written: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Log:
+    """One partition."""
+
+    name: str
+    entries: list[Entry] = field(default_factory=list)
+    producers: dict[int, ProducerState] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        """The offset of the next record."""
+        return len(self.entries)
+
+    def append(self, payloads: Sequence[object]) -> int:
+        """Write outside transactions; the offset of the last record."""
+        self.entries += [Entry(payload=payload) for payload in payloads]
+        return self.end - 1
+
+    def write(
+        self, producer: int, epoch: int, sequence: int | None, payloads: Sequence[object], verify: Callable[[], None]
+    ) -> int:
+        """Write inside a transaction; the offset of the first record. `sequence` None: not checked (group offsets)."""
+        state = self.producers.get(producer)
+        if state is not None and epoch < state.epoch:
+            raise Fenced(self.name)
+        if sequence is not None:
+            current = state if state is not None and state.epoch == epoch else None
+            if current is not None and sequence in current.written:
+                return current.written[sequence]
+            if sequence != (current.next_sequence if current else 0):
+                raise Rejected(f"sequence {sequence} on {self.name}")
+        if state is None or not state.open or state.epoch != epoch:
+            verify()
+        if state is None or state.epoch != epoch:
+            state = self.producers[producer] = ProducerState(epoch=epoch)
+        state.open = True
+        base = self.end
+        if sequence is not None:
+            state.written[sequence] = base
+            state.next_sequence = sequence + len(payloads)
+        self.entries += [Entry(payload=payload, producer=producer) for payload in payloads]
+        return base
+
+    def mark(self, producer: int, epoch: int, committed: bool) -> None:
+        """Append a marker."""
+        state = self.producers.get(producer)
+        if state is None or epoch > state.epoch:
+            self.producers[producer] = ProducerState(epoch=epoch)
+        else:
+            state.open = False
+        self.entries.append(Entry(producer=producer, committed=committed))
+
+    def fates(self, start: int, end: int) -> dict[int, Fate]:
+        """The fate of every record in `[start, end)` as far as the markers in it tell."""
+        found: dict[int, Fate] = {}
+        undecided: dict[int, list[int]] = {}
+        for offset in range(start, end):
+            entry = self.entries[offset]
+            if entry.committed is not None:
+                fate = Fate.COMMITTED if entry.committed else Fate.ABORTED
+                found.update(dict.fromkeys(undecided.pop(entry.producer, ()), fate))
+            elif entry.producer >= 0:
+                found[offset] = Fate.OPEN
+                undecided.setdefault(entry.producer, []).append(offset)
+            else:
+                found[offset] = Fate.COMMITTED
+        return found
+
+    def stable_end(self) -> int:
+        """The last stable offset: no record before it is undecided."""
+        fates = self.fates(0, self.end)
+        return min((offset for offset, fate in fates.items() if fate is Fate.OPEN), default=self.end)
+
+    def committed(self) -> Iterator[tuple[int, object]]:
+        """What a read_committed consumer gets: offset and payload."""
+        fates = self.fates(0, self.end)
+        for offset in range(self.stable_end()):
+            if fates.get(offset) is Fate.COMMITTED:
+                yield offset, self.entries[offset].payload
+
+    def writers_of_open_records(self) -> frozenset[int]:
+        """Producer ids with undecided records."""
+        fates = self.fates(0, self.end)
+        return frozenset(self.entries[offset].producer for offset, fate in fates.items() if fate is Fate.OPEN)
+
+
+@dataclass(slots=True, kw_only=True)
+class Txn:
+    """One transactional id at the coordinator. `closing` is the verdict while markers are on their way."""
+
+    producer: int
+    epoch: int = -1
+    members: set[str] = field(default_factory=set)
+    closing: bool | None = None
+    marker_epoch: int = -1
+    waiting: set[str] = field(default_factory=set)
+
+
+class Target:
+    """The target cluster."""
+
+    def __init__(self, places: Iterable[str], version: int) -> None:
+        self.version = version
+        self.logs = {name: Log(name) for name in (*places, LEDGER, POSITIONS)}
+        self.txns: dict[str, Txn] = {}
+
+    def init_producer(self, name: str) -> tuple[int, int]:
+        """InitProducerId: producer id and epoch, or Busy."""
+        txn = self.txns.setdefault(name, Txn(producer=1000 + len(self.txns)))
+        if txn.closing is None and txn.members:
+            self._abort(txn)
+        if txn.closing is not None:
+            raise Busy(name)
+        txn.epoch += 1
+        return txn.producer, txn.epoch
+
+    def expire(self, name: str) -> None:
+        """The coordinator aborts a transaction whose writer fell silent."""
+        txn = self.txns[name]
+        if txn.closing is None and txn.members:
+            self._abort(txn)
+
+    def _abort(self, txn: Txn) -> None:
+        txn.epoch += 1
+        self._close(txn, committed=False, marker_epoch=txn.epoch)
+
+    @staticmethod
+    def _close(txn: Txn, *, committed: bool, marker_epoch: int) -> None:
+        txn.closing, txn.marker_epoch, txn.waiting = committed, marker_epoch, set(txn.members)
+
+    def add(self, name: str, epoch: int, member: str) -> None:
+        """AddPartitionsToTxn, AddOffsetsToTxn; what version 2 does at the first batch."""
+        txn = self.txns[name]
+        self._current(txn, name, epoch)
+        txn.members.add(member)
+
+    def verify(self, name: str, epoch: int, member: str) -> None:
+        """What a partition's leader asks the coordinator before a batch may begin a transaction there."""
+        if self.version >= 2:
+            self.add(name, epoch, member)
+            return
+        txn = self.txns[name]
+        self._current(txn, name, epoch)
+        if member not in txn.members:
+            raise Rejected(f"{member} is not in the transaction of {name}")
+
+    @staticmethod
+    def _current(txn: Txn, name: str, epoch: int) -> None:
+        if epoch != txn.epoch:
+            raise Fenced(name)
+        if txn.closing is not None:
+            raise Busy(name)
+
+    def end_txn(self, name: str, epoch: int, committed: bool) -> int:
+        """EndTxn: the epoch to go on with; the markers are only on their way."""
+        txn = self.txns[name]
+        self._current(txn, name, epoch)
+        if not txn.members:
+            raise Rejected(f"{name} has no transaction")
+        if self.version >= 2:
+            txn.epoch += 1
+        self._close(txn, committed=committed, marker_epoch=txn.epoch)
+        return txn.epoch
+
+    def write(
+        self, name: str, epoch: int, member: str, sequence: int | None, payloads: Sequence[object]
+    ) -> int:
+        """Produce and TxnOffsetCommit; the offset of the first record."""
+        producer = self.txns[name].producer
+        return self.logs[member].write(
+            producer, epoch, sequence, payloads, lambda: self.verify(name, epoch, member)
+        )
+
+    def markers(self) -> list[tuple[str, str]]:
+        """Markers on their way: transactional id and log."""
+        return [(name, member) for name, txn in sorted(self.txns.items()) for member in sorted(txn.waiting)]
+
+    def deliver_marker(self, name: str, member: str) -> None:
+        """One marker arrives; the last one completes the transaction."""
+        txn = self.txns[name]
+        assert txn.closing is not None
+        self.logs[member].mark(txn.producer, txn.marker_epoch, txn.closing)
+        txn.waiting.discard(member)
+        if not txn.waiting:
+            txn.closing = None
+            txn.members.clear()
+
+    def open_transactions(self) -> list[str]:
+        """Transactional ids with an open transaction."""
+        return [name for name, txn in sorted(self.txns.items()) if txn.members and txn.closing is None]

@@ -1,0 +1,398 @@
+"""A source, a modelled target, and everybody who works on them; the invariants as named functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.ledger import LedgerView, fold, last_receipts, opened_run, sealed_plan
+from ferry.decide.ledger_codec import decode_key, decode_value, parse_receipt
+from ferry.decide.planning import decide_plan
+from ferry.decide.rules import Rules
+from ferry.errors import FerryError, Retryable
+from ferry.model import (
+    Fate,
+    Flow,
+    LedgerRecord,
+    OpenedRun,
+    Origin,
+    Plan,
+    Position,
+    Receipt,
+    Record,
+    RunRecord,
+    TopicPartition,
+)
+from ferry.policy import IdentityReplicationPolicy
+from ferry.run.opening import open_run
+from ferry.run.slot import SlotRef, copy_slot
+from ferry.wire.batch import Batch, batches
+from ferry.wire.records import ProducerIdentity, build_batch
+from tests.protocol.broker import LEDGER, POSITIONS, BrokerError, Target
+from tests.protocol.calls import Act, Call, Task
+from tests.protocol.ports import ModelLane, ModelSlot
+
+FLOW = Flow(source="primary", target="backup")
+LANE = "live"
+TOPIC = "orders"
+_CONTROL = 0x20
+_NOBODY = ProducerIdentity(producer_id=-1, producer_epoch=-1, sequence=-1, transactional=False)
+
+
+@cache
+def source_log(number: int, sizes: tuple[int, ...]) -> tuple[Batch, ...]:
+    """The batches of a source partition: sizes in records; 0 is a control batch, which takes one offset."""
+    found, base = [], 0
+    for size in sizes:
+        records = [Record(key=b"%d" % number, value=b"%d" % (base + at)) for at in range(max(size, 1))]
+        batch = next(batches(build_batch(records, 0, _NOBODY)))
+        moved = batch._replace(base_offset=base, next_offset=base + max(size, 1))
+        found.append(moved._replace(attributes=moved.attributes | _CONTROL) if size == 0 else moved)
+        base = moved.next_offset
+    return tuple(found)
+
+
+class World:
+    """One lane of one flow, its past and its present. `late` are requests still in the network."""
+
+    def __init__(self, partitions: Sequence[Sequence[int]], *, version: int = 2, chunk_batches: int = 1) -> None:
+        """`partitions`: batch sizes per source partition; `version` of transactions; batches per partition and chunk."""
+        self.source = {
+            TopicPartition(topic=TOPIC, partition=number): source_log(number, tuple(sizes))
+            for number, sizes in enumerate(partitions)
+        }
+        self.target = Target([str(place) for place in self.source], version)
+        self.chunk_batches = chunk_batches
+        self.tasks: list[Task] = []
+        self.late: list[tuple[str, Act]] = []
+        self.trace: list[str] = []
+        self.checked = -1
+        self.broken = False
+        self._receipts: dict[int, Receipt] = {}
+
+    # Who works here
+
+    def open_run(self, run: str, slots: int, max_records: int | None = None) -> Task:
+        """A driver begins to open a run."""
+        lane = ModelLane(self.target)
+        record = RunRecord(
+            flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=self._runs_seen(), origin=Origin()
+        )
+
+        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
+            rules = Rules(
+                flow=FLOW,
+                lane=LANE,
+                policy=IdentityReplicationPolicy(source_alias=FLOW.source),
+                max_tasks=slots,
+                max_bytes=None,
+                max_records=max_records,
+                max_seconds=60,
+                replication_factor=1,
+                config_excluded=lambda _: False,
+                sync_configs=False,
+            )
+            facts = await self._facts(view)
+            return decide_plan(rules, facts, run, opened.generation)
+
+        return self._started(Task(f"driver {run}", open_run(lane, record, decide)), f"{slots} slots")
+
+    def _runs_seen(self) -> int:
+        """How many runs were opened: what a driver that counts would count."""
+        return sum(1 for key, _, _ in self._ledger() if key[0] == "run")
+
+    def attempt(self, run: str, slot: int) -> Task:
+        """An attempt of one slot of a run whose plan is sealed."""
+        view = self.view()
+        opened = opened_run(view, LANE, run)
+        assert opened is not None
+        ref = SlotRef(flow=FLOW, lane=LANE, run=run, generation=opened.generation, slot=slot)
+        port = ModelSlot(self.target, self.source, ref, self.chunk_batches)
+        number = sum(1 for task in self.tasks if task.name.startswith(f"task {run}/{slot}"))
+        work = copy_slot(port, ref, lambda: False, lambda _: None)
+        return self._started(Task(f"task {run}/{slot} try {number}", work, attempt=number), "")
+
+    def _started(self, task: Task, note: str) -> Task:
+        self.tasks.append(task)
+        self.note(f"{task.name} starts {note}")
+        return task
+
+    def view(self) -> LedgerView:
+        """The ledger as it is."""
+        log = self.target.logs[LEDGER]
+        fates = log.fates(0, log.end)
+        records = [
+            LedgerRecord(offset=at, key=record.key, value=record.value, fate=fate, producer_id=-1)
+            for at, fate in fates.items()
+            if isinstance(record := log.entries[at].payload, Record)
+        ]
+        return fold(records, log.end)
+
+    def planned(self) -> list[tuple[str, int]]:
+        """Run and slot of every sealed plan's used slots."""
+        view = self.view()
+        runs = dict.fromkeys(opened.record.run for opened in view.runs)
+        plans = [found[0] for run in runs if (found := sealed_plan(view, LANE, run)) is not None]
+        return [(plan.run, slot) for plan in plans for slot in plan.used_slots]
+
+    async def _facts(self, view: LedgerView) -> Facts:
+        receipts = last_receipts(view, LANE)
+        positions = await Call("fetch positions", self.positions)
+        ends = {place.partition: batches[-1].next_offset for place, batches in self.source.items()}
+        target_ends = {place.partition: self.target.logs[str(place)].end for place in self.source}
+        return Facts(
+            now_ms=0,
+            source_cluster_id="",
+            target_cluster_id="",
+            target_brokers=1,
+            sources={
+                TOPIC: SourceTopic(
+                    name=TOPIC,
+                    topic_id="",
+                    partitions={
+                        number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
+                        for number, end in ends.items()
+                    },
+                    leaderless=(),
+                    replication_factor=1,
+                    configs={},
+                )
+            },
+            targets={TOPIC: TargetTopic(name=TOPIC, topic_id="", partitions=len(ends), ends=target_ends)},
+            receipts=receipts,
+            positions={place: positions.get(place) for place in receipts},
+            starts={},
+            first_run=True,
+            claims={},
+            pauses={},
+        )
+
+    def positions(self) -> Mapping[TopicPartition, Position]:
+        """The position group, read with require_stable: pending positions make the broker say "try again"."""
+        log = self.target.logs[POSITIONS]
+        if log.writers_of_open_records():
+            raise Retryable("positions are pending")
+        found: dict[TopicPartition, Position] = {}
+        for _, payload in log.committed():
+            match payload:
+                case None:
+                    found.clear()
+                case (place, (offset, metadata)):
+                    body = json.loads(metadata)
+                    found[place] = Position(
+                        target_next=offset, source_next=body["source_next"], generation=body["generation"]
+                    )
+        return found
+
+    # What may befall
+
+    def step(self, task: Task, behind: int = 0) -> None:
+        """The task's request arrives and is answered."""
+        self.note(f"{task.name}: {task.label}" + (f", {behind} behind" if behind else ""))
+        task.answer(behind)
+        if task.done:
+            self.note(f"{task.name} {task.label}")
+        check(self)
+
+    def run_until(self, task: Task, word: str) -> None:
+        """Step a task until it waits for a request whose label begins with `word`."""
+        while not task.done and not task.label.startswith(word):
+            self.step(task)
+        assert not task.done, f"{task.name} {task.label} before {word!r}: {self.trace}"
+
+    def finish(self, task: Task) -> None:
+        """Step a task to its end; markers do not tarry."""
+        for _ in range(2_000):
+            self.deliver_markers()
+            if task.done:
+                return
+            self.step(task)
+        raise AssertionError(f"{task.name} does not end: {self.trace[-20:]}")
+
+    def lose(self, task: Task, fate: str) -> None:
+        """No answer. `fate` of the request: applied, late or dropped."""
+        self.note(f"{task.name}: {task.label} unanswered, {fate}")
+        self._dispose(task, fate)
+        task.lose()
+        if task.done:
+            self.note(f"{task.name} {task.label}")
+        check(self)
+
+    def crash(self, task: Task, fate: str) -> None:
+        """The process dies with its request under way."""
+        self.note(f"{task.name} dies at {task.label}, {fate}")
+        self._dispose(task, fate)
+        task.crash()
+        check(self)
+
+    def _dispose(self, task: Task, fate: str) -> None:
+        call = task.pending
+        assert call is not None
+        if call.writes and fate == "applied":
+            _apply(call.act)
+        if call.writes and fate == "late":
+            self.late.append((f"{call.label} of {task.name}", call.act))
+
+    def deliver_late(self, index: int = 0) -> None:
+        """A request of the past arrives."""
+        label, act = self.late.pop(index)
+        self.note(f"late: {label}")
+        _apply(act)
+        check(self)
+
+    def deliver_marker(self, index: int = 0) -> None:
+        """One marker arrives."""
+        name, member = self.target.markers()[index]
+        self.note(f"marker of {name} on {member}")
+        self.target.deliver_marker(name, member)
+        check(self)
+
+    def deliver_markers(self) -> None:
+        """All markers arrive."""
+        while self.target.markers():
+            self.deliver_marker()
+
+    def expire(self, index: int = 0) -> None:
+        """A transaction times out."""
+        name = self.target.open_transactions()[index]
+        self.note(f"{name} times out")
+        self.target.expire(name)
+
+    def delete_positions(self) -> None:
+        """Somebody deletes the position group, or it expires."""
+        self.note("positions deleted")
+        self.target.logs[POSITIONS].append([None])
+
+    def overwrite_position(self, partition: int, source_next: int) -> None:
+        """Somebody joins the position group and commits over it."""
+        self.note(f"position of {partition} overwritten with {source_next}")
+        metadata = json.dumps({"source_next": source_next, "generation": 0})
+        place = TopicPartition(topic=TOPIC, partition=partition)
+        self.target.logs[POSITIONS].append([(place, (source_next, metadata))])
+
+    def compact(self) -> None:
+        """The log cleaner: of each key in the stable part of the ledger the last committed record stays."""
+        self.note("ledger compacted")
+        log = self.target.logs[LEDGER]
+        last: dict[bytes, int] = {}
+        for offset, payload in log.committed():
+            assert isinstance(payload, Record)
+            if payload.key in last:
+                log.entries[last[payload.key]].compacted = True
+            last[payload.key] = offset
+
+    def end_well(self) -> None:
+        """A last run without faults copies the rest; then the zombies wake, and the late requests arrive."""
+        zombies = [task for task in self.tasks if not task.done]
+        for number in range(3):
+            run = f"last{number}"
+            self.finish(self.open_run(run, 2))
+            for name, slot in self.planned():
+                if name == run:
+                    self.finish(self.attempt(run, slot))
+        everything_is_copied(self)
+        while self.late:
+            self.deliver_late()
+        for task in zombies:
+            self.finish(task)
+        everything_is_copied(self)
+
+    def note(self, line: str) -> None:
+        """Write down what happens, for the failure's message."""
+        self.trace.append(line)
+
+    def _ledger(self) -> Iterable[tuple[list[object], int, Fate]]:
+        log = self.target.logs[LEDGER]
+        for offset, fate in log.fates(0, log.end).items():
+            payload = log.entries[offset].payload
+            assert isinstance(payload, Record)
+            yield decode_key(payload.key), offset, fate
+
+    def committed_receipts(self) -> list[Receipt]:
+        """All committed receipts in ledger order, compacted ones included."""
+        found = []
+        for key, offset, fate in self._ledger():
+            if key[0] == "receipt" and fate is Fate.COMMITTED:
+                if offset not in self._receipts:
+                    payload = self.target.logs[LEDGER].entries[offset].payload
+                    assert isinstance(payload, Record)
+                    assert payload.value is not None
+                    self._receipts[offset] = parse_receipt(decode_value(payload.value, "receipt"))
+                found.append(self._receipts[offset])
+        return found
+
+
+def _apply(act: Act) -> None:
+    """What a request does when nobody waits for its answer."""
+    try:
+        act()
+    except (BrokerError, FerryError):
+        return
+
+
+# The invariants
+
+
+def check(world: World) -> None:
+    """What holds at every moment; nothing can have changed while no log grew."""
+    size = sum(log.end for log in world.target.logs.values())
+    if size == world.checked:
+        return
+    world.checked = size
+    readers_see_each_record_once_in_order(world)
+    receipts_follow_one_another(world)
+    segments_are_true(world)
+
+
+def expected(batches: Sequence[Batch]) -> list[int]:
+    """Source offsets of the records of a partition."""
+    return [at for batch in batches if not batch.is_control for at in range(batch.base_offset, batch.next_offset)]
+
+
+def readers_see_each_record_once_in_order(world: World) -> None:
+    """A read_committed consumer of a target partition has got a beginning of the source's records."""
+    for place, source in world.source.items():
+        wanted = [(place, at) for at in expected(source)]
+        got = [payload for _, payload in world.target.logs[str(place)].committed()]
+        assert got == wanted[: len(got)], _story(world, f"{place} shows {[at for _, at in got]}")
+
+
+def receipts_follow_one_another(world: World) -> None:
+    """The committed receipts of a partition continue each other: no hole, no overlap."""
+    ends: dict[TopicPartition, int] = {}
+    for receipt in world.committed_receipts():
+        before = ends.get(receipt.target, 0)
+        assert receipt.start == before, _story(
+            world, f"receipt of {receipt.target} begins at {receipt.start}, the one before ends at {before}"
+        )
+        ends[receipt.target] = receipt.end
+
+
+def segments_are_true(world: World) -> None:
+    """Where a committed receipt says that a record lies, it lies, and is not aborted."""
+    for receipt in world.committed_receipts():
+        log = world.target.logs[str(receipt.target)]
+        fates = log.fates(0, log.end)
+        inside = [at for at in expected(world.source[receipt.source]) if receipt.start <= at < receipt.end]
+        said = {
+            part.source_start + at: part.target_start + at for part in receipt.segments for at in range(part.count)
+        }
+        assert sorted(said) == inside, _story(world, f"receipt of {receipt.target} names {sorted(said)}, not {inside}")
+        for source, target in said.items():
+            true = log.entries[target].payload == (receipt.source, source) and fates[target] is not Fate.ABORTED
+            assert true, _story(world, f"source offset {source} of {receipt.source} is not at {target}")
+
+
+def everything_is_copied(world: World) -> None:
+    """Every record of the source is visible on the target."""
+    check(world)
+    for place, source in world.source.items():
+        got = [payload for _, payload in world.target.logs[str(place)].committed()]
+        assert got == [(place, at) for at in expected(source)], _story(world, f"{place} lacks records: {got}")
+
+
+def _story(world: World, what: str) -> str:
+    world.broken = True
+    return "\n  ".join([what, *world.trace])

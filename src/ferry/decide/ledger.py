@@ -75,8 +75,13 @@ def opened_run(view: LedgerView, lane: str, run: str) -> OpenedRun | None:
 
 
 def slots_to_fence(view: LedgerView, lane: str) -> int:
-    """How many slots any run of the lane may have writers on: all of them are fenced before positions are read."""
-    return max((run.record.slots for run in view.runs if run.record.lane == lane), default=0)
+    """How many slots any run of the lane may have writers on: all of them are fenced before positions are read.
+
+    Opening a run again under its name lets compaction drop the earlier run record; what was fenced then still counts.
+    """
+    opened = [run.record.slots for run in view.runs if run.record.lane == lane]
+    fenced = [int(_body(record)["slots"]) for key, record in view.of_kind("fenced") if key[1] == lane]
+    return max([*opened, *fenced], default=0)
 
 
 def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:

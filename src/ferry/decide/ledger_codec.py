@@ -4,6 +4,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 
 ```
 ["run", lane, run]                        opens a run; its offset is the run's generation
+["fenced", lane]                          the last run that fenced the lane's slots, and how many there were
 ["plan", lane, run, part]                 a piece of the plan; ["plan", lane, run, "seal"] makes it exist
 ["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map)
 ["last", lane, topic, partition]          the same value again: a target partition's last receipt
@@ -70,6 +71,15 @@ def run_record(run: RunRecord) -> Record:
     """The record that opens a run."""
     body = {"v": LEDGER_VERSION, "kind": "run", **asdict(run), "flow": str(run.flow)}
     return Record(key=encode(["run", run.lane, run.run]), value=encode(body))
+
+
+def fenced_record(lane: str, run: str, generation: int, slots: int) -> Record:
+    """The slots that a run has fenced: what earlier writers left behind lies before this record.
+
+    It also keeps the number of slots when the run records that named it are compacted away.
+    """
+    body = {"v": LEDGER_VERSION, "kind": "fenced", "run": run, "generation": generation, "slots": slots}
+    return Record(key=encode(["fenced", lane]), value=encode(body))
 
 
 def parse_run(body: Json) -> RunRecord:

@@ -2,7 +2,8 @@
 
 1. Append the run record; its ledger offset is the generation.
 2. Read the ledger up to it; fence every slot that any run of the lane ever had.
-3. Only now read positions and facts, decide the plan, append it sealed.
+3. Append that they are fenced, and read the ledger up to that record: every earlier writer's receipts and markers lie
+   before it, so a leader that answers late cannot hide one. Only now read facts, decide the plan, append it sealed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from ferry.decide.ledger import LedgerView, fold, slots_to_fence, superseded_by
-from ferry.decide.ledger_codec import run_record
+from ferry.decide.ledger_codec import fenced_record, run_record
 from ferry.decide.plan_codec import plan_records
 from ferry.errors import Superseded
 from ferry.model import Fate, OpenedRun, Plan, RunRecord
@@ -27,11 +28,13 @@ async def open_run(port: FencePort, record: RunRecord, decide: Decide) -> Plan:
     """
     generation = await port.append([run_record(record)])
     records, end = await port.read(None, generation + 1)
-    await port.fence(slots_to_fence(fold(records, end), record.lane))
+    slots = slots_to_fence(fold(records, end), record.lane)
+    await port.fence(slots)
+    fenced = await port.append([fenced_record(record.lane, record.run, generation, slots)])
     settled = [entry for entry in records if entry.fate is not Fate.OPEN]
     if len(settled) < len(records):  # the fencing decided some of them
         settled, end = [], 0
-    tail, end = await port.read(end or None, None)
+    tail, end = await port.read(end or None, fenced + 1)
     view = fold([*settled, *tail], end)
     opened = OpenedRun(record=record, generation=generation)
     refuse_if_superseded(view, opened)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,8 @@ from ferry.errors import BadInput, OutcomeUnknown, Retryable, Superseded
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.run.dropped import Dropped
 from ferry.run.port import SlotPort
+
+log = logging.getLogger(__name__)
 
 MAX_FAILURES = 8
 """Failures in a row, without a commit in between, after which an attempt gives up."""
@@ -94,6 +97,7 @@ async def copy_slot(
             result.retries += 1
             if failures > MAX_FAILURES:
                 raise Retryable(f"slot {ref.slot} of run {ref.run} gave up, failure {failures}: {error}") from error
+            log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
             await port.back_off(failures)
         else:
             result.refusals.update(port.refusals())

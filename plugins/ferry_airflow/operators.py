@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
@@ -227,6 +228,7 @@ def _connection(conn_id: str) -> Any:
 
 
 def _flow(operator: FerryPlanOperator | FerryCopyOperator | FerryReportOperator) -> FlowConfig:
+    logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every connection at INFO
     return load(Path(operator.config)).flow(operator.flow)
 
 

@@ -37,7 +37,8 @@ class SetupResult:
 def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
     """Create the one-slot pools of the file's flows and check the Spark connections that they name.
 
-    `create_spark` makes a missing connection one to Spark in local mode. Without a file only `spark_default` is seen to.
+    `create_spark` makes a missing connection one to Spark in local mode. Without a file only `spark_default` is
+    looked at.
     """
     flows: Sequence[FlowConfig] = load(config).flows if config else ()
     pools = sorted({flow.pool for flow in flows})
@@ -62,8 +63,8 @@ def _ensure_pool(name: str) -> None:
 
 def _ensure_connection(conn_id: str, *, create: bool) -> str | None:
     """None when the connection is there by now; else what somebody has to do."""
-    from airflow.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
     from airflow.models.connection import Connection  # noqa: PLC0415 - as above
+    from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
     from airflow.utils.session import create_session  # noqa: PLC0415 - as above
 
     try:

@@ -105,7 +105,9 @@ class Lab:
         where: dict[tuple[str, int], dict[int, int]] = {}
         for receipt in self.receipts():
             place = receipt.source.topic, receipt.source.partition
-            assert ends.get(place, receipt.start) == receipt.start, f"receipts of {place} leave a hole at {receipt.start}"
+            assert ends.get(place, receipt.start) == receipt.start, (
+                f"receipts of {place} leave a hole at {receipt.start}"
+            )
             ends[place] = receipt.end
             for segment in receipt.segments:
                 for index in range(segment.count):
@@ -121,7 +123,9 @@ class Lab:
                 got = target.get(partition, [])
                 assert [row[1:] for row in got] == [row[1:] for row in wanted], f"{topic}-{partition} differs"
                 places = where.get(place, {})
-                assert [row[0] for row in got] == [places[row[0]] for row in wanted], f"segments of {topic}-{partition} lie"
+                assert [row[0] for row in got] == [places[row[0]] for row in wanted], (
+                    f"segments of {topic}-{partition} lie"
+                )
                 assert len(places) == len(wanted), f"segments of {topic}-{partition} name records that are not there"
                 compared += len(wanted)
         return compared
@@ -269,7 +273,9 @@ class Feeder:
     def __init__(self, cluster: RunningCluster, topic: str, *, partitions: int, rate: int = 500) -> None:
         """`rate` is records a second."""
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._feed, args=(producer(cluster), topic, partitions, rate), daemon=True)
+        self._thread = threading.Thread(
+            target=self._feed, args=(producer(cluster), topic, partitions, rate), daemon=True
+        )
 
     def __enter__(self) -> Feeder:
         self._thread.start()

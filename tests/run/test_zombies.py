@@ -97,7 +97,9 @@ def test_a_neighbours_open_transaction_does_not_hide_our_receipts(lab: Lab) -> N
     with lab.runs() as runs:
         plan = runs.plan("one", local_origin())
         first, second = plan.used_slots
-        with pytest.raises(Killed):  # receipts written, neither committed nor aborted: the last stable offset stays here
+        with pytest.raises(
+            Killed
+        ):  # receipts written, neither committed nor aborted: the last stable offset stays here
             copy_held(runs, plan, first, Hooks(before={"commit": die}))
         done = lab.copy_slot(runs, plan, second)
         again = lab.copy_slot(runs, plan, second)

@@ -10,7 +10,7 @@ from ferry.decide.guards import cluster_refusal, position_note, source_refusal, 
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
 from ferry.decide.topics import topic_changes, topic_refusal
-from ferry.errors import Refused
+from ferry.errors import BadInput, Refused
 from ferry.model import Plan, Receipt, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
 
 UNKNOWN_RECORD_BYTES = 1024
@@ -38,8 +38,15 @@ class _Candidate:
 def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     """The plan of a run. Pure: equal arguments give an equal plan.
 
-    Raises Refused when nothing of the flow may be planned (another cluster under the source alias).
+    Raises Refused when nothing of the flow may be planned (another cluster under the source alias), BadInput when the
+    run is narrowed to a topic that the flow does not copy.
     """
+    unknown = sorted((rules.only or frozenset()) - facts.sources.keys())
+    if unknown:
+        raise BadInput(
+            f"flow {rules.flow} does not copy topic {unknown[0]}: it is not in cluster {rules.flow.source}, or the filters "
+            "leave it out"
+        )
     for last in facts.receipts.values():
         why = cluster_refusal(facts, last)
         if why is not None:

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from ferry.decide.report import RunState
+from ferry.decide.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
@@ -26,7 +26,8 @@ with MicroRuns(flow) as runs:
     print("opening", flush=True)
     plan = runs.plan("run-" + secrets.token_hex(4), local_origin())
     print("planned", flush=True)
-    results = [run_slot(runs.task_spec(plan, slot, local_origin()), lambda: False, lambda _: None) for slot in plan.used_slots]
+    specs = [runs.task_spec(plan, slot, local_origin()) for slot in plan.used_slots]
+    results = [run_slot(spec, lambda: False, lambda _: None) for spec in specs]
     runs.record_outcome(plan, gather_refusals(results))
 print("done", flush=True)
 """
@@ -103,7 +104,7 @@ def test_brokers_killed_at_random_points_lose_and_double_nothing(
     assert lab.assert_equal() == sent
 
 
-def finished(lab: Lab):  # type: ignore[no-untyped-def]
+def finished(lab: Lab) -> Report:
     """A run that succeeds once the cluster has settled."""
     until = time.monotonic() + 90
     while True:

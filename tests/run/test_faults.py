@@ -8,6 +8,7 @@ import signal
 import string
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from ferry.config.clients import kafka_python_options
 from ferry.decide.plan_codec import plan_records
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
-from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
+from ferry.errors import BadInput, FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.model import Flow, Plan, Slice
 from ferry.model import TopicPartition as Place
 from ferry.net.admin import transaction_state
@@ -185,10 +186,10 @@ def test_a_transaction_that_timed_out_is_copied_again(
 
             wait_until(lambda: "Ongoing" not in on_cluster(target_cluster, state))
 
-        try:
+        with suppress(
+            Superseded
+        ):  # the broker's own abort looks like a newer writer: the attempt ends, the next copies
             copy_held(runs, plan, plan.used_slots[0], Hooks(before={"commit": until_the_broker_gave_up}))
-        except FerryError as error:
-            assert str(error).startswith("a newer writer holds")
         assert lab.copy(runs, plan).state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000
 
@@ -267,10 +268,8 @@ def test_the_brokers_that_lead_ledger_and_transaction_die_mid_chunk(
         ledger_leader, coordinator = on_cluster(three_brokers, leaders)
         victim = coordinator if step == "commit" else ledger_leader
         hooks = Hooks(before={step: lambda: three_brokers.broker(victim).kill(signal.SIGKILL)})
-        try:
+        with suppress(Retryable, Unreachable):
             copy_held(runs, plan, slot, hooks)
-        except FerryError as error:
-            assert isinstance(error, Retryable | Unreachable), error
     three_brokers.start()
     eventually(lab)
     assert lab.assert_equal() == 4_000
@@ -299,8 +298,7 @@ def test_a_full_disk_at_the_target_fails_the_run_and_loses_nothing(
         # Files may not grow past this: a write fails as it does when the disk is full.
         psutil.Process(broker.pid).rlimit(psutil.RLIMIT_FSIZE, (4_096, 4_096))
         with pytest.raises(FerryError):
-            for slot in plan.used_slots:
-                lab.copy_slot(runs, plan, slot)
+            lab.copy(runs, plan)
     target_cluster.stop()
     target_cluster.start()
     eventually(lab)

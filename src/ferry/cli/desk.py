@@ -87,7 +87,7 @@ class Desk:
         if text is not None:
             if text.endswith("-") and "->" not in text:
                 raise BadInput(
-                    f"flow {text!r} is cut off, for the shell took the > for a redirection: put '{text}>target' in quotes"
+                    f"flow {text!r} is cut off, the shell took its > for a redirection: put '{text}>target' in quotes"
                 )
             return settings.flow(text)
         if len(settings.flows) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,9 +78,12 @@ def run_command(
             if run is not None:
                 _refuse_known(runs, run)
             plan = runs.plan(run or _new_run(), local_origin(), options)
-        if resume is None or runs.superseded(plan) is None:
+        newer = None if resume is None else runs.superseded(plan)
+        if newer is None:
             _copy(runs, plan, quiet=desk.quiet)
         report = runs.report(plan.run)
+        if newer is not None:  # all of it is in the ledger, though a part by later runs: nothing is missing
+            report = replace(report, unfinished=())
     print_json(run_json(report)) if desk.as_json else _show(report)
     return 0 if report.state is RunState.SUCCESS else 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
 from ferry.config.clients import kafka_python_options
 from ferry.config.flow import FlowConfig
@@ -18,9 +19,12 @@ from ferry.run.gather import gather_facts
 from ferry.run.task import manager_options
 from ferry.wire.age import first_timestamp
 
-_PARTITIONS_PER_REQUEST = 500
-_HEADER_PIECE = 128
-"""Bytes asked of each partition: a batch header and a little; only an answer's first batch comes whole."""
+_ROUNDS = ((500, 4 << 10), (200, 64 << 10), (16, 1 << 20), (1, 1 << 20))
+"""Partitions per request and bytes per partition, round by round: small batches first, many at once.
+
+A broker answers a batch that does not fit with nothing, but for the first partition of a request (KIP-74): what is
+left after the others is asked for alone.
+"""
 
 
 def measure_lag(
@@ -78,17 +82,17 @@ async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, in
     found: dict[TopicPartition, int] = {}
     waiting = dict(offsets)
 
-    async def action() -> None:
-        for node, part in _requests(cluster, waiting):
+    async def action(width: int, partition_bytes: int) -> None:
+        moved = False
+        for node, part in _requests(cluster, waiting, width):
             request = fetch_request(
                 cluster,
                 part,
                 isolation=READ_UNCOMMITTED,
-                max_bytes=16 << 20,
-                partition_bytes=_HEADER_PIECE,
-                max_wait_ms=100,
+                max_bytes=width * partition_bytes,
+                partition_bytes=partition_bytes,
+                max_wait_ms=0,
             )
-            moved = False
             for answer in fetched(cluster, part, await cluster.ask(request, node)):
                 moved = moved or answer.error_code in codes.LEADER_MOVED
                 if answer.error_code or not answer.records:
@@ -97,18 +101,19 @@ async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, in
                 if timestamp is not None:
                     found[answer.place] = timestamp
                 del waiting[answer.place]
-            if moved:
-                await cluster.refresh({place.topic for place in waiting})
-                raise Retryable(f"oldest records of cluster {cluster.alias}: a leader moved")
+        if moved:
+            await cluster.refresh({place.topic for place in waiting})
+            raise Retryable(f"oldest records of cluster {cluster.alias}: a leader moved")
 
-    await cluster.retrying(action)
+    for width, partition_bytes in _ROUNDS:
+        await cluster.retrying(partial(action, width, partition_bytes))
     return found
 
 
 def _requests(
-    cluster: Cluster, offsets: Mapping[TopicPartition, int]
+    cluster: Cluster, offsets: Mapping[TopicPartition, int], width: int
 ) -> Iterator[tuple[int, dict[TopicPartition, int]]]:
-    """Partitions by leader, some hundred to a request; those without a leader are left out."""
+    """Partitions by leader, `width` to a request; those without a leader are left out."""
     by_leader: dict[int, list[TopicPartition]] = {}
     for place in offsets:
         info = cluster.topics.get(place.topic)
@@ -116,5 +121,5 @@ def _requests(
         if partition is not None and partition.leader >= 0:
             by_leader.setdefault(partition.leader, []).append(place)
     for node, places in by_leader.items():
-        for at in range(0, len(places), _PARTITIONS_PER_REQUEST):
-            yield node, {place: offsets[place] for place in places[at : at + _PARTITIONS_PER_REQUEST]}
+        for at in range(0, len(places), width):
+            yield node, {place: offsets[place] for place in places[at : at + width]}

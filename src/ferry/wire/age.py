@@ -14,7 +14,7 @@ _DELETE_HORIZON = 0x40
 
 
 def first_timestamp(buffer: bytes) -> int | None:
-    """Timestamp (ms) of a buffer's first record; the buffer may be cut short behind the header.
+    """Timestamp (ms) of a buffer's first record; the buffer may end behind the header.
 
     The batch's largest timestamp where the header does not tell the first one's (log append time, delete horizon).
     None when there is none: too little was fetched, format v0, or the producer set no timestamp.

@@ -1,0 +1,73 @@
+"""Run the installed `ferry` as a user does, and check its JSON against the documented schemas."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+PROGRAM = Path(sys.executable).with_name("ferry")
+SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("FERRY_")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a finished command said."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self, schema: str) -> Any:
+        """Standard output as JSON that satisfies `docs/schemas/{schema}.json` and has no key beside it."""
+        body = json.loads(self.out)
+        document = json.loads((SCHEMAS / f"{schema}.json").read_text())
+        Draft202012Validator.check_schema(document)
+        Draft202012Validator(_closed(document)).validate(body)
+        return body
+
+
+def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 120) -> Answer:
+    """Run a command to its end."""
+    environment = ENVIRONMENT if config is None else {**ENVIRONMENT, "FERRY_CONFIG": str(config)}
+    done = subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=seconds, env=environment, check=False
+    )
+    return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def start(*arguments: str | Path, config: Path) -> subprocess.Popen[str]:
+    """Begin a command, in a process group of its own."""
+    return subprocess.Popen(
+        [PROGRAM, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**ENVIRONMENT, "FERRY_CONFIG": str(config)},
+        start_new_session=True,
+    )
+
+
+def finished(process: subprocess.Popen[str], seconds: float = 60) -> Answer:
+    """Wait for a begun command."""
+    out, err = process.communicate(timeout=seconds)
+    return Answer(code=process.returncode, out=out, err=err)
+
+
+def _closed(schema: Any) -> Any:
+    """The same schema, but documented keys are all that there may be."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if closed.get("type") == "object" and "properties" in closed:
+        closed.setdefault("additionalProperties", False)
+    return closed

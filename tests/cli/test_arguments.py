@@ -1,0 +1,155 @@
+"""What the command line says before any cluster is asked."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ferry.cli.desk import DEFAULT_PATIENCE
+from tests.cli.program import ferry
+
+FILE = """
+clusters = a, b
+a.bootstrap.servers = 127.0.0.1:{port}
+b.bootstrap.servers = 127.0.0.1:{port}
+a->b.enabled = true
+a->b.topics = orders.*
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A file whose clusters do not answer."""
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=_closed_port()))
+    return path
+
+
+def _closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_help_brings_no_client_along() -> None:
+    """Light start, told by what is imported, not by the clock."""
+    script = "import sys, ferry.cli; print([name for name in ('kafka', 'confluent_kafka') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["", "plan", "run", "lag", "ledger", "pause", "resume", "flows", "version", "dev"])
+def test_every_command_has_help(command: str) -> None:
+    answer = ferry(*command.split(), "--help")
+    assert answer.code == 0
+    assert "Usage" in answer.out
+
+
+def test_version() -> None:
+    assert ferry("version", "--json").json("version")["version"]
+    assert ferry("--json", "version").json("version")["version"]
+    assert ferry("version").out.startswith("ferry ")
+
+
+def test_flows_are_listed_without_a_network(config: Path) -> None:
+    body = ferry("flows", "--config", config, "--json").json("flows")
+    assert [row["flow"] for row in body["flows"]] == ["a->b"]
+    assert "a->b" in ferry("--config", config, "flows").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["bogus"], "No such command 'bogus'"),
+        (["run", "a->b", "--bogus"], "No such option"),
+        (["run", "a->c"], "flow a->c is not enabled"),
+        (["run", "a"], "not of the form source->target"),
+        (["run", "a-"], "in quotes"),
+        (["run", "--max-bytes", "0"], "--max-bytes"),
+        (["run", "--max-bytes", "many"], "--max-bytes"),
+        (["run", "--resume", "r1", "--topic", "orders"], "--resume r1"),
+        (["plan", "--topic", "payments"], "does not copy topic payments"),
+        (["ledger", "--offset", "5"], "add --topic"),
+        (["ledger", "--runs", "--topic", "orders"], "--runs"),
+        (["pause", "a->b"], "--why"),
+        (["pause", "--why", " "], "--why is empty"),
+        (["pause", "--why", "x", "--until", "tomorrow"], "no ISO 8601 time"),
+        (["pause", "--why", "x", "--until", "2999-01-01T00:00:00"], "no time zone"),
+        (["pause", "--why", "x", "--until", "2001-01-01T00:00:00Z"], "over already"),
+        (["pause", "--why", "x", "--topic", "payments"], "does not copy topic payments"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(config: Path, arguments: list[str], words: str) -> None:
+    answer = ferry(*arguments, config=config)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("ferry: ")
+    assert answer.err.count("\n") == 1
+    assert words in answer.err
+    told = ferry(*arguments, "--json", config=config)
+    assert told.code == 2
+    assert told.json("error")["error"] == {"kind": "bad-input", "message": answer.err[len("ferry: ") : -1]}
+
+
+def test_without_a_configuration_the_remedy_is_named() -> None:
+    answer = ferry("flows")
+    assert answer.code == 2
+    assert "FERRY_CONFIG" in answer.err
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    answer = ferry("flows", "--config", tmp_path / "none.properties")
+    assert answer.code == 2
+    assert "none.properties: cannot be read" in answer.err
+
+
+def test_a_mistake_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=9092) + "a->b.ferry.shedule = @daily\n")
+    answer = ferry("run", config=path)
+    assert answer.code == 2
+    assert f"{path}:7: " in answer.err
+
+
+def test_warnings_are_told_unless_quiet(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=9092) + "topics.exclude = x # note\n")
+    assert "ferry: warning: " in ferry("flows", config=path).err
+    assert ferry("flows", "--quiet", config=path).err == ""
+
+
+def test_several_flows_must_be_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE.format(port=9092) + "b->a.enabled = true\n")
+    answer = ferry("run", config=path)
+    assert answer.code == 2
+    assert "'a->b', 'b->a'" in answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run"], ["plan"], ["lag"], ["ledger"], ["pause", "--why", "x"], ["resume"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_closed_port_is_exit_code_3_within_the_patience(config: Path, arguments: list[str]) -> None:
+    begun = time.monotonic()
+    answer = ferry(*arguments, "--patience", "1", config=config)
+    assert time.monotonic() - begun < DEFAULT_PATIENCE / 4
+    assert answer.code == 3
+    assert (answer.err.count("\n"), "does not answer within 1 s" in answer.err) == (1, True)
+
+
+def test_a_port_that_never_answers_is_exit_code_3_within_the_patience(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        path = tmp_path / "mm2.properties"
+        path.write_text(FILE.format(port=mute.getsockname()[1]))
+        begun = time.monotonic()
+        answer = ferry("run", "--patience", "2", "--json", config=path)
+    assert time.monotonic() - begun < DEFAULT_PATIENCE / 4
+    assert answer.code == 3
+    assert answer.json("error")["error"]["kind"] == "unreachable"

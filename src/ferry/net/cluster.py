@@ -21,7 +21,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.model import TopicPartition
 from ferry.net import codes
-from ferry.net.transport import ConnectionManager
+from ferry.net.transport import ConnectionManager, Selector
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ Options = dict[str, Any]
 
 def event_loop() -> NetworkSelector:
     """kafka-python's event loop; one serves all clusters of a process."""
-    return NetworkSelector(slow_task_threshold_secs=0)
+    return NetworkSelector(slow_task_threshold_secs=0, selector=Selector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ class FetchedPartition:
     last_stable_offset: int
     log_start_offset: int
     aborted: tuple[tuple[int, int], ...]
-    records: bytes
+    records: memoryview | bytes
 
 
 def fetch_request(

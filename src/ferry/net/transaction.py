@@ -119,7 +119,7 @@ class Transaction:
         self._sequences[place] = (sequence + records) & SEQUENCE_MASK
         return sequence
 
-    async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | bytearray]) -> Future:
+    async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | memoryview]) -> Future:
         """Send one batch per partition to their leader; the future answer is a ProduceResponse."""
         topics = self.cluster.topics
         by_topic: dict[str, list[Any]] = {}

@@ -1,40 +1,308 @@
-"""kafka-python's TCP transport, reading sockets in large pieces.
+"""kafka-python's TCP transport and frames, without the copies: batches by the megabyte pass through here.
 
-The library reads 4 KiB at a time; with record batches by the megabyte that is a fifth of the CPU (measured).
-Written against kafka-python 3.0.12, which the constraints file pins.
+The library reads 4 KiB at a time, and copies what it receives five times and what it sends twice. Here a frame is
+received into the buffer that its records are then views of, and records are sent from where they lie.
+Written against kafka-python 3.0.12, which the constraints file pins; all that depends on its insides is in this module.
 """
+
+# ruff: noqa: SLF001 - it replaces insides of kafka-python
 
 from __future__ import annotations
 
+import io
+import selectors
+import ssl
+import struct
+import time
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import kafka.errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
-from kafka.net.transport import KafkaTCPTransport
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.parser import KafkaProtocol
+from kafka.protocol.producer import ProduceRequest
+from kafka.protocol.schemas.fields.codecs import Bytes, EncodeBuffer, UnsignedVarInt32
 
-_RECV_BYTES = 1 << 20
+Piece = bytes | bytearray | memoryview
+
+_SIZE = struct.Struct(">i")
+_HEAD_BYTES = 1 << 16
+"""Read at once where a frame may begin; small answers come whole, a large one continues in a buffer of its own."""
+
+_TURN_BYTES = 4 << 20
+"""Received at most before other tasks get their turn."""
+
+_COPY_BELOW = 1 << 14
+"""Records shorter than this are copied into the request: cheaper than a piece of their own."""
+
+_PIECES_PER_CALL = 512  # Linux takes up to 1,024
+
+_WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
-class LargeReads(KafkaTCPTransport):  # type: ignore[misc]
-    """A transport whose reads take what the socket holds, up to 1 MiB, in one call."""
+class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no types
+    """Receives whole frames, each into its own buffer; sends pieces without joining them."""
 
-    def _sock_recv(self) -> tuple[bytes, Exception | None]:
+    def __init__(self, net: Any, sock: Any, host: str | None = None) -> None:
+        super().__init__(net, sock, host=host)
+        self._head = memoryview(bytearray(_HEAD_BYTES))
+        self._head_filled = 0
+        self._frame: bytearray | None = None
+        self._window = memoryview(b"")
+        self._frame_filled = 0
+        self._tls = isinstance(sock, ssl.SSLSocket)
+
+    async def _read_from_sock(self) -> None:
+        # The connection has just made its parser; nothing has been received yet.
+        self._protocol.parser = Frames(self._protocol.parser)
+        while self._read and not self._closed:
+            await self._net.wait_read(self._sock)
+            while True:
+                frames, more, error = self._receive()
+                if frames:
+                    self.last_read = time.monotonic()
+                    try:
+                        self._protocol.data_received(frames)
+                    except kafka_errors.KafkaProtocolError as protocol_error:
+                        error = protocol_error
+                if error is not None:
+                    self.abort(error=error)
+                    return
+                if not more or not self._read or self._closed:
+                    break
+                await self._net.sleep(0)
+
+    def _receive(self) -> tuple[list[bytearray], bool, Exception | None]:
+        """Frames completed now, whether the socket may hold more, and what ended the connection."""
+        frames: list[bytearray] = []
+        received = 0
         try:
-            data = self._sock.recv(_RECV_BYTES)
-        except (BlockingIOError, InterruptedError):
-            return b"", None
+            while received < _TURN_BYTES:
+                window = self._head[self._head_filled :] if self._frame is None else self._window[self._frame_filled :]
+                count = self._sock.recv_into(window)
+                if not count:
+                    return frames, False, kafka_errors.KafkaConnectionError("socket disconnected")
+                received += count
+                if self._frame is None:
+                    self._head_filled += count
+                    self._split_head(frames)
+                else:
+                    self._frame_filled += count
+                    if self._frame_filled == len(self._frame):
+                        frames.append(self._frame)
+                        self._frame, self._window = None, self._head[:0]
+                if count < len(window) and not self._tls:  # that was all the socket held
+                    return frames, False, None
+        except _WOULD_BLOCK:
+            return frames, False, None
+        except kafka_errors.KafkaError as error:
+            return frames, False, error
         except OSError as error:
-            return b"", kafka_errors.KafkaConnectionError(error)
-        if not data:
-            return b"", kafka_errors.KafkaConnectionError("socket disconnected")
-        return data, None
+            return frames, False, kafka_errors.KafkaConnectionError(error)
+        return frames, True, None
+
+    def _split_head(self, frames: list[bytearray]) -> None:
+        """Take whole frames out of the head; a frame that is longer gets its buffer, with what came of it."""
+        at, filled = 0, self._head_filled
+        while filled - at >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self._head, at)
+            self._protocol.parser._validate_frame_size(size)
+            at += _SIZE.size
+            if filled - at >= size:
+                frames.append(bytearray(self._head[at : at + size]))
+                at += size
+                continue
+            self._frame, self._frame_filled = bytearray(size), filled - at
+            self._window = memoryview(self._frame)
+            self._window[: self._frame_filled] = self._head[at:filled]
+            at = filled
+        rest = bytes(self._head[at:filled])
+        self._head[: len(rest)] = rest
+        self._head_filled = len(rest)
+
+    def write(self, data: Piece | Sequence[Piece]) -> None:
+        """Send what the parser hands over: the pieces of some requests."""
+        if isinstance(data, list):
+            self.writelines(data)
+        else:
+            super().write(data)
+
+    def _sock_send(self) -> tuple[int, Exception | None]:
+        if self._sock is None:
+            return 0, kafka_errors.KafkaConnectionError("connection closed during send")
+        waiting, total = self._write_buffer, 0
+        try:
+            while waiting:
+                sent = self._send_some()
+                total += sent
+                while sent and sent >= len(waiting[0]):
+                    sent -= len(waiting.popleft())
+                if sent:
+                    waiting[0] = memoryview(waiting[0])[sent:]
+        except _WOULD_BLOCK:
+            return total, None
+        except OSError as error:
+            return total, kafka_errors.KafkaConnectionError(error)
+        return total, None
+
+    def _send_some(self) -> int:
+        waiting = self._write_buffer
+        if self._tls or len(waiting) == 1:  # TLS has no sendmsg
+            sent: int = self._sock.send(waiting[0])
+        else:
+            sent = self._sock.sendmsg(islice(waiting, _PIECES_PER_CALL))
+        return sent
 
 
-class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
-    """kafka-python's connection manager with the transport above for plain connections."""
+class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
+    """kafka-python's parser for answers that arrive as whole frames, and requests that leave in pieces."""
+
+    bytes_to_send: list[Piece]
+
+    def __init__(self, parser: KafkaProtocol) -> None:
+        """Take over from the parser that the connection made for itself, with the requests it has sent."""
+        self.__dict__.update(parser.__dict__)
+
+    def receive_bytes(self, data: list[bytearray]) -> list[tuple[int, Any]]:
+        """Decode whole frames."""
+        return [self._process_response(self._reader(frame)) for frame in data]
+
+    def _reader(self, frame: bytearray) -> Any:
+        """How the decoder reads the next answer: only that of a fetch by views."""
+        header = self.in_flight_requests[0] if self.in_flight_requests else None
+        is_fetch = getattr(header, "request_api_key", None) == FetchRequest.API_KEY
+        return _Reader(frame) if is_fetch else io.BytesIO(frame)
+
+    def send_request(self, request: Any, correlation_id: int | None = None) -> int:
+        """Encode and queue a request; its correlation id."""
+        if not isinstance(request, ProduceRequest):
+            found: int = super().send_request(request, correlation_id)
+            return found
+        number: int = self._next_correlation_id() if correlation_id is None else correlation_id
+        request.with_header(correlation_id=number, client_id=self._client_id)
+        self.bytes_to_send += _produce_pieces(request)
+        if request.expect_response():
+            self.in_flight_requests.append(request.header)
+        return number
+
+    def send_bytes(self) -> list[Piece]:
+        """The pieces of all queued requests."""
+        pieces, self.bytes_to_send = self.bytes_to_send, []
+        return pieces
+
+
+class _Reader:
+    """A frame as the decoder reads it: what it takes are views."""
+
+    __slots__ = ("_at", "_view")
+
+    def __init__(self, frame: bytearray) -> None:
+        self._view = memoryview(frame)
+        self._at = 0
+
+    def read(self, size: int | None = None) -> memoryview:
+        start = self._at
+        self._at = len(self._view) if size is None else start + size
+        return self._view[start : self._at]
+
+    def seek(self, at: int) -> None:
+        self._at = at
+
+
+class _RecordsInPlace(Bytes):  # type: ignore[misc]  # kafka-python has no types
+    """Code of a `records` field that leaves the records where they are.
+
+    Decoded, they are a view of the frame. Encoded into a `_Pieces` buffer, they are noted, not copied.
+    """
+
+    @classmethod
+    def emit_decode_from(cls, ctx: Any, var_name: str, indent: str, compact: bool = False) -> None:
+        length = ctx.next_var("ln")
+        if compact:
+            UnsignedVarInt32.emit_decode_from(ctx, length, indent)
+            ctx.emit(indent, f"{length} -= 1")
+        else:
+            ctx.emit(indent, f'{length} = unpack_from(">i", data, pos)[0]')
+            ctx.emit(indent, "pos += 4")
+        ctx.emit(indent, f"{var_name} = None if {length} < 0 else data[pos:pos+{length}]")
+        ctx.emit(indent, f"pos += max(0, {length})")
+
+    @classmethod
+    def emit_encode_into(cls, ctx: Any, val_expr: str, indent: str, compact: bool = False) -> None:
+        value = ctx.next_var("rv")
+        length = ctx.next_var("rn")
+        ctx.emit(indent, f"{value} = {val_expr}")
+        ctx.emit(indent, f"if {value} is not None and len({value}) >= {_COPY_BELOW} and hasattr(out, 'apart'):")
+        inner = indent + "    "
+        ctx.emit(inner, f"{length} = len({value})")
+        if compact:
+            ctx.emit(inner, f"{length} += 1")
+            UnsignedVarInt32.emit_encode_into(ctx, length, inner)
+        else:
+            ctx.emit_reserve(inner, 4)
+            ctx.emit(inner, f"pack_into('>i', buf, pos, {length})")
+            ctx.emit(inner, "pos += 4")
+        ctx.emit(inner, f"out.apart.append((pos, {value}))")
+        ctx.emit(indent, "else:")
+        super().emit_encode_into(ctx, value, inner, compact=compact)
+
+
+class _Pieces(EncodeBuffer):  # type: ignore[misc]  # kafka-python has no types
+    """An encoded request without its long records, and where they belong."""
+
+    __slots__ = ("apart",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.apart: list[tuple[int, Piece]] = []
+
+
+def _produce_pieces(request: Any) -> list[Piece]:
+    """A framed produce request; its long records are pieces of their own."""
+    version = request.API_VERSION
+    flexible = request.flexible_version_q(version)
+    out = _Pieces()
+    out.pos = _SIZE.size
+    request.encode_header_into(out, flexible=flexible)
+    request._struct.compiled_encode_into(version, compact=flexible, tagged=flexible)(request, out)
+    _SIZE.pack_into(out.buf, 0, out.pos - _SIZE.size + sum(len(records) for _, records in out.apart))
+    encoded = memoryview(out.buf)
+    pieces: list[Piece] = []
+    start = 0
+    for at, records in out.apart:
+        pieces += encoded[start:at], records
+        start = at
+    pieces.append(encoded[start : out.pos])
+    return pieces
+
+
+def _leave_records_in_place() -> None:
+    """Give both `records` fields the code above, before kafka-python compiles what reads and writes them."""
+    answer = FetchResponse._struct.fields["responses"].fields["partitions"].fields["records"]
+    request = ProduceRequest._struct.fields["topic_data"].fields["partition_data"].fields["records"]
+    answer._type = request._type = _RecordsInPlace
+
+
+_leave_records_in_place()
+
+
+class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
+    """kafka-python's connection manager with the transport above."""
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         transport = await super()._build_transport(node, timeout_at=timeout_at)
-        if type(transport) is KafkaTCPTransport:  # nothing reads from it yet: hand its socket over
-            return LargeReads(self._net, transport._sock, host=node.host)  # noqa: SLF001 - a subclass of its owner
+        if type(transport) in (KafkaTCPTransport, KafkaSSLTransport):  # nothing reads from it yet: hand its socket over
+            return Transport(self._net, transport._sock, host=node.host)
         return transport
+
+
+class Selector(selectors.DefaultSelector):
+    """The system's selector, but quick to say that a socket is not registered: without a text that describes it."""
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        """The registration of a socket; KeyError when there is none."""
+        key: selectors.SelectorKey = self._fd_to_key[fileobj.fileno()]  # type: ignore[attr-defined]
+        return key

@@ -118,10 +118,10 @@ class Pump:
             )
         return part
 
-    def _next_request(self, node: int) -> tuple[dict[TopicPartition, bytearray], Sent]:
+    def _next_request(self, node: int) -> tuple[dict[TopicPartition, memoryview], Sent]:
         """One batch of each waiting partition of a broker, up to the request limit."""
         waiting = self._ready[node]
-        batches: dict[TopicPartition, bytearray] = {}
+        batches: dict[TopicPartition, memoryview] = {}
         sent: Sent = {}
         filled = 0
         for place in list(waiting):
@@ -175,7 +175,7 @@ class Pump:
                 batch.base_offset,
             ) from error
 
-    async def _send_first(self, node: int, batches: dict[TopicPartition, bytearray], sent: Sent) -> None:
+    async def _send_first(self, node: int, batches: dict[TopicPartition, memoryview], sent: Sent) -> None:
         """Open the transaction: alone in flight, repeated while the markers of the one before are being written."""
         await self._transaction.join(batches)
         until = time.monotonic() + self._transaction.timeout_ms / 2000
@@ -190,7 +190,7 @@ class Pump:
             sent = {place: sent[place] for place in again}
             await self._target.loop.sleep(0.005)
 
-    async def _send(self, node: int, batches: dict[TopicPartition, bytearray], sent: Sent) -> None:
+    async def _send(self, node: int, batches: dict[TopicPartition, memoryview], sent: Sent) -> None:
         await self._transaction.join(batches)
         flying = self._flying.setdefault(node, deque())
         while len(flying) >= IN_FLIGHT:

@@ -13,7 +13,7 @@ _LOG_APPEND_TIME = 0x08
 _DELETE_HORIZON = 0x40
 
 
-def first_timestamp(buffer: bytes) -> int | None:
+def first_timestamp(buffer: bytes | memoryview) -> int | None:
     """Timestamp (ms) of a buffer's first record; the buffer may end behind the header.
 
     The batch's largest timestamp where the header does not tell the first one's (log append time, delete horizon).

@@ -133,17 +133,17 @@ def obstacle(batch: Batch) -> str | None:
     return None
 
 
-def restamped(batch: Batch, producer_id: int, producer_epoch: int, sequence: int) -> bytearray:
-    """A copy of the batch as the transactional producer would have written it; records are untouched.
+def restamped(batch: Batch, producer_id: int, producer_epoch: int, sequence: int) -> memoryview:
+    """The batch as the transactional producer would have written it; records are untouched.
 
     Only baseOffset (0: the broker assigns), attributes (transactional), producer id, epoch, sequence and the CRC-32C
-    change.
+    change. They change where the batch lies, if that can be written, as a fetched buffer can; else in a copy.
     """
-    out = bytearray(batch.data)
+    out = memoryview(bytearray(batch.data)) if batch.data.readonly else batch.data
     _BASE_OFFSET.pack_into(out, 0, 0)
     _ATTRIBUTES.pack_into(out, _CHECKED_FROM, batch.attributes | _TRANSACTIONAL)
     _PRODUCER.pack_into(out, _PRODUCER_AT, producer_id, producer_epoch, sequence)
-    _CRC.pack_into(out, _CRC_AT, crc32c(memoryview(out)[_CHECKED_FROM:]))
+    _CRC.pack_into(out, _CRC_AT, crc32c(out[_CHECKED_FROM:]))
     return out
 
 

@@ -66,7 +66,7 @@ def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, da
         "group.initial.rebalance.delay.ms": "0",
         # A dead broker is noticed sooner than after 9 s; until then it may not come back after a kill either.
         "broker.heartbeat.interval.ms": "500",
-        "broker.session.timeout.ms": "3000" if spec.brokers == 1 else "6000",
+        "broker.session.timeout.ms": "3000",
         # The default of 128 MiB would be a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
         **spec.properties,

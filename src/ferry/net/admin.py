@@ -116,10 +116,16 @@ async def all_topic_configs(
 
 
 async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
-    """Bytes on disk per partition (the largest replica), as DescribeLogDirs reports them; empty when not permitted."""
+    """Bytes on disk per partition (the largest replica), as DescribeLogDirs reports them.
+
+    They serve estimates only, so a broker that is down or that does not permit the request is left out.
+    """
     sizes: dict[TopicPartition, int] = {}
     for node in cluster.brokers:
-        answer = await cluster.retrying(partial(cluster.ask, DescribeLogDirsRequest(topics=None), node))
+        try:
+            answer = await cluster.ask(DescribeLogDirsRequest(topics=None), node)
+        except Retryable:
+            continue
         for directory in answer.results:
             for topic in directory.topics or ():
                 for part in topic.partitions:

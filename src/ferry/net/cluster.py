@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import kafka.errors as kafka_errors
@@ -86,9 +87,8 @@ class Cluster:
             await self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
         except (kafka_errors.KafkaError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
-        versions = await self.ask(
-            ApiVersionsRequest(version=3, client_software_name="ferry", client_software_version="1")
-        )
+        request = ApiVersionsRequest(version=3, client_software_name="ferry", client_software_version="1")
+        versions = await self.retrying(partial(self.ask, request))
         features = {feature.name: feature.max_version_level for feature in versions.finalized_features or ()}
         self.transaction_version = int(features.get("transaction.version", 0))
         await self.refresh(())

@@ -18,7 +18,7 @@ from ferry.decide.ledger_codec import (
 )
 from ferry.decide.plan_codec import parse_plan
 from ferry.errors import BadInput
-from ferry.model import Fate, LedgerRecord, OpenedRun, Pause, Plan, Receipt, Refusal, TopicPartition
+from ferry.model import Fate, LedgerRecord, OpenedRun, Pause, Plan, Receipt, Record, Refusal, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +88,21 @@ def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | N
     """The newer run of the lane, if there is one; a task that sees it must stop."""
     newest = newest_run(view, lane)
     return newest if newest is not None and newest.generation > generation else None
+
+
+def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
+    """Tombstones for the run, plan and outcome records of all but the lane's `keep` newest runs.
+
+    To be written only by a run that has fenced their slots. Receipts stay: they are the offset map.
+    """
+    newest = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: -run.generation)
+    kept = {run.record.run for run in newest[:keep]}
+    return [
+        Record(key=record.key, value=None)
+        for kind in ("run", "plan", "outcome")
+        for key, record in view.of_kind(kind)
+        if key[1] == lane and key[2] not in kept
+    ]
 
 
 def sealed_plan(view: LedgerView, lane: str, run: str) -> tuple[Plan, int] | None:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from ferry.decide.ledger import LedgerView, fold, slots_to_fence, superseded_by
+from ferry.decide.ledger import LedgerView, fold, outlived, slots_to_fence, superseded_by
 from ferry.decide.ledger_codec import fenced_record, run_record
 from ferry.decide.plan_codec import plan_records
 from ferry.errors import Superseded
 from ferry.model import Fate, OpenedRun, Plan, RunRecord
 from ferry.run.port import FencePort
+
+KEPT_RUNS = 100
+"""Runs whose plans stay in the ledger; receipts stay whatever their run is."""
 
 Decide = Callable[[LedgerView, OpenedRun], Awaitable[Plan]]
 
@@ -40,6 +43,9 @@ async def open_run(port: FencePort, record: RunRecord, decide: Decide) -> Plan:
     refuse_if_superseded(view, opened)
     plan = await decide(view, opened)
     await port.append(plan_records(plan))
+    old = outlived(view, record.lane, KEPT_RUNS)
+    if old:
+        await port.append(old)
     return plan
 
 

@@ -44,8 +44,8 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     unknown = sorted((rules.only or frozenset()) - facts.sources.keys())
     if unknown:
         raise BadInput(
-            f"flow {rules.flow} does not copy topic {unknown[0]}: it is not in cluster {rules.flow.source}, or the filters "
-            "leave it out"
+            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
+            "topic, or the filters leave it out"
         )
     for last in facts.receipts.values():
         why = cluster_refusal(facts, last)

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,10 @@ from ferry.cli.pausing import pause_command, resume_command
 from ferry.cli.plan import plan_command
 from ferry.cli.run import run_command
 from ferry.cli.version import version_command
-from ferry.errors import FerryError
+from ferry.errors import BadInput, FerryError
+
+COMMANDS = "ferry.commands"
+"""Entry points by which other packages of the project bring commands: the library itself knows no Airflow."""
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -77,6 +81,21 @@ def dev_command(ctx: typer.Context) -> int:
 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     return int(dev_app(args=ctx.args or ["--help"], prog_name="ferry dev", standalone_mode=False) or 0)
+
+
+@app.command(
+    "airflow",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def airflow_command(ctx: typer.Context) -> int:
+    """Prepare an Airflow for Ferry: pools and connections."""
+    found = [entry for entry in entry_points(group=COMMANDS) if entry.name == "airflow"]
+    if not found:
+        raise BadInput("`ferry airflow` needs Ferry's Airflow package: install ferry-replicator[airflow]")
+    if ctx.obj.config is not None:
+        os.environ["FERRY_CONFIG"] = str(ctx.obj.config)
+    return int(found[0].load()(ctx.args))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

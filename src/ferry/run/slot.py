@@ -22,7 +22,7 @@ from ferry.run.port import SlotPort
 
 log = logging.getLogger(__name__)
 
-MAX_FAILURES = 8
+MAX_FAILURES = 5
 """Failures in a row, without a commit in between, after which an attempt gives up."""
 
 

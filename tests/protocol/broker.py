@@ -221,14 +221,10 @@ class Target:
         self._close(txn, committed=committed, marker_epoch=txn.epoch)
         return txn.epoch
 
-    def write(
-        self, name: str, epoch: int, member: str, sequence: int | None, payloads: Sequence[object]
-    ) -> int:
+    def write(self, name: str, epoch: int, member: str, sequence: int | None, payloads: Sequence[object]) -> int:
         """Produce and TxnOffsetCommit; the offset of the first record."""
         producer = self.txns[name].producer
-        return self.logs[member].write(
-            producer, epoch, sequence, payloads, lambda: self.verify(name, epoch, member)
-        )
+        return self.logs[member].write(producer, epoch, sequence, payloads, lambda: self.verify(name, epoch, member))
 
     def markers(self) -> list[tuple[str, str]]:
         """Markers on their way: transactional id and log."""

@@ -18,9 +18,7 @@ class Call:
 
     __slots__ = ("act", "behind", "label", "lost", "writes")
 
-    def __init__(
-        self, label: str, act: Act, *, writes: bool = False, lost: type[FerryError] = Retryable
-    ) -> None:
+    def __init__(self, label: str, act: Act, *, writes: bool = False, lost: type[FerryError] = Retryable) -> None:
         self.label = label
         self.act = act
         self.writes = writes
@@ -64,7 +62,7 @@ class Task:
         call.behind = behind
         try:
             value = call.act()
-        except Exception as error:  # noqa: BLE001 - whatever the broker answered goes to the protocol's code
+        except Exception as error:
             failure = error
             self._resume(lambda: self._coroutine.throw(failure))
         else:

@@ -12,10 +12,12 @@ MAX_RUNS = 4
 MAX_TASKS = 6
 MAX_STEPS = 60
 
-indexes = st.integers(0, 11)
-fates = st.sampled_from(["applied", "late", "dropped"])
-places = st.sampled_from(["look", "commit", "produce", "positions", "receipts", "append plan", "read", "end"])
-shapes = st.sampled_from([((2, 1),), ((1, 1), (2,)), ((1, 0, 2), (2, 1)), ((3,), (1,), (0, 1))])
+indexes = st.integers(0, 5)
+fates = st.sampled_from(["late", "applied", "dropped"])
+behinds = st.sampled_from([0, 0, 0, 1, 2, 3, 4, 6, 9, 99])
+shapes = st.sampled_from([((1,),), ((1, 1), (2,)), ((1, 0, 2), (2, 1)), ((3,), (1,), (0, 1))])
+openings = st.sampled_from(["end", "end", "look", "fence", "append fenced", "fetch", "append plan"])
+attempts = st.sampled_from(["end", "commit", "look", "produce", "init", "read", "receipts", "positions", "rest"])
 
 
 class ProtocolMachine(RuleBasedStateMachine):
@@ -24,77 +26,69 @@ class ProtocolMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world: World
+        self.runs = 0
 
     @initialize(shape=shapes, version=st.sampled_from([1, 2]), chunk_batches=st.integers(1, 2))
     def begin(self, shape: tuple[tuple[int, ...], ...], version: int, chunk_batches: int) -> None:
         """A source with something in it, an empty target."""
         self.world = World(shape, version=version, chunk_batches=chunk_batches)
-        self.runs = 0
 
     def live(self) -> list[Task]:
-        """Tasks that wait for something."""
-        return [task for task in self.world.tasks if not task.done]
+        """Tasks that wait for something, the youngest first."""
+        return [task for task in reversed(self.world.tasks) if not task.done]
 
     def chosen(self, index: int) -> Task:
-        """One of the live tasks, the youngest first."""
+        """One of the live tasks."""
         live = self.live()
-        return live[-1 - index % len(live)]
+        return live[index % len(live)]
 
-    @precondition(lambda self: self.runs < MAX_RUNS)
-    @rule(name=st.sampled_from("abc"), slots=st.integers(1, 3), max_records=st.sampled_from([None, 1, 3]))
-    def open_run(self, name: str, slots: int, max_records: int | None) -> None:
-        """A driver starts; a name may come again, as when Airflow retries its plan task."""
-        self.runs += 1
-        self.world.open_run(name, slots, max_records)
-
-    @precondition(lambda self: len(self.live()) < MAX_TASKS and self.world.planned())
-    @rule(index=indexes)
-    def attempt(self, index: int) -> None:
-        """An attempt starts, whatever else is under way for the slot."""
-        planned = self.world.planned()
-        self.world.attempt(*planned[-1 - index % len(planned)])
-
-    @precondition(lambda self: self.live())
-    @rule(index=indexes, count=st.integers(1, 8))
-    def step(self, index: int, count: int) -> None:
-        """Some requests of a task are answered."""
-        task = self.chosen(index)
-        for _ in range(count):
-            if not task.done:
-                self.world.step(task)
-
-    @precondition(lambda self: self.live())
-    @rule(index=indexes, place=places, tarry=st.booleans())
-    def run_to(self, index: int, place: str, tarry: bool) -> None:
-        """A task runs on to a critical place; markers may tarry meanwhile."""
-        task = self.chosen(index)
+    def proceed(self, task: Task, place: str, behind: int, tarry: bool) -> None:
+        """A task runs on to a place; `behind`: the ledger looks shorter meanwhile; `tarry`: no marker arrives."""
         for _ in range(MAX_STEPS):
             if task.done:
-                break
-            self.world.step(task)
+                return
+            self.world.step(task, behind if task.label == "read" else 0)
             if not tarry:
                 self.world.deliver_markers()
             if task.label.startswith(place):
-                break
+                return
 
-    @precondition(lambda self: any(task.label == "read" for task in self.live()))
-    @rule(index=indexes, behind=st.integers(1, 9))
-    def read_stale(self, index: int, behind: int) -> None:
-        """After a leader change the ledger seems shorter than it is."""
-        reading = [task for task in self.live() if task.label == "read"]
-        self.world.step(reading[-1 - index % len(reading)], behind)
+    @precondition(lambda self: self.runs < MAX_RUNS)
+    @rule(
+        name=st.sampled_from("abc"), slots=st.integers(1, 3), max_records=st.sampled_from([None, 1, 3]), place=openings
+    )
+    def open_run(self, name: str, slots: int, max_records: int | None, place: str) -> None:
+        """A driver begins; a name may come again, as when Airflow retries its plan task."""
+        self.runs += 1
+        task = self.world.open_run(name, slots, max_records)
+        self.proceed(task, place, 0, tarry=False)
+
+    @precondition(lambda self: len(self.live()) < MAX_TASKS and self.world.planned())
+    @rule(index=indexes, place=attempts, behind=behinds, tarry=st.booleans())
+    def attempt(self, index: int, place: str, behind: int, tarry: bool) -> None:
+        """An attempt begins, whatever else is under way for the slot."""
+        planned = self.world.planned()
+        task = self.world.attempt(*planned[-1 - index % len(planned)])
+        self.proceed(task, place, behind, tarry)
 
     @precondition(lambda self: self.live())
-    @rule(index=indexes, fate=fates)
-    def lose(self, index: int, fate: str) -> None:
-        """A request stays without an answer."""
-        self.world.lose(self.chosen(index), fate)
+    @rule(index=indexes, place=attempts | openings, behind=behinds, tarry=st.booleans())
+    def go_on(self, index: int, place: str, behind: int, tarry: bool) -> None:
+        """Somebody who waited goes on."""
+        self.proceed(self.chosen(index), place, behind, tarry)
 
     @precondition(lambda self: self.live())
-    @rule(index=indexes, fate=fates)
-    def crash(self, index: int, fate: str) -> None:
-        """A process dies."""
-        self.world.crash(self.chosen(index), fate)
+    @rule(index=indexes, behind=behinds)
+    def step(self, index: int, behind: int) -> None:
+        """One request is answered."""
+        task = self.chosen(index)
+        self.world.step(task, behind if task.label == "read" else 0)
+
+    @precondition(lambda self: self.live())
+    @rule(index=indexes, fate=fates, dies=st.booleans())
+    def trouble(self, index: int, fate: str, dies: bool) -> None:
+        """A request stays without an answer, or its sender dies; the request may arrive, now or later."""
+        (self.world.crash if dies else self.world.lose)(self.chosen(index), fate)
 
     @precondition(lambda self: self.world.late)
     @rule(index=indexes)
@@ -108,32 +102,21 @@ class ProtocolMachine(RuleBasedStateMachine):
         """A marker arrives at one partition."""
         self.world.deliver_marker(index % len(self.world.target.markers()))
 
-    @precondition(lambda self: self.world.target.markers())
-    @rule()
-    def deliver_markers(self) -> None:
-        """All markers arrive."""
-        self.world.deliver_markers()
-
     @precondition(lambda self: self.world.target.open_transactions())
     @rule(index=indexes)
     def expire(self, index: int) -> None:
         """The coordinator ends a transaction that took too long."""
         self.world.expire(index % len(self.world.target.open_transactions()))
 
-    @rule()
-    def delete_positions(self) -> None:
-        """The position group is deleted."""
-        self.world.delete_positions()
-
-    @rule(index=indexes, source_next=st.integers(0, 4))
-    def overwrite_position(self, index: int, source_next: int) -> None:
-        """Somebody commits over a position."""
-        self.world.overwrite_position(index % len(self.world.source), source_next)
-
-    @rule()
-    def compact(self) -> None:
-        """The log cleaner visits the ledger."""
-        self.world.compact()
+    @rule(what=st.sampled_from(["delete", "overwrite", "compact"]), index=indexes)
+    def meddle(self, what: str, index: int) -> None:
+        """The position group is deleted or committed over; the log cleaner visits the ledger."""
+        if what == "delete":
+            self.world.delete_positions()
+        elif what == "overwrite":
+            self.world.overwrite_position(index % len(self.world.source), index)
+        else:
+            self.world.compact()
 
     def teardown(self) -> None:
         """Whatever happened: a run without faults copies the rest, and nothing old disturbs it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ferry.decide.ledger_codec import decode_key, receipt_records
@@ -83,7 +84,7 @@ class ModelLane:
         """As FencePort."""
         for slot in range(slots):
             name = transactional_id(slot)
-            await patiently(f"fence {name}", lambda name=name: self.target.init_producer(name))
+            await patiently(f"fence {name}", partial(self.target.init_producer, name))
 
 
 class ModelSlot:

@@ -1,7 +1,65 @@
-"""Random interleavings of the protocol on the modelled cluster."""
+"""Random interleavings of the protocol on the modelled cluster; without a clause they find a counterexample."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.protocol import clauses
 from tests.protocol.machine import ProtocolMachine
 
-TestProtocol = ProtocolMachine.TestCase
+STEPS = 30
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """The protocol says when a slot takes over again, here thousands of times."""
+    log = logging.getLogger("ferry.run.slot")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    yield
+    log.setLevel(before)
+
+
+def test_no_interleaving_breaks_the_protocol() -> None:
+    run_state_machine_as_test(ProtocolMachine, settings=settings(stateful_step_count=STEPS))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(6 * 3600)
+def test_no_long_interleaving_breaks_the_protocol() -> None:
+    run_state_machine_as_test(
+        ProtocolMachine, settings=settings(max_examples=20_000, stateful_step_count=80, database=None)
+    )
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        clauses.no_look,
+        clauses.generation_counted,
+        clauses.own_slots_fenced,
+        clauses.slots_dealt_by_attempt,
+        clauses.position_trusted,
+        clauses.read_up_to_stable,
+        clauses.fenced_late,
+    ],
+)
+def test_without_a_clause_random_search_finds_a_counterexample(clause: Callable[[], ExitStack]) -> None:
+    search = settings(
+        max_examples=2000,
+        stateful_step_count=STEPS,
+        derandomize=True,
+        database=None,
+        print_blob=False,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    with clause(), pytest.raises(AssertionError):
+        run_state_machine_as_test(ProtocolMachine, settings=search)

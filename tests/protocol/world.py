@@ -58,7 +58,7 @@ class World:
     """One lane of one flow, its past and its present. `late` are requests still in the network."""
 
     def __init__(self, partitions: Sequence[Sequence[int]], *, version: int = 2, chunk_batches: int = 1) -> None:
-        """`partitions`: batch sizes per source partition; `version` of transactions; batches per partition and chunk."""
+        """`partitions`: batch sizes per source partition; `version`: of transactions."""
         self.source = {
             TopicPartition(topic=TOPIC, partition=number): source_log(number, tuple(sizes))
             for number, sizes in enumerate(partitions)
@@ -71,8 +71,6 @@ class World:
         self.checked = -1
         self.broken = False
         self._receipts: dict[int, Receipt] = {}
-
-    # Who works here
 
     def open_run(self, run: str, slots: int, max_records: int | None = None) -> Task:
         """A driver begins to open a run."""
@@ -179,14 +177,12 @@ class World:
             match payload:
                 case None:
                     found.clear()
-                case (place, (offset, metadata)):
+                case (TopicPartition() as place, (int(offset), str(metadata))):
                     body = json.loads(metadata)
                     found[place] = Position(
                         target_next=offset, source_next=body["source_next"], generation=body["generation"]
                     )
         return found
-
-    # What may befall
 
     def step(self, task: Task, behind: int = 0) -> None:
         """The task's request arrives and is answered."""
@@ -197,10 +193,13 @@ class World:
         check(self)
 
     def run_until(self, task: Task, word: str) -> None:
-        """Step a task until it waits for a request whose label begins with `word`."""
-        while not task.done and not task.label.startswith(word):
+        """Step a task until it waits for a request whose label begins with `word`, or ends; markers do not tarry."""
+        for _ in range(200):
+            self.deliver_markers()
+            if task.done or task.label.startswith(word):
+                return
             self.step(task)
-        assert not task.done, f"{task.name} {task.label} before {word!r}: {self.trace}"
+        raise AssertionError(_story(self, f"{task.name} does not come to {word!r}"))
 
     def finish(self, task: Task) -> None:
         """Step a task to its end; markers do not tarry."""
@@ -209,7 +208,7 @@ class World:
             if task.done:
                 return
             self.step(task)
-        raise AssertionError(f"{task.name} does not end: {self.trace[-20:]}")
+        raise AssertionError(_story(self, f"{task.name} does not end"))
 
     def lose(self, task: Task, fate: str) -> None:
         """No answer. `fate` of the request: applied, late or dropped."""
@@ -332,9 +331,6 @@ def _apply(act: Act) -> None:
         return
 
 
-# The invariants
-
-
 def check(world: World) -> None:
     """What holds at every moment; nothing can have changed while no log grew."""
     size = sum(log.end for log in world.target.logs.values())
@@ -356,7 +352,7 @@ def readers_see_each_record_once_in_order(world: World) -> None:
     for place, source in world.source.items():
         wanted = [(place, at) for at in expected(source)]
         got = [payload for _, payload in world.target.logs[str(place)].committed()]
-        assert got == wanted[: len(got)], _story(world, f"{place} shows {[at for _, at in got]}")
+        assert got == wanted[: len(got)], _story(world, f"{place} shows {got}")
 
 
 def receipts_follow_one_another(world: World) -> None:
@@ -376,9 +372,7 @@ def segments_are_true(world: World) -> None:
         log = world.target.logs[str(receipt.target)]
         fates = log.fates(0, log.end)
         inside = [at for at in expected(world.source[receipt.source]) if receipt.start <= at < receipt.end]
-        said = {
-            part.source_start + at: part.target_start + at for part in receipt.segments for at in range(part.count)
-        }
+        said = {part.source_start + at: part.target_start + at for part in receipt.segments for at in range(part.count)}
         assert sorted(said) == inside, _story(world, f"receipt of {receipt.target} names {sorted(said)}, not {inside}")
         for source, target in said.items():
             true = log.entries[target].payload == (receipt.source, source) and fates[target] is not Fate.ABORTED

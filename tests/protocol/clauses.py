@@ -1,0 +1,164 @@
+"""The clauses of the protocol, each to be switched off together with its backup; the product has no such switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from unittest.mock import patch
+
+from ferry.decide import planning
+from ferry.decide.facts import Facts, SourcePartition
+from ferry.decide.ledger import LedgerView, newest_run, sealed_plan
+from ferry.decide.ledger_codec import decode_key
+from ferry.errors import Superseded
+from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Receipt, Record
+from ferry.run import opening, slot
+from tests.protocol import ports
+from tests.protocol.broker import LEDGER, Fenced, Rejected, Target
+from tests.protocol.calls import Task
+from tests.protocol.ports import ModelLane, ModelSlot, patiently
+
+
+def _switched(*patches: AbstractContextManager[object]) -> ExitStack:
+    stack = ExitStack()
+    for change in patches:
+        stack.enter_context(change)
+    return stack
+
+
+def _never_intruded(records: Iterable[LedgerRecord], **_: object) -> str | None:
+    return None
+
+
+def no_look() -> ExitStack:
+    """Step 6's look finds nothing. (It is itself the backup of the reads that may be stale.)"""
+    return _switched(patch.object(slot, "intruder", _never_intruded))
+
+
+def generation_counted() -> ExitStack:
+    """The generation is a counter that each driver reads and raises, so two drivers can have the same; and no look."""
+
+    def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:
+        counts = {run.generation: run.record.started_ms for run in view.runs}  # the model's drivers count there
+        newest = newest_run(view, lane)
+        if newest is None or counts.get(generation, 0) >= newest.record.started_ms:
+            return None
+        return newest
+
+    return _switched(
+        patch.object(slot, "superseded_by", superseded_by),
+        patch.object(opening, "superseded_by", superseded_by),
+        patch.object(slot, "intruder", _never_intruded),
+    )
+
+
+def own_slots_fenced() -> ExitStack:
+    """A run fences as many slots as it has itself; and no look."""
+
+    def slots_to_fence(view: LedgerView, lane: str) -> int:
+        newest = newest_run(view, lane)
+        return newest.record.slots if newest else 0
+
+    return _switched(
+        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "intruder", _never_intruded)
+    )
+
+
+def fenced_slots_forgotten() -> ExitStack:
+    """How many slots were fenced before is not kept when a run record is compacted away; and no look."""
+
+    def slots_to_fence(view: LedgerView, lane: str) -> int:
+        return max((run.record.slots for run in view.runs), default=0)
+
+    return _switched(
+        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "intruder", _never_intruded)
+    )
+
+
+def slots_dealt_by_attempt() -> ExitStack:
+    """Which slices a slot has depends on the attempt; and no look."""
+
+    def dealt(view: LedgerView, lane: str, run: str) -> tuple[Plan, int] | None:
+        found = sealed_plan(view, lane, run)
+        if found is None or Task.running is None:
+            return found
+        plan, offset = found
+        turned = [replace(piece, slot=(piece.slot + Task.running.attempt) % plan.slots) for piece in plan.slices]
+        return replace(plan, slices=tuple(turned)), offset
+
+    return _switched(patch.object(slot, "sealed_plan", dealt), patch.object(slot, "intruder", _never_intruded))
+
+
+def position_trusted() -> ExitStack:
+    """The position group decides where a plan begins; no position means from the start."""
+
+    def start(facts: Facts, topic: str, number: int, part: SourcePartition, last: Receipt | None) -> int:
+        position = facts.positions.get(last.target) if last else None
+        return position.source_next if position else part.log_start
+
+    return _switched(patch.object(planning, "_start", start))
+
+
+def abort_sent() -> ExitStack:
+    """EndTxn(abort) ends what went wrong, and the writer goes on with its epoch and sequences."""
+    initialise = ModelSlot.initialise
+
+    async def abort(self: ModelSlot) -> None:
+        if self.epoch < 0:
+            await initialise(self)
+            return
+        name, epoch = self.name, self.epoch
+        try:
+            self.epoch = await patiently("abort", lambda: self.target.end_txn(name, epoch, committed=False))
+        except Fenced as error:
+            raise Superseded(f"{name} is fenced: abort") from error
+        except Rejected:  # there was nothing to abort
+            pass
+        self._joined.clear()
+
+    return _switched(patch.object(ModelSlot, "initialise", abort))
+
+
+def read_up_to_stable() -> ExitStack:
+    """The ledger is read up to its last stable offset, as a read_committed consumer reads it."""
+    read = ports.read_ledger
+
+    async def read_stable(target: Target, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        records, end = await read(target, start, end)
+        stable = target.logs[LEDGER].stable_end()
+        return [record for record in records if record.offset < stable and record.fate is Fate.COMMITTED], end
+
+    return _switched(patch.object(ports, "read_ledger", read_stable))
+
+
+def fenced_late() -> ExitStack:
+    """Positions and receipts are read first, and only then the older writers are fenced."""
+    append, fence = ModelLane.append, ModelLane.fence
+    waiting: dict[int, int] = {}
+
+    async def fence_later(self: ModelLane, slots: int) -> None:
+        waiting[id(self)] = slots
+
+    async def append_fenced(self: ModelLane, records: Sequence[Record]) -> int:
+        if decode_key(records[0].key)[0] == "plan":
+            await fence(self, waiting.pop(id(self)))
+        return await append(self, records)
+
+    return _switched(
+        patch.object(ModelLane, "fence", fence_later),
+        patch.object(ModelLane, "append", append_fenced),
+        patch.object(slot, "intruder", _never_intruded),
+    )
+
+
+def opened_by_a_stale_read() -> ExitStack:
+    """After fencing, a run reads "the end now" instead of up to its own record."""
+    read = ModelLane.read
+
+    async def read_now(self: ModelLane, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        last = self.target.logs[LEDGER].entries[end - 1].payload if end else None
+        own = isinstance(last, Record) and decode_key(last.key)[0] == "fenced"
+        return await read(self, start, None if own else end)
+
+    return _switched(patch.object(ModelLane, "read", read_now))

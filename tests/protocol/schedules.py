@@ -1,0 +1,188 @@
+"""The counterexamples that the clauses close, step by step. Each ends well as long as the clauses hold."""
+
+from __future__ import annotations
+
+from tests.protocol.broker import LEDGER
+from tests.protocol.world import World
+
+
+def _copy(world: World, run: str) -> None:
+    """Attempts of all slots of a run, to their ends."""
+    for name, slot in world.planned():
+        if name == run:
+            world.finish(world.attempt(run, slot))
+
+
+def two_drivers_at_once(version: int) -> None:
+    """Both start before either has written its run record; the first one's task comes late."""
+    world = World([(1, 1)], version=version)
+    first, second = world.open_run("a", 1), world.open_run("b", 1)
+    world.finish(first)
+    world.finish(second)
+    _copy(world, "a")
+    _copy(world, "b")
+    world.end_well()
+
+
+def fewer_slots_than_before(version: int) -> None:
+    """A task of slot 1 stands behind its data while a run with one slot opens; then it goes on."""
+    world = World([(2,), (1,)], version=version)
+    world.finish(world.open_run("a", 2))
+    zombie = world.attempt("a", 1)
+    world.run_until(zombie, "positions" if version >= 2 else "join positions")
+    world.finish(world.open_run("b", 1))
+    world.finish(zombie)
+    _copy(world, "b")
+    world.end_well()
+
+
+def opened_again_with_fewer_slots(version: int) -> None:
+    """The run is opened again under its name with one slot, and compaction drops the first run record."""
+    world = World([(2,), (1,)], version=version)
+    world.finish(world.open_run("a", 2))
+    zombie = world.attempt("a", 1)
+    world.run_until(zombie, "produce")
+    driver = world.open_run("a", 1)
+    world.step(driver)
+    world.compact()
+    world.finish(driver)
+    world.finish(zombie)
+    _copy(world, "a")
+    world.end_well()
+
+
+def two_slots_two_attempts(version: int) -> None:
+    """A second attempt of slot 1 has taken over when an attempt of slot 0 commits."""
+    world = World([(1,), (1,)], version=version)
+    world.finish(world.open_run("a", 2))
+    world.crash(world.attempt("a", 1), "dropped")
+    second = world.attempt("a", 1)
+    world.run_until(second, "produce")
+    world.finish(world.attempt("a", 0))
+    world.finish(second)
+    world.end_well()
+
+
+def positions_deleted(version: int) -> None:
+    """The position group is gone when the next run opens."""
+    world = World([(1, 2)], version=version)
+    world.finish(world.open_run("a", 1, max_records=1))
+    _copy(world, "a")
+    world.delete_positions()
+    world.finish(world.open_run("b", 1))
+    _copy(world, "b")
+    world.end_well()
+
+
+def stale_read_of_a_retry(version: int) -> None:
+    """A first attempt commits; the second one's reads do not show it, for a new leader answers late."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    planned = world.target.logs[LEDGER].end
+    world.finish(world.attempt("a", 0))
+    hidden = world.target.logs[LEDGER].end - planned
+    retry = world.attempt("a", 0)
+    world.step(retry, hidden)
+    world.run_until(retry, "read")
+    world.step(retry, hidden)
+    world.finish(retry)
+    world.end_well()
+
+
+def late_batch_after_an_abort(version: int) -> None:
+    """A batch is still in the network when its writer tries again; it arrives in the next transaction."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    task = world.attempt("a", 0)
+    world.run_until(task, "produce")
+    world.lose(task, "late")
+    world.run_until(task, "produce")
+    world.deliver_late()
+    world.finish(task)
+    world.end_well()
+
+
+def crashed_neighbour(version: int) -> None:
+    """A neighbour's open transaction holds the ledger's last stable offset back; a committed slot is tried again."""
+    world = World([(1,), (1,)], version=version)
+    world.finish(world.open_run("a", 2))
+    neighbour = world.attempt("a", 1)
+    world.run_until(neighbour, "commit")
+    world.crash(neighbour, "dropped")
+    world.finish(world.attempt("a", 0))
+    world.finish(world.attempt("a", 0))
+    world.end_well()
+
+
+def writer_between_plan_and_fence(version: int) -> None:
+    """A task goes on after a driver has decided its plan."""
+    world = World([(1,)], version=version)
+    world.finish(world.open_run("a", 1))
+    zombie = world.attempt("a", 0)
+    world.run_until(zombie, "positions" if version >= 2 else "join positions")
+    driver = world.open_run("b", 1)
+    world.run_until(driver, "fetch")
+    world.step(driver)
+    world.finish(zombie)
+    world.finish(driver)
+    _copy(world, "b")
+    world.end_well()
+
+
+def stale_read_of_a_driver(version: int) -> None:
+    """A commit lies just before the fencing; the driver's read after it goes to a leader that answers late."""
+    world = World([(1,)], version=version)
+    world.finish(world.open_run("a", 1))
+    task = world.attempt("a", 0)
+    world.run_until(task, "commit")
+    driver = world.open_run("b", 1)
+    world.step(driver)
+    world.step(driver)
+    world.finish(task)
+    world.run_until(driver, "append fenced")
+    world.step(driver)
+    world.step(driver, 99)
+    world.finish(driver)
+    _copy(world, "b")
+    world.end_well()
+
+
+def author_of_a_commit_dies(version: int) -> None:
+    """EndTxn was taken, the markers tarry and its author is dead: the fence is answered "busy" until they arrive."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    task = world.attempt("a", 0)
+    world.run_until(task, "commit")
+    world.crash(task, "applied")
+    driver = world.open_run("b", 1)
+    for _ in range(6):
+        world.step(driver)
+    assert driver.label == "fence slot-0", world.trace
+    world.finish(driver)
+    _copy(world, "b")
+    world.end_well()
+
+
+def paused_writer(version: int, place: str) -> None:
+    """An attempt pauses before `place`; a run with fewer slots opens and copies all; then the zombie wakes."""
+    world = World([(2,), (1,)], version=version)
+    world.finish(world.open_run("a", 2))
+    zombie = world.attempt("a", 1)
+    world.run_until(zombie, place)
+    assert zombie.label.startswith(place), world.trace
+    world.finish(world.open_run("b", 1))
+    _copy(world, "b")
+    world.finish(zombie)
+    world.end_well()
+
+
+def unknown_commit(version: int, fate: str) -> None:
+    """The answer to a commit never comes; the commit is applied, late or dropped."""
+    world = World([(1, 2)], version=version)
+    world.finish(world.open_run("a", 1))
+    task = world.attempt("a", 0)
+    world.run_until(task, "commit")
+    world.lose(task, fate)
+    world.finish(task)
+    assert task.result is not None, world.trace
+    world.end_well()

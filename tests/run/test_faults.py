@@ -161,7 +161,7 @@ def test_a_member_of_the_position_group_that_commits_over_it_changes_nothing(
     joined: list[object] = []
     member.subscribe([target], on_assign=lambda _, places: joined.append(places))
     try:
-        wait_until(lambda: bool(member.poll(0.1) and joined))
+        wait_until(lambda: (member.poll(0.1), bool(joined))[1])
         member.commit(offsets=[TopicPartition(target, number, 1) for number in range(4)], asynchronous=False)
         send(producer(source_cluster), topic, numbered(400, partitions=4, start=4_000))
         report = lab.micro_run()
@@ -175,7 +175,7 @@ def test_a_member_of_the_position_group_that_commits_over_it_changes_nothing(
 def test_a_transaction_that_timed_out_is_copied_again(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
-    lab = new_lab(source_cluster, target_cluster, topic, ferry_transaction_timeout_ms="1000")
+    lab = new_lab(source_cluster, target_cluster, topic, ferry_transaction_timeout_ms="3000", ferry_chunk_seconds="1")
     with lab.runs() as runs:
         plan = runs.plan("slow", local_origin())
         name = transactional_id(lab.flow.flow, "live", plan.used_slots[0])
@@ -285,6 +285,7 @@ def test_a_source_leader_dies_mid_run(
         hooks = Hooks(after={"copy_chunk": lambda: victim.kill(signal.SIGKILL)})
         copy_held(runs, plan, plan.used_slots[0], hooks)
         assert lab.copy(runs, plan).state is RunState.SUCCESS
+    three_brokers.start()
     assert lab.assert_equal() == 4_000
 
 

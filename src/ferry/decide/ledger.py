@@ -52,7 +52,7 @@ def fold(records: Iterable[LedgerRecord], end: int) -> LedgerView:
         if record.fate is Fate.OPEN:
             undecided.append(record)
             continue
-        key = record.key.decode()
+        key = _text(record.key)
         by_key.pop(key, None)  # the order of the mapping stays the order of the last records
         if record.value is None:
             continue
@@ -106,9 +106,13 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
 
 
 def sealed_plan(view: LedgerView, lane: str, run: str) -> tuple[Plan, int] | None:
-    """The run's plan and the offset of its seal; None when no sealed plan exists."""
+    """The run's plan and the offset of its seal; None when no sealed plan exists.
+
+    A run that is opened again under its name writes its parts anew: until they have a seal behind them, none exists.
+    """
     seal: LedgerRecord | None = None
     parts: dict[int, bytes] = {}
+    newest_part = -1
     for key, record in view.of_kind("plan"):
         if key[1] != lane or key[2] != run:
             continue
@@ -116,7 +120,8 @@ def sealed_plan(view: LedgerView, lane: str, run: str) -> tuple[Plan, int] | Non
             seal = record
         elif record.value is not None:
             parts[key[3]] = record.value
-    if seal is None or seal.value is None:
+            newest_part = max(newest_part, record.offset)
+    if seal is None or seal.value is None or newest_part > seal.offset:
         return None
     return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
 
@@ -202,6 +207,13 @@ def intruder(
             if start is not None and parse_receipt(_body(record)).end > start:
                 return f"another receipt of {place} lies at ledger offset {record.offset}"
     return None
+
+
+def _text(key: bytes) -> str:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        raise BadInput(f"ledger key {key!r} is not text: somebody else wrote to the ledger; look at its ACLs") from None
 
 
 def _body(record: LedgerRecord) -> dict[str, Any]:

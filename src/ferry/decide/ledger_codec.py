@@ -49,16 +49,24 @@ def encode(value: object) -> bytes:
 
 
 def decode_key(key: bytes) -> list[Any]:
-    """A ledger key as its parts."""
-    parts = json.loads(key)
+    """A ledger key as its parts; BadInput when it is not one."""
+    try:
+        parts = json.loads(key)
+    except ValueError:
+        parts = None
     if not isinstance(parts, list) or not parts:
         raise BadInput(f"ledger key {key!r} is not a JSON array: somebody else wrote to the ledger; look at its ACLs")
     return parts
 
 
 def decode_value(value: bytes, where: str) -> Json:
-    """A ledger value; BadInput when a newer Ferry wrote it."""
-    body: Json = json.loads(value)
+    """A ledger value; BadInput when a newer Ferry wrote it, or somebody else."""
+    try:
+        body = json.loads(value)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or not isinstance(body.get("v", 0), int):
+        raise BadInput(f"{where} is not a JSON object of Ferry's: somebody else wrote to the ledger; look at its ACLs")
     if body.get("v", 0) > LEDGER_VERSION:
         raise BadInput(
             f"{where} was written in ledger format {body['v']}, this Ferry reads up to {LEDGER_VERSION}: "

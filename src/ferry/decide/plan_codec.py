@@ -22,7 +22,7 @@ from ferry.decide.ledger_codec import (
     slice_json,
 )
 from ferry.errors import BadInput
-from ferry.model import Flow, Plan, Record
+from ferry.model import PLAN_VERSION, Flow, Plan, Record
 
 PART_BYTES = 400_000
 """Uncompressed bytes of one plan record: under the default message.max.bytes (1 MiB) whatever the names are."""
@@ -53,7 +53,7 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
 
 
 def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
-    """The plan from its parts and seal; BadInput when a part is missing or differs from the sealed digest."""
+    """The plan from its parts and seal; BadInput when a part is missing or changed, or the format newer."""
     body = decode_value(seal, where)
     try:
         values = [parts[index] for index in range(body["parts"])]
@@ -64,6 +64,10 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
     if hashlib.sha256(b"\n\n".join(values)).hexdigest() != body["digest"]:
         raise BadInput(f"{where}: the parts do not have the sealed digest {body['digest'][:12]}; start a new run")
     head: Json = body["head"]
+    if head["v"] > PLAN_VERSION:
+        raise BadInput(
+            f"{where} has format {head['v']}, this Ferry reads up to {PLAN_VERSION}: upgrade Ferry on this machine"
+        )
     rows = [json.loads(line) for value in values for line in value.split(b"\n") if line]
     return Plan(
         flow=Flow.parse(head["flow"]),

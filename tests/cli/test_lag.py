@@ -1,0 +1,139 @@
+"""How far behind: the decision alone, over facts."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic
+from ferry.decide.lag import PartitionLag, is_behind, lag_of, with_ages
+from ferry.model import Flow, Receipt, TopicPartition
+from ferry.policy import DefaultReplicationPolicy
+from ferry.wire.age import first_timestamp
+from ferry.wire.batch import HEADER
+
+PLACE = TopicPartition(topic="a.orders", partition=0)
+SOURCE = TopicPartition(topic="orders", partition=0)
+
+
+def facts(
+    part: SourcePartition | None, *, last_end: int | None = None, first_run: bool = False, start: int | None = None
+) -> Facts:
+    """One topic with one partition; without leader when `part` is None."""
+    topic = SourceTopic(
+        name="orders",
+        topic_id="",
+        partitions={} if part is None else {0: part},
+        leaderless=(0,) if part is None else (),
+        replication_factor=1,
+        configs={},
+    )
+    return Facts(
+        now_ms=10_000,
+        source_cluster_id="s",
+        target_cluster_id="t",
+        target_brokers=1,
+        sources={"orders": topic},
+        targets={},
+        receipts={} if last_end is None else {PLACE: receipt(last_end)},
+        positions={},
+        starts={} if start is None else {SOURCE: start},
+        first_run=first_run,
+        claims={},
+        pauses={},
+    )
+
+
+def receipt(end: int) -> Receipt:
+    """A receipt up to `end`."""
+    return Receipt(
+        flow=Flow(source="a", target="b"),
+        lane="live",
+        run="r",
+        generation=0,
+        slot=0,
+        source=SOURCE,
+        target=PLACE,
+        start=0,
+        end=end,
+        target_next=end,
+        segments=(),
+        records=end,
+        bytes=1,
+        batches=1,
+        digest="0",
+        at_ms=0,
+    )
+
+
+def log(*, start: int = 0, end: int = 100, size: int = 1_000, wish: int = 0) -> SourcePartition:
+    """A source partition; `wish` is where a first run would begin."""
+    return SourcePartition(log_start=start, end=end, size_bytes=size, start=wish)
+
+
+@pytest.mark.parametrize(
+    ("given", "position", "records", "size"),
+    [
+        pytest.param(facts(log(), last_end=60), 60, 40, 400, id="behind the last receipt"),
+        pytest.param(facts(log(), last_end=100), 100, 0, 0, id="caught up"),
+        pytest.param(facts(log(wish=70), first_run=True), 70, 30, 300, id="never ran: the configured start"),
+        pytest.param(facts(log(wish=70), start=20), 20, 80, 800, id="ran before: the recorded start"),
+        pytest.param(facts(log(start=10), start=None), 10, 90, 1_000, id="came later: its beginning"),
+        pytest.param(facts(log(start=80), last_end=60), 60, 20, 1_000, id="retention passed the position"),
+        pytest.param(facts(log(end=50), last_end=60), 60, 0, 0, id="source truncated below the position"),
+        pytest.param(facts(log(size=-1), last_end=99), 99, 1, 1_024, id="size of the log not known"),
+    ],
+)
+def test_lag(given: Facts, position: int, records: int, size: int) -> None:
+    (lag,) = lag_of(given, DefaultReplicationPolicy(), "a")
+    assert (lag.source, lag.target) == (SOURCE, PLACE)
+    assert (lag.position, lag.records, lag.bytes) == (position, records, size)
+    assert lag.read_at == (position if records else None)
+
+
+def test_a_partition_without_leader_is_shown_as_not_known() -> None:
+    (lag,) = lag_of(facts(None, last_end=60), DefaultReplicationPolicy(), "a")
+    assert (lag.position, lag.source_end, lag.records, lag.bytes, lag.seconds) == (60, None, None, None, None)
+    assert is_behind(lag, max_records=1_000, max_seconds=None)
+    assert is_behind(lag, max_records=None, max_seconds=1_000)
+    assert not is_behind(lag, max_records=None, max_seconds=None)
+
+
+def test_ages_come_from_the_oldest_records() -> None:
+    behind = lag_of(facts(log(), last_end=60), DefaultReplicationPolicy(), "a")
+    done = lag_of(facts(log(), last_end=100), DefaultReplicationPolicy(), "a")
+
+    def seconds(lags: list[PartitionLag], oldest: dict[TopicPartition, int]) -> list[float | None]:
+        return [lag.seconds for lag in with_ages(lags, oldest, 10_000)]
+
+    assert seconds(behind, {SOURCE: 7_500}) == [2.5]
+    assert seconds(behind, {SOURCE: 11_000}) == [0], "a clock ahead of ours"
+    assert seconds(behind, {}) == [None]
+    assert seconds(done, {}) == [0]
+
+
+def test_topics_narrow() -> None:
+    assert lag_of(facts(log()), DefaultReplicationPolicy(), "a", only={"payments"}) == []
+
+
+def header(attributes: int, base: int, largest: int) -> bytes:
+    """A batch header, format v2, with these timestamps."""
+    return HEADER.pack(0, 49, 0, 2, 0, attributes, 0, base, largest, -1, -1, -1, 1)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "timestamp"),
+    [
+        pytest.param(header(0, 1_000, 2_000), 1_000, id="the first record's"),
+        pytest.param(header(0x08, 1_000, 2_000), 2_000, id="log append time"),
+        pytest.param(header(0x40, 9_000, 2_000), 2_000, id="the base is a delete horizon"),
+        pytest.param(header(0, -1, -1), None, id="no timestamp"),
+        pytest.param(header(0, 1_000, 2_000)[:-1], None, id="cut within the header"),
+        pytest.param(struct.pack(">qiIbbq", 0, 0, 0, 1, 0, 3_000), 3_000, id="format v1"),
+        pytest.param(struct.pack(">qiIbbq", 0, 0, 0, 0, 0, 3_000), None, id="format v0"),
+        pytest.param(b"", None, id="nothing"),
+    ],
+)
+def test_the_first_timestamp_of_a_fetch(buffer: bytes, timestamp: int | None) -> None:
+    assert first_timestamp(buffer) == timestamp

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.ledger import LedgerView, fold, last_receipts, opened_run, sealed_plan
-from ferry.decide.ledger_codec import decode_key, decode_value, parse_receipt
+from ferry.decide.ledger_codec import decode_value, parse_receipt
 from ferry.decide.planning import decide_plan
 from ferry.decide.rules import Rules
 from ferry.errors import FerryError, Retryable
@@ -71,6 +71,9 @@ class World:
         self.checked = -1
         self.broken = False
         self._receipts: dict[int, Receipt] = {}
+        self._committed: list[Receipt] = []
+        self._read_to = -1
+        self._planned: tuple[int, list[tuple[str, int]]] = (-1, [])
 
     def open_run(self, run: str, slots: int, max_records: int | None = None) -> Task:
         """A driver begins to open a run."""
@@ -99,7 +102,7 @@ class World:
 
     def _runs_seen(self) -> int:
         """How many runs were opened: what a driver that counts would count."""
-        return sum(1 for key, _, _ in self._ledger() if key[0] == "run")
+        return len(self.view().runs)
 
     def attempt(self, run: str, slot: int) -> Task:
         """An attempt of one slot of a run whose plan is sealed."""
@@ -130,10 +133,13 @@ class World:
 
     def planned(self) -> list[tuple[str, int]]:
         """Run and slot of every sealed plan's used slots."""
-        view = self.view()
-        runs = dict.fromkeys(opened.record.run for opened in view.runs)
-        plans = [found[0] for run in runs if (found := sealed_plan(view, LANE, run)) is not None]
-        return [(plan.run, slot) for plan in plans for slot in plan.used_slots]
+        end = self.target.logs[LEDGER].end
+        if self._planned[0] != end:
+            view = self.view()
+            runs = dict.fromkeys(opened.record.run for opened in view.runs)
+            plans = [found[0] for run in runs if (found := sealed_plan(view, LANE, run)) is not None]
+            self._planned = end, [(plan.run, slot) for plan in plans for slot in plan.used_slots]
+        return self._planned[1]
 
     async def _facts(self, view: LedgerView) -> Facts:
         receipts = last_receipts(view, LANE)
@@ -302,25 +308,18 @@ class World:
         """Write down what happens, for the failure's message."""
         self.trace.append(line)
 
-    def _ledger(self) -> Iterable[tuple[list[object], int, Fate]]:
-        log = self.target.logs[LEDGER]
-        for offset, fate in log.fates(0, log.end).items():
-            payload = log.entries[offset].payload
-            assert isinstance(payload, Record)
-            yield decode_key(payload.key), offset, fate
-
     def committed_receipts(self) -> list[Receipt]:
         """All committed receipts in ledger order, compacted ones included."""
-        found = []
-        for key, offset, fate in self._ledger():
-            if key[0] == "receipt" and fate is Fate.COMMITTED:
-                if offset not in self._receipts:
-                    payload = self.target.logs[LEDGER].entries[offset].payload
-                    assert isinstance(payload, Record)
-                    assert payload.value is not None
-                    self._receipts[offset] = parse_receipt(decode_value(payload.value, "receipt"))
-                found.append(self._receipts[offset])
-        return found
+        log = self.target.logs[LEDGER]
+        if self._read_to != log.end:
+            fates = log.fates(0, log.end)
+            for offset in range(max(self._read_to, 0), log.end):
+                record = log.entries[offset].payload
+                if isinstance(record, Record) and record.value is not None and record.key.startswith(b'["receipt",'):
+                    self._receipts[offset] = parse_receipt(decode_value(record.value, "receipt"))
+            self._read_to = log.end
+            self._committed = [found for at, found in self._receipts.items() if fates[at] is Fate.COMMITTED]
+        return self._committed
 
 
 def _apply(act: Act) -> None:

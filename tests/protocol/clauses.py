@@ -12,7 +12,7 @@ from ferry.decide.facts import Facts, SourcePartition
 from ferry.decide.ledger import LedgerView, newest_run, sealed_plan
 from ferry.decide.ledger_codec import decode_key
 from ferry.errors import Superseded
-from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Receipt, Record
+from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
 from ferry.run import opening, slot
 from tests.protocol import ports
 from tests.protocol.broker import LEDGER, Fenced, Rejected, Target
@@ -93,11 +93,11 @@ def slots_dealt_by_attempt() -> ExitStack:
 def position_trusted() -> ExitStack:
     """The position group decides where a plan begins; no position means from the start."""
 
-    def start(facts: Facts, topic: str, number: int, part: SourcePartition, last: Receipt | None) -> int:
+    def start(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
         position = facts.positions.get(last.target) if last else None
         return position.source_next if position else part.log_start
 
-    return _switched(patch.object(planning, "_start", start))
+    return _switched(patch.object(planning, "next_offset", start))
 
 
 def abort_sent() -> ExitStack:

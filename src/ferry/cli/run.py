@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,8 +81,6 @@ def run_command(
         if newer is None:
             _copy(runs, plan, quiet=desk.quiet)
         report = runs.report(plan.run)
-        if newer is not None:  # all of it is in the ledger, though a part by later runs: nothing is missing
-            report = replace(report, unfinished=())
     print_json(run_json(report)) if desk.as_json else _show(report)
     return 0 if report.state is RunState.SUCCESS else 1
 

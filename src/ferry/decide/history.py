@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ferry.decide.ledger import LedgerView, newest_run, outcome, receipts, sealed_plan
+from ferry.decide.ledger import LedgerView, lane_ends, newest_run, outcome, receipts, sealed_plan
 from ferry.decide.report import Report, RunState, report_of
 from ferry.model import OpenedRun, Receipt, Segment
 
@@ -48,7 +48,7 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
     if found is None or found[0].generation != opened.generation:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
     ended = outcome(view, lane, run)
-    report = report_of(found[0], opened.record.started_ms, done, ended)
+    report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane), ended)
     newest = newest_run(view, lane)
     under_way = ended is None and report.state is not RunState.SUCCESS and newest == opened
     state = PastState.OPEN if under_way else PastState(report.state.value)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic
-from ferry.model import Receipt, TopicPartition
+from ferry.decide.facts import Facts, SourceTopic
+from ferry.decide.progress import estimated_bytes, next_offset
+from ferry.model import TopicPartition
 from ferry.policy import ReplicationPolicy
-
-UNKNOWN_RECORD_BYTES = 1024
-"""Assumed bytes per offset where the log's size is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,23 +73,6 @@ def _of_topic(facts: Facts, topic: SourceTopic, target: str) -> Iterable[Partiti
             bytes=estimated_bytes(part, records),
             seconds=None if records else 0.0,
         )
-
-
-def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
-    """Behind the last receipt; else where the lane's first run began; a later partition: at its beginning."""
-    if last is not None:
-        return last.end
-    if facts.first_run:
-        return max(part.log_start, part.start)
-    return max(part.log_start, facts.starts.get(source, part.log_start))
-
-
-def estimated_bytes(part: SourcePartition, offsets: int) -> int:
-    """Bytes of so many offsets, by the log's average."""
-    width = part.end - part.log_start
-    if part.size_bytes < 0 or width <= 0:
-        return offsets * UNKNOWN_RECORD_BYTES
-    return offsets * part.size_bytes // width
 
 
 def with_ages(lags: Iterable[PartitionLag], oldest_ms: Mapping[TopicPartition, int], now_ms: int) -> list[PartitionLag]:

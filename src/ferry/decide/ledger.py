@@ -135,6 +135,11 @@ def last_receipts(view: LedgerView, lane: str) -> dict[TopicPartition, Receipt]:
     }
 
 
+def lane_ends(view: LedgerView, lane: str) -> dict[TopicPartition, int]:
+    """How far the lane has come, as source offsets by source partition."""
+    return {last.source: last.end for last in last_receipts(view, lane).values()}
+
+
 def receipts(
     view: LedgerView, *, lane: str | None = None, run: str | None = None, topic: str | None = None
 ) -> Iterable[Receipt]:

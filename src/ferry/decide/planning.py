@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic
+from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal
+from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
 from ferry.decide.topics import topic_changes, topic_refusal
 from ferry.errors import BadInput, Refused
-from ferry.model import Plan, Receipt, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
-
-UNKNOWN_RECORD_BYTES = 1024
-"""Assumed bytes per offset where the log's size is not known."""
+from ferry.model import Plan, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,35 +110,20 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             note = position_note(last, facts.positions.get(place))
             if note is not None:
                 notes.append(note)
-        start = _start(facts, topic.name, number, part, last)
+        source = TopicPartition(topic=topic.name, partition=number)
+        start = next_offset(facts, source, part, last)
         yield _Candidate(
-            source=TopicPartition(topic=topic.name, partition=number),
+            source=source,
             target=place,
             start=start,
             end=max(start, part.end),
-            bytes=_bytes(part, max(0, part.end - start)),
+            bytes=estimated_bytes(part, max(0, part.end - start)),
             first=last is None,
             source_topic_id=topic.topic_id,
             target_topic_id=target.topic_id if target else "",
             target_next=last.target_next if last else -1,
             log_start=part.log_start,
         )
-
-
-def _start(facts: Facts, topic: str, number: int, part: SourcePartition, last: Receipt | None) -> int:
-    """Behind the last receipt; else where the lane's first run began; a partition that came later: at its beginning."""
-    if last is not None:
-        return last.end
-    if facts.first_run:
-        return max(part.log_start, part.start)
-    return max(part.log_start, facts.starts.get(TopicPartition(topic=topic, partition=number), part.log_start))
-
-
-def _bytes(part: SourcePartition, offsets: int) -> int:
-    width = part.end - part.log_start
-    if part.size_bytes < 0 or width <= 0:
-        return offsets * UNKNOWN_RECORD_BYTES
-    return offsets * part.size_bytes // width
 
 
 def _within_budget(rules: Rules, candidates: list[_Candidate]) -> tuple[Slice, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.decide.ledger import Outcome
-from ferry.model import Plan, Receipt, Refusal, Slice
+from ferry.model import Plan, Receipt, Refusal, Slice, TopicPartition
 
 
 class RunState(StrEnum):
@@ -57,17 +57,26 @@ class Report:
         return RunState.PARTIAL if self.receipts or not self.plan.slices else RunState.FAILED
 
 
-def report_of(plan: Plan, started_ms: int, receipts: Iterable[Receipt], ended: Outcome | None) -> Report:
-    """The report of a run from its plan, its receipts and what its copy step recorded."""
+def report_of(
+    plan: Plan,
+    started_ms: int,
+    receipts: Iterable[Receipt],
+    lane_ends: Mapping[TopicPartition, int],
+    ended: Outcome | None,
+) -> Report:
+    """The report of a run from its plan, its receipts and what its copy step recorded.
+
+    `lane_ends` are where the lane stands by source partition: what a later run copied of this one's slices is not
+    missing.
+    """
     done = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
     refusals = (*plan.refusals, *(ended.refusals if ended else ()))
-    ends = {receipt.source: receipt.end for receipt in done}
     named = {(refusal.topic, refusal.partition) for refusal in refusals}
     time_over = ended.time_over if ended else frozenset()
     short = [
         piece
         for piece in plan.slices
-        if ends.get(piece.source, -1) < piece.end and (piece.source.topic, piece.source.partition) not in named
+        if lane_ends.get(piece.source, -1) < piece.end and (piece.source.topic, piece.source.partition) not in named
     ]
     return Report(
         plan=plan,

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from ferry.config.clients import kafka_python_options
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.facts import Facts
-from ferry.decide.ledger import LedgerView, fold, newest_run, opened_run, outcome, receipts, sealed_plan
+from ferry.decide.ledger import LedgerView, fold, lane_ends, newest_run, opened_run, outcome, receipts, sealed_plan
 from ferry.decide.ledger_codec import claim_record, outcome_record
 from ferry.decide.planning import decide_plan
 from ferry.decide.report import Report, report_of
@@ -222,8 +222,8 @@ class MicroRuns:
         newer = self.superseded(plan)
         if newer is None:
             return
-        view = self._run(self._view)
-        ends = {receipt.source: receipt.end for receipt in receipts(view, lane=self.lane)}
+        view = self._run(self._settled_view)
+        ends = lane_ends(view, self.lane)
         open_slices = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
         if open_slices:
             raise Superseded(
@@ -267,7 +267,8 @@ class MicroRuns:
             plan, opened = _opened(view, self.lane, run)
             written = receipts(view, lane=self.lane, run=run)
             done = [receipt for receipt in written if receipt.generation == plan.generation]
-            return report_of(plan, opened.record.started_ms, done, outcome(view, self.lane, run))
+            ended = outcome(view, self.lane, run)
+            return report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane), ended)
 
         return self._run(work)
 

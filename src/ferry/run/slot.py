@@ -93,6 +93,9 @@ async def copy_slot(
                 limits[drop.piece.source] = drop.offset
                 result.refusals[drop.piece.source] = drop.refusal
         except (Retryable, OutcomeUnknown) as error:
+            if stop():
+                result.stopped = True
+                return result
             failures += 1
             result.retries += 1
             if failures > MAX_FAILURES:

@@ -42,6 +42,7 @@ GRACE_SECONDS = 8.0
 """After SIGTERM: how long the orderly end may take before the process ends all the same."""
 
 FENCE_PATIENCE_SECONDS = 5.0
+REMOTE_VARIABLE = "SPARK_REMOTE"
 TERMINATED = 128 + signal.SIGTERM
 AGAIN = (Retryable, Unreachable)
 """Failures that another round may not meet again."""
@@ -201,12 +202,20 @@ def connect(url: str) -> SparkSession:
     return spark
 
 
+def _session(name: str) -> SparkSession:
+    remote = os.environ.get(REMOTE_VARIABLE)
+    return connect(remote) if remote else SparkSession.builder.appName(name).getOrCreate()
+
+
 class Terminated(BaseException):
     """SIGTERM came."""
 
 
 def main(*, config: Path, flow: str, run: str, lane: str | None, origin: Origin) -> int:
-    """The whole job under spark-submit; its exit code: 0 done, 1 try again, 2 refused, 3 unreachable, 143 SIGTERM."""
+    """The whole job: under spark-submit, or under plain Python with SPARK_REMOTE naming a Spark Connect server.
+
+    The exit code: 0 done, 1 try again, 2 refused, 3 unreachable, 143 ended by SIGTERM.
+    """
 
     def terminate(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -223,7 +232,7 @@ def main(*, config: Path, flow: str, run: str, lane: str | None, origin: Origin)
     lifeline.watch(os.environ)
     try:
         request = CopyRequest(flow=load(config).flow(flow), run=run, origin=origin, say=say, lane=lane)
-        copy_run(request, lambda: SparkSession.builder.appName(f"ferry {flow} {run}").getOrCreate())
+        copy_run(request, lambda: _session(f"ferry {flow} {run}"))
     except Terminated:
         say("terminated")
         return TERMINATED

@@ -1,0 +1,225 @@
+"""The copy job under test, started as anybody would start it, and the Spark processes around it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from ferry.dev import RunningCluster
+from ferry.dev.ports import free_ports
+from ferry.model import Plan
+from ferry.run.micro_run import local_origin
+from ferry.spark.submit import submit_conf
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+
+ROOT = Path(__file__).parents[2]
+JOB = ROOT / "jobs" / "copy_job.py"
+BIN = Path(sys.executable).parent
+LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A started job; its output is in a file, so that nothing waits for a reader."""
+
+    process: subprocess.Popen[bytes]
+    output: Path
+
+    def text(self) -> str:
+        """What it has said until now."""
+        return self.output.read_text(errors="replace")
+
+    def wait(self, seconds: float = 120) -> int:
+        """Its exit code; the output is in the assertion when it does not end."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the job did not end in {seconds} s:\n{self.text()}") from None
+
+    def tree(self) -> list[psutil.Process]:
+        """Its living processes: the JVM, the driver, Spark's daemon and workers."""
+        with suppress(psutil.NoSuchProcess):
+            root = psutil.Process(self.process.pid)
+            return [root, *root.children(recursive=True)]
+        return []
+
+    def driver(self) -> psutil.Process:
+        """The Python driver."""
+        return next(p for p in self.tree() if p.pid != self.process.pid and str(JOB) in p.cmdline())
+
+    def workers(self) -> list[psutil.Process]:
+        """Spark's Python workers on this machine that copy for this job in local mode."""
+        return [p for p in self.tree() if "pyspark.daemon" in _cmdline(p)]
+
+
+def submit(lab: Lab, run: str, folder: Path, *, master: str = "local[2,4]", arguments: tuple[str, ...] = ()) -> Job:
+    """spark-submit of the copy job."""
+    conf = [part for key, value in submit_conf().items() for part in ("--conf", f"{key}={value}")]
+    command = [str(BIN / "spark-submit"), "--master", master, *conf, *arguments, str(JOB)]
+    return _start([*command, *job_arguments(lab, run, folder)], folder / f"{run}.out", {})
+
+
+def run_connected(lab: Lab, run: str, folder: Path, remote: str) -> Job:
+    """The same job as a client of a Spark Connect server."""
+    command = [sys.executable, str(JOB), *job_arguments(lab, run, folder)]
+    return _start(command, folder / f"{run}.out", {"SPARK_REMOTE": remote})
+
+
+def job_arguments(lab: Lab, run: str, folder: Path) -> list[str]:
+    """The job's own command line."""
+    return [
+        *("--config", str(lab.write(folder)), "--flow", str(lab.flow.flow), "--run", run),
+        *("--dag-id", "a-dag", "--dag-run-id", run, "--try-number", "3", "--host", "a-host"),
+    ]
+
+
+def _start(command: list[str], output: Path, environment: Mapping[str, str]) -> Job:
+    with output.open("ab") as sink:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **LOCAL, **environment},
+            cwd=ROOT,
+        )
+    return Job(process=process, output=output)
+
+
+def plan(lab: Lab, run: str) -> Plan:
+    """Open a run, as the `plan` task does."""
+    with lab.runs() as runs:
+        return runs.plan(run, local_origin())
+
+
+def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records: int = 24_000) -> Lab:
+    """A flow whose run takes seconds: small batches, and a transaction for every request."""
+    create_topic(source, topic, 4)
+    send(producer(source, batch_num_messages=20), topic, numbered(records, partitions=4, size=300))
+    return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings={"ferry.chunk.bytes": "1"})
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(POLL_SECONDS)
+
+
+def copying(lab: Lab, job: Job) -> None:
+    """Wait until the job has committed its first chunks, and is not done."""
+
+    def begun() -> bool:
+        assert job.process.poll() is None, f"ended before it was hit:\n{job.text()}"
+        return len(lab.receipts()) > 0
+
+    until(begun, "a first receipt")
+    assert job.process.poll() is None
+
+
+def all_gone(processes: list[psutil.Process], seconds: float = 12) -> None:
+    """Wait until none of the processes lives."""
+    until(lambda: not any(_lives(process) for process in processes), f"end of {processes}", seconds)
+
+
+def _lives(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _cmdline(process: psutil.Process) -> list[str]:
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standalone:
+    """A standalone master with two workers of one core each."""
+
+    url: str
+    processes: tuple[subprocess.Popen[bytes], ...]
+
+    def executors(self) -> list[psutil.Process]:
+        """The living executor JVMs."""
+        children = [
+            child for worker in self.processes[1:] for child in psutil.Process(worker.pid).children(recursive=True)
+        ]
+        return [
+            child for child in children if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in _cmdline(child)
+        ]
+
+
+@contextmanager
+def standalone(folder: Path) -> Iterator[Standalone]:
+    """Start a master and two workers on 127.0.0.1; all end with the block."""
+    port, *web = free_ports(4)
+    url = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    master = [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web[0])]
+    worker = [f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
+    places = [["--work-dir", str(folder / f"worker-{n}"), "--webui-port", str(web[n]), url] for n in (1, 2)]
+    commands = [master, *([*worker, *place] for place in places)]
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(_service([str(BIN / "spark-class"), *command], folder / f"spark-{number}.log"))
+            for number, command in enumerate(commands)
+        ]
+        log = folder / "spark-0.log"
+        until(lambda: log.read_text().count("Registering worker") == 2, "two registered workers")
+        yield Standalone(url=url, processes=tuple(started))
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """Start a Spark Connect server on 127.0.0.1 with two cores; its address."""
+    (port,) = free_ports(1)
+    conf = {
+        **submit_conf(),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.log.level": "INFO",
+    }
+    command = [str(BIN / "spark-submit"), "--master", "local[2,4]", "--name", "connect"]
+    command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    log = folder / "connect.log"
+    with _service(command, log):
+        until(lambda: "Spark Connect server started" in log.read_text(), "the Spark Connect server")
+        yield f"sc://127.0.0.1:{port}"
+
+
+@contextmanager
+def _service(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("ab") as sink:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **LOCAL, "SPARK_DAEMON_MEMORY": "256m"},
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(15)
+        for member in tree:
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+        process.wait(15)

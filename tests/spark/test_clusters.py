@@ -1,0 +1,108 @@
+"""The same job on a standalone cluster, whose executors die, and over a Spark Connect server, which nobody stops."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.spark.package import zip_package
+from tests.spark.jobs import (
+    Standalone,
+    connect_server,
+    copying,
+    plan,
+    run_connected,
+    slow_lab,
+    standalone,
+    submit,
+    until,
+)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    """A master and two workers."""
+    with standalone(tmp_path_factory.mktemp("standalone")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Spark Connect server."""
+    with connect_server(tmp_path_factory.mktemp("connect")) as address:
+        yield address
+
+
+def test_a_dead_executor_is_harmless(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, spark: Standalone
+) -> None:
+    lab = slow_lab(source_cluster, target_cluster, topic)
+    plan(lab, "killed")
+    package = zip_package(tmp_path / "ferry.zip")
+    arguments = ("--py-files", str(package), "--executor-memory", "512m")
+    job = submit(lab, "killed", tmp_path, master=spark.url, arguments=arguments)
+    copying(lab, job)
+    assert len(spark.executors()) == 2
+    spark.executors()[0].kill()
+    assert job.wait() == 0, job.text()
+    with lab.runs() as runs:
+        assert runs.report("killed").state is RunState.SUCCESS
+    assert lab.assert_equal() == 24_000
+
+
+def test_the_zipped_package_is_all_of_ferry(tmp_path: Path) -> None:
+    package = zip_package(tmp_path / "ferry.zip")
+    script = "import ferry.spark.stage; print(ferry.spark.stage.__file__)"
+    found = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(package)!r}); {script}"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.startswith(str(package))
+    assert zip_package(tmp_path / "again.zip").read_bytes() == package.read_bytes()
+
+
+def test_a_job_runs_over_spark_connect(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, server: str
+) -> None:
+    lab = slow_lab(source_cluster, target_cluster, topic, records=4_000)
+    plan(lab, "connected")
+    job = run_connected(lab, "connected", tmp_path, server)
+    assert job.wait() == 0, job.text()
+    assert {receipt.slot for receipt in lab.receipts()} == {0, 1}
+    assert lab.assert_equal() == 4_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_client_of_spark_connect_is_harmless(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    server: str,
+    number: signal.Signals,
+) -> None:
+    lab = slow_lab(source_cluster, target_cluster, topic)
+    plan(lab, "killed")
+    job = run_connected(lab, "killed", tmp_path, server)
+    copying(lab, job)
+    job.process.send_signal(number)
+    code = job.wait(15)
+    if number is signal.SIGTERM:
+        assert code == 143, job.text()
+        with lab.runs() as runs:
+            until(lambda: not runs.ledger().open, "the end of the open chunks", 10)
+            kept = len(lab.receipts())
+            assert runs.report("killed").state is RunState.PARTIAL
+        assert len(lab.receipts()) == kept, "tasks went on after the client was told to end"
+    again = run_connected(lab, "killed", tmp_path, server)
+    assert again.wait() == 0, again.text()
+    assert lab.assert_equal() == 24_000

@@ -22,11 +22,11 @@ from ferry.decide.planning import decide_plan
 from ferry.decide.report import Report, report_of
 from ferry.decide.rules import Rules
 from ferry.decide.starts import start_records
-from ferry.errors import BadInput, FerryError, Refused, Retryable, Superseded
-from ferry.model import OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord, TopicChange
-from ferry.net.admin import create_topic, grow_topic
+from ferry.errors import BadInput, FerryError, Refused, Superseded
+from ferry.model import OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic
+from ferry.run.change_topics import change_topics
 from ferry.run.gather import gather_facts, isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.opening import open_run
@@ -135,7 +135,7 @@ class MicroRuns:
         rules = self._rules(options)
         facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
         wish = decide_plan(rules, facts, opened.record.run, opened.generation)
-        failed = await self._change_topics(wish.changes)
+        failed = await change_topics(self._target, wish.changes)
         if wish.changes:
             facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
             facts = replace(facts, sources={n: topic for n, topic in facts.sources.items() if n not in failed})
@@ -143,38 +143,6 @@ class MicroRuns:
         await self._claim_and_begin(view, facts, plan)
         changes = tuple(change for change in wish.changes if change.source_topic not in failed)
         return replace(plan, changes=changes, refusals=tuple(sorted((*plan.refusals, *failed.values()), key=_order)))
-
-    async def _change_topics(self, changes: Collection[TopicChange]) -> dict[str, Refusal]:
-        """Create and grow; by source topic what the target refused. One bad topic does not stop the others."""
-        failed = {}
-        for change in changes:
-            try:
-                if change.kind == "create":
-                    await create_topic(
-                        self._target,
-                        change.topic,
-                        partitions=change.partitions,
-                        replication_factor=change.replication_factor,
-                        configs=dict(change.configs),
-                    )
-                else:
-                    await grow_topic(self._target, change.topic, change.partitions)
-            except Refused as error:
-                failed[change.source_topic] = Refusal(
-                    topic=change.source_topic, partition=None, kind=RefusalKind.INVALID_CONFIG, message=str(error)
-                )
-        wanted = {change.topic: change.partitions for change in changes if change.source_topic not in failed}
-
-        async def visible() -> None:
-            infos = await self._target.refresh(wanted)
-            for name, count in wanted.items():
-                info = infos.get(name)
-                if info is None or len(info.partitions) < count or any(p.leader < 0 for p in info.partitions.values()):
-                    raise Retryable(f"topic {name} is not yet complete on cluster {self._target.alias}")
-
-        if wanted:
-            await self._target.retrying(visible)
-        return failed
 
     async def _claim_and_begin(self, view: LedgerView, facts: Facts, plan: Plan) -> None:
         records = start_records(self.lane, facts) if facts.first_run else []

@@ -1,0 +1,71 @@
+"""Long randomised runs (`make soak`): seeds are in the header; FERRY_SOAK_ROUNDS sets how long."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from ferry.decide.report import RunState
+from ferry.dev import ClusterSpec, RunningCluster, up
+from tests.chaos.test_kills import finished, pause, start_driver, wait_for_line
+from tests.harness import Feeder, Lab, create_topic, new_alias, numbered, producer, send
+
+ROUNDS = int(os.environ.get("FERRY_SOAK_ROUNDS", "60"))
+
+
+@pytest.mark.timeout(6 * 3600)
+def test_drivers_and_brokers_of_both_ends_killed_over_a_living_source(
+    three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str, rng: random.Random, tmp_path: Path
+) -> None:
+    create_topic(three_brokers, topic, 8, replicas=3)
+    lab = Lab(
+        source=three_brokers,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=(topic,),
+        settings={"ferry.chunk.bytes": "200000", "tasks.max": "3"},
+    )
+    with Feeder(three_brokers, topic, partitions=8, rate=2_000):
+        for _ in range(ROUNDS):
+            driver = start_driver(lab, tmp_path)
+            wait_for_line(driver, rng.choice(["opening", "planned"]))
+            pause(rng.uniform(0.0, 0.8))
+            victim = rng.choice(["driver", "source", "target"])
+            if victim == "driver":
+                os.kill(driver.pid, signal.SIGKILL)
+            else:
+                cluster = three_brokers if victim == "source" else target_cluster
+                broker = rng.choice(cluster.brokers)
+                broker.kill(signal.SIGKILL)
+                broker.start()
+            driver.wait(300)
+    assert finished(lab).state is RunState.SUCCESS
+    assert lab.assert_equal() > 0
+
+
+@pytest.mark.timeout(600)
+def test_positions_that_expired_are_rebuilt_from_the_ledger(
+    source_cluster: RunningCluster, cluster_home: Path, topic: str
+) -> None:
+    properties = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
+    target = up(ClusterSpec(name="forgetful", properties=properties), home=cluster_home)
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(100, partitions=2))
+    lab = Lab(source=source_cluster, target=target, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == 100
+    admin = AdminClient({"bootstrap.servers": target.bootstrap})
+    until = time.monotonic() + 300
+    while f"ferry.{lab.flow.flow}.live" in {group.group_id for group in admin.list_consumer_groups().result(30).valid}:
+        assert time.monotonic() < until, "the group did not expire"
+        time.sleep(0.5)
+    send(producer(source_cluster), topic, numbered(100, partitions=2, start=100))
+    report = lab.micro_run()
+    assert report.records == 100
+    assert any("was missing" in note for note in report.plan.notes)
+    assert lab.assert_equal() == 200

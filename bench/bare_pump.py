@@ -18,13 +18,13 @@ from typing import Any
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
+from usage import Stopwatch
 
 from ferry.net.cluster import event_loop
 from ferry.net.transport import ConnectionManager
-from usage import Stopwatch
 
-FETCH_BYTES = 16 << 20
-PARTITION_BYTES = 4 << 20
+FETCH_BYTES = 8 << 20
+PARTITION_BYTES = 2 << 20
 REQUEST_BYTES = 8 << 20
 IN_FLIGHT = 5
 SIZE = struct.Struct(">i")
@@ -92,6 +92,34 @@ def batches(buffer: Any) -> Any:
         at += size
 
 
+def fetch_request(source: Side, position: dict[int, int]) -> FetchRequest:
+    """Ask for the next piece of each partition."""
+    part = FetchRequest.FetchTopic.FetchPartition
+    parts = [
+        part(
+            partition=number,
+            current_leader_epoch=-1,
+            fetch_offset=at,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=PARTITION_BYTES,
+        )
+        for number, at in position.items()
+    ]
+    return FetchRequest(
+        replica_id=-1,
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=FETCH_BYTES,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=[FetchRequest.FetchTopic(topic=source.topic, topic_id=source.topic_id, partitions=parts)],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+
+
 async def copy(source: Side, target: Side) -> int:
     """Copy everything; the bytes that were copied."""
     position = dict.fromkeys(source.partitions, 0)
@@ -101,33 +129,8 @@ async def copy(source: Side, target: Side) -> int:
     copied = 0
 
     async def fetch() -> Any:
-        left = [number for number in source.partitions if position[number] < ends[number]]
-        part = FetchRequest.FetchTopic.FetchPartition
-        parts = [
-            part(
-                partition=number,
-                current_leader_epoch=-1,
-                fetch_offset=position[number],
-                last_fetched_epoch=-1,
-                log_start_offset=-1,
-                partition_max_bytes=PARTITION_BYTES,
-            )
-            for number in left
-        ]
-        topic = FetchRequest.FetchTopic(topic=source.topic, topic_id=source.topic_id, partitions=parts)
-        request = FetchRequest(
-            replica_id=-1,
-            max_wait_ms=500,
-            min_bytes=1,
-            max_bytes=FETCH_BYTES,
-            isolation_level=0,
-            session_id=0,
-            session_epoch=-1,
-            topics=[topic],
-            forgotten_topics_data=[],
-            rack_id="",
-        )
-        return await source.submit(request) if left else None
+        left = {number: at for number, at in position.items() if at < ends[number]}
+        return await source.submit(fetch_request(source, left)) if left else None
 
     async def settle() -> None:
         for part in (await flying.popleft()).responses[0].partition_responses:
@@ -146,15 +149,13 @@ async def copy(source: Side, target: Side) -> int:
             parts, filled = [], 0
             for number, queue in queues.items():
                 if queue and (not filled or filled + len(queue[0]) <= REQUEST_BYTES):
-                    batch = bytearray(queue.popleft())
-                    batch[:8] = bytes(8)
+                    batch = queue.popleft()
+                    batch[:8] = bytes(8)  # where it lies: the connection hands out views that can be written
                     parts.append(part_type(index=number, records=batch))
                     filled += len(batch)
             while len(flying) >= IN_FLIGHT:
                 await settle()
-            topic = ProduceRequest.TopicProduceData(
-                name=target.topic, topic_id=target.topic_id, partition_data=parts
-            )
+            topic = ProduceRequest.TopicProduceData(name=target.topic, topic_id=target.topic_id, partition_data=parts)
             request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
             flying.append(await target.submit(request))
             copied += filled

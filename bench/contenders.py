@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import subprocess
 import sys
 import time
@@ -12,8 +14,9 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from usage import TreeMeter, Usage
 
-from usage import Usage
+from ferry.spark.submit import submit_conf
 
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 600
@@ -108,6 +111,42 @@ def ferry(folder: Path, alias: str, source: str, target: str, *, topic: str, tas
         bytes=sum(outcome["bytes"] for outcome in outcomes),
         records=sum(outcome["records"] for outcome in outcomes),
     )
+
+
+def spark_job(folder: Path, alias: str, source: str, target: str, *, topic: str, tasks: int) -> tuple[Usage, Usage]:
+    """The whole job as Airflow submits it, from spark-submit's start to its end; and the plan before it."""
+    path = configuration(folder, alias, source, target, topic, tasks)
+    began = time.monotonic()
+    planned = Part("engine.py", "plan", str(path), "run-1", str(folder / f"{alias}.specs")).outcome()
+    planning = Usage(**{**planned["usage"], "wall": time.monotonic() - began})
+    settings = [f"--conf={name}={value}" for name, value in submit_conf(HERE.parent / ".spark").items()]
+    command = [str(Path(sys.executable).with_name("spark-submit")), f"--master=local[{tasks}]", *settings]
+    command += [str(HERE.parent / "jobs" / "copy_job.py")]
+    command += [f"--config={path}", f"--flow={alias}->target", "--run=run-1"]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    log = folder / f"{alias}.log"
+    began = time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=folder)
+        meter = TreeMeter(process.pid)
+        spent = 0.0
+        while process.poll() is None:
+            spent = meter.cpu()
+            time.sleep(0.1)
+        wall = time.monotonic() - began
+    assert process.returncode == 0, f"the Spark job failed; its log ends with {log.read_text()[-2000:]}"
+    return planning, Usage(wall=wall, cpu=spent, peak_mb=meter.worker_peak_mb)
+
+
+def empty_command(folder: Path, alias: str, source: str, target: str, *, topic: str) -> Usage:
+    """`ferry run` when there is nothing new, from the shell."""
+    path = configuration(folder, alias, source, target, topic, 2)
+    command = [str(Path(sys.executable).with_name("ferry")), "--config", str(path), "run", f"{alias}->target"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Usage(wall=wall, cpu=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def empty_run(folder: Path, alias: str, source: str, target: str, *, topic: str) -> Usage:

@@ -70,6 +70,8 @@ def _values(size: int) -> list[bytes]:
             order[f"{rng.choice(words)}_{len(order)}"] = rng.choice(words)
         order["signature"] = ""
         padding = size - len(json.dumps(order))
-        order["signature"] = "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", k=padding))
+        order["signature"] = "".join(
+            rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", k=padding)
+        )
         values.append(json.dumps(order).encode())
     return values

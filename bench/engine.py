@@ -16,10 +16,11 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from usage import Stopwatch, Usage, peak_mb
+
 from ferry.config.settings import load
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.task import TaskSpec, run_slot
-from usage import Stopwatch, Usage, peak_mb
 
 
 def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:

@@ -6,10 +6,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry.dev.jars import jars, java
-from ferry.dev.ports import free_ports
 from usage import TreeMeter, Usage
 from watch import Arrival, watch
+
+from ferry.dev.jars import jars, java
+from ferry.dev.ports import free_ports
 
 VERSION = "4.3.0"
 
@@ -99,12 +100,8 @@ def mirror(
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
         try:
             meter = TreeMeter(process.pid)
-            arrival = watch(
-                target, f"{alias}.{topic}", partitions, records, meter.cpu, lambda: process.poll() is None
-            )
+            arrival = watch(target, f"{alias}.{topic}", partitions, records, meter.cpu, lambda: process.poll() is None)
         finally:
             process.kill()
             process.wait()
     return Mirrored(arrival=arrival, peak_mb=meter.peak_mb)
-
-

@@ -1,6 +1,6 @@
 """A TCP proxy that makes its target distant: every byte arrives half a round trip later. It rewrites nothing.
 
-    python bench/proxy.py LISTEN_PORT TARGET_PORT ROUND_TRIP_MS
+python bench/proxy.py LISTEN_PORT TARGET_PORT ROUND_TRIP_MS
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import median
 
 import psutil
-
 from scenarios import Limit, Pair, Ratio, Scenario
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -39,7 +38,9 @@ def table(scenario: Scenario, pairs: Sequence[Pair]) -> str:
         "|---|---|---|---|",
     ]
     for measure in pairs[0]:
-        wall, cpu, peak = (median(getattr(pair[measure], what) for pair in pairs) for what in ("wall", "cpu", "peak_mb"))
+        wall, cpu, peak = (
+            median(getattr(pair[measure], what) for pair in pairs) for what in ("wall", "cpu", "peak_mb")
+        )
         lines.append(f"| {measure} | {wall:.2f} | {cpu:.2f} | {f'{peak:.0f}' if peak else ''} |")
     lines += ["", "| aim | wanted | measured, median | in each pair |", "|---|---|---|---|"]
     lines += [_aim_row(aim, pairs) for aim in scenario.aims]
@@ -52,7 +53,7 @@ def _aim_row(aim: Ratio | Limit, pairs: Sequence[Pair]) -> str:
         wanted = f"{aim.aim:g}"
     else:
         values = [getattr(pair[aim.above], aim.what) / getattr(pair[aim.below], aim.what) for pair in pairs]
-        wanted = f"1/{1 / aim.aim:.0f}" if aim.aim < 1 else f"{aim.aim:g}"
+        wanted = f"1/{1 / aim.aim:g}" if aim.aim < 1 else f"{aim.aim:g}"
     shown = [_ratio(value) if isinstance(aim, Ratio) else f"{value:.3g}" for value in (median(values), *values)]
     verdict = "" if median(values) <= aim.aim else " (not reached)"
     return f"| {aim.name} | {wanted} | {shown[0]}{verdict} | {', '.join(shown[1:])} |"

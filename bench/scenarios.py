@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clusters import ROUND_TRIP_MS, Field
-from contenders import bare_pump, delete_topic, empty_run, ferry
+from contenders import bare_pump, delete_topic, empty_command, empty_run, ferry, spark_job
 from data import Shape, write
 from equality import fingerprint
 from mirror_maker import mirror
@@ -21,7 +21,8 @@ ONE_COPY, ONE_WHOLE = "Ferry, 1 task, copying", "Ferry, 1 task, plan included"
 TWO_COPY, TWO_WHOLE = "Ferry, 2 tasks, copying", "Ferry, 2 tasks, plan included"
 BARE = "bare pump"
 LOCAL_ONE, LOCAL_TWO = "Ferry, 1 task, source near", "Ferry, 2 tasks, source near"
-EMPTY = "Ferry, a process that plans and reports"
+EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
+SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,17 @@ class Bout:
         self._tell(copy_name, copied.copying)
         return {copy_name: copied.copying} | ({whole_name: copied.whole} if whole_name else {})
 
+    def spark(self, source: str) -> Pair:
+        """The whole job by spark-submit, two tasks in one local Spark."""
+        alias = f"s-{self._label}"
+        planning, job = spark_job(self._folder, alias, source, self._target, topic=self._shape.topic, tasks=2)
+        found = fingerprint(self._field.target, f"{alias}.{self._shape.topic}")
+        assert found == self._expected, f"the Spark job's copy of {self._shape.topic} differs from its source"
+        delete_topic(self._target, f"{alias}.{self._shape.topic}")
+        self._tell(SPARK, job)
+        whole = Usage(wall=planning.wall + job.wall, cpu=planning.cpu + job.cpu, peak_mb=job.peak_mb)
+        return {SPARK: job, SPARK_WHOLE: whole}
+
     def bare_pump(self, source: str) -> Pair:
         """The bare pump; no producer id and no transaction, so only bytes and records are counted."""
         name = f"bare-{self._label}.{self._shape.topic}"
@@ -119,6 +131,11 @@ class Bout:
 
     def _tell(self, name: str, usage: Usage) -> None:
         say(f"  {name}: {usage.wall:.2f} s, {usage.cpu:.2f} CPU-s, {usage.peak_mb:.0f} MB")
+
+
+def with_spark(field: Field, shape: Shape, label: str) -> Pair:
+    """All contenders, the source near, and the whole Spark job."""
+    return side_by_side(field, shape, label) | Bout(field, shape, label).spark(field.source.bootstrap)
 
 
 def side_by_side(field: Field, shape: Shape, label: str) -> Pair:
@@ -151,8 +168,15 @@ def nothing_new(field: Field, shape: Shape, label: str) -> Pair:
         field.target.bootstrap,
         topic=shape.topic,
     )
-    say(f"  {EMPTY}: {usage.wall:.2f} s, {usage.cpu:.2f} CPU-s")
-    return {EMPTY: usage}
+    command = empty_command(
+        field.folder / "contenders",
+        f"c-{label}",
+        field.source.bootstrap,
+        field.target.bootstrap,
+        topic=shape.topic,
+    )
+    say(f"  {EMPTY}: {usage.wall:.2f} s, {usage.cpu:.2f} CPU-s; {EMPTY_COMMAND}: {command.wall:.2f} s")
+    return {EMPTY: usage, EMPTY_COMMAND: command}
 
 
 def scenarios(scale: float) -> tuple[Scenario, ...]:
@@ -164,14 +188,33 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             name="large",
             title=f"{million:,} records of 1 KiB JSON, lz4, 4 partitions",
             shape=large,
-            run=side_by_side,
+            run=with_spark,
             aims=(
                 Ratio(name="CPU against MirrorMaker 2, 1 task", above=ONE_COPY, below=MM2_COPY, what="cpu", aim=1 / 10),
-                Ratio(name="CPU against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="cpu", aim=1 / 10),
-                Ratio(name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5),
+                Ratio(
+                    name="CPU against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="cpu", aim=1 / 10
+                ),
+                Ratio(
+                    name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5
+                ),
                 Ratio(name="time against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="wall", aim=1.25),
                 Ratio(name="CPU against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="cpu", aim=1.25),
                 Limit(name="memory of a task, MB", measure=ONE_COPY, what="peak_mb", aim=300),
+                Ratio(
+                    name="time of the whole Spark job against MirrorMaker 2 from its start",
+                    above=SPARK,
+                    below=MM2_WHOLE,
+                    what="wall",
+                    aim=1 / 1.5,
+                ),
+                Ratio(
+                    name="CPU of the whole Spark job against MirrorMaker 2 from its start",
+                    above=SPARK,
+                    below=MM2_WHOLE,
+                    what="cpu",
+                    aim=1 / 4,
+                ),
+                Limit(name="memory of a Spark worker, MB", measure=SPARK, what="peak_mb", aim=300),
             ),
         ),
         Scenario(
@@ -181,8 +224,12 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             run=side_by_side,
             aims=(
                 Ratio(name="CPU against MirrorMaker 2, 1 task", above=ONE_COPY, below=MM2_COPY, what="cpu", aim=1 / 10),
-                Ratio(name="time against MirrorMaker 2, 1 task", above=ONE_COPY, below=MM2_COPY, what="wall", aim=1 / 5),
-                Ratio(name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5),
+                Ratio(
+                    name="time against MirrorMaker 2, 1 task", above=ONE_COPY, below=MM2_COPY, what="wall", aim=1 / 5
+                ),
+                Ratio(
+                    name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5
+                ),
                 Ratio(name="time against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="wall", aim=1.25),
                 Ratio(name="CPU against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="cpu", aim=1.25),
             ),
@@ -194,7 +241,13 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             run=side_by_side,
             aims=(
                 Limit(name="time of the engine, s", measure=ONE_COPY, what="wall", aim=1.0),
-                Ratio(name="time against MirrorMaker 2, both from the start", above=ONE_WHOLE, below=MM2_WHOLE, what="wall", aim=1 / 5),  # noqa: E501
+                Ratio(
+                    name="time against MirrorMaker 2, both from the start",
+                    above=ONE_WHOLE,
+                    below=MM2_WHOLE,
+                    what="wall",
+                    aim=1 / 5,
+                ),
             ),
         ),
         Scenario(
@@ -204,8 +257,12 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             run=far_away,
             aims=(
                 Ratio(name="time against a near source, 1 task", above=ONE_COPY, below=LOCAL_ONE, what="wall", aim=1.2),
-                Ratio(name="time against a near source, 2 tasks", above=TWO_COPY, below=LOCAL_TWO, what="wall", aim=1.2),
-                Ratio(name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5),
+                Ratio(
+                    name="time against a near source, 2 tasks", above=TWO_COPY, below=LOCAL_TWO, what="wall", aim=1.2
+                ),
+                Ratio(
+                    name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5
+                ),
             ),
         ),
         Scenario(

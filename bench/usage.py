@@ -48,6 +48,9 @@ class TreeMeter:
         self._root = psutil.Process(pid)
         self._seen: dict[tuple[int, float], float] = {}
         self.peak_mb = 0.0
+        """The most that the whole tree had resident at a look."""
+        self.worker_peak_mb = 0.0
+        """The most that one of its Spark workers had resident at a look."""
 
     def cpu(self) -> float:
         """CPU-seconds of the tree so far; to be asked now and then, as a child that was never seen is not counted."""
@@ -61,7 +64,10 @@ class TreeMeter:
             try:
                 with member.oneshot():
                     times = member.cpu_times()
-                    resident += member.memory_info().rss
+                    size = member.memory_info().rss
+                    resident += size
+                    if "pyspark.daemon" in member.cmdline():
+                        self.worker_peak_mb = max(self.worker_peak_mb, size / 1e6)
                     self._seen[member.pid, member.create_time()] = times.user + times.system
             except psutil.NoSuchProcess:
                 continue

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
-
 from usage import Usage
 
 LOOK_SECONDS = 0.1

@@ -1,0 +1,145 @@
+"""One fact that does not fit the last receipt refuses one partition, by name, with the values and a remedy."""
+
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.facts import Facts
+from ferry.decide.guards import position_note
+from ferry.decide.planning import decide_plan
+from ferry.errors import Refused
+from ferry.model import Plan, Position, RefusalKind
+from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+
+OTHER = replace(
+    RECEIPT, source=place("users"), target=place("a.users"), source_topic_id="id-users", target_topic_id="id-a.users"
+)
+POSITION = Position(target_next=40, source_next=40, generation=3)
+
+# Two topics, each copied up to offset 40 of 100; the source has gone on, the target stands where it was left.
+SOUND = replace(
+    FACTS,
+    sources={name: topic(name, part()) for name in ("orders", "users")},
+    targets={name: target(name, 41) for name in ("a.orders", "a.users")},
+    receipts={last.target: last for last in (RECEIPT, OTHER)},
+    positions={last.target: POSITION for last in (RECEIPT, OTHER)},
+    claims={"a.orders": "live", "a.users": "live"},
+)
+
+
+def planned(facts: Facts) -> Plan:
+    return decide_plan(RULES, facts, "run-2", 9)
+
+
+def source(changed: object) -> Facts:
+    return replace(SOUND, sources={**SOUND.sources, "orders": changed})
+
+
+def at_target(changed: object) -> Facts:
+    return replace(SOUND, targets={**SOUND.targets, "a.orders": changed})
+
+
+def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
+    plan = planned(SOUND)
+    assert (plan.refusals, plan.notes) == ((), ())
+    assert [(piece.source.topic, piece.start, piece.end) for piece in plan.slices] == [
+        ("orders", 40, 100),
+        ("users", 40, 100),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "words"),
+    [
+        (
+            source(topic("orders", part(), topic_id="id-new")),
+            RefusalKind.TOPIC_RECREATED,
+            ("source topic orders", "id-orders", "id-new", "40 offsets", "new lane"),
+        ),
+        (
+            source(topic("orders", part(log_start=51))),
+            RefusalKind.RETENTION_PASSED,
+            ("source orders-0", "offset 51", "records 40 to 50", "raise retention"),
+        ),
+        (
+            source(topic("orders", part(end=39))),
+            RefusalKind.SOURCE_TRUNCATED,
+            ("source orders-0", "offset 39", "up to 40", "compare both sides"),
+        ),
+        (
+            source(topic("orders", leaderless=(0,))),
+            RefusalKind.NO_LEADER,
+            ("source orders-0", "no leader", "bring its brokers back"),
+        ),
+        (
+            replace(SOUND, targets={"a.users": SOUND.targets["a.users"]}),
+            RefusalKind.TARGET_CHANGED,
+            ("target topic a.orders is gone", "40 source offsets", "new lane"),
+        ),
+        (
+            at_target(target("a.orders", 41, topic_id="id-new")),
+            RefusalKind.TARGET_CHANGED,
+            ("target topic a.orders", "created again", "new lane"),
+        ),
+        (
+            at_target(target("a.orders", 39)),
+            RefusalKind.TARGET_CHANGED,
+            ("target a.orders-0", "offset 39", "up to 40", "lost records", "new lane"),
+        ),
+        (
+            at_target(target("a.orders", 41, 0)),
+            RefusalKind.PARTITION_COUNT,
+            ("a.orders has 2 partitions", "orders has 1", "delete the target topic"),
+        ),
+        (
+            replace(SOUND, claims={**SOUND.claims, "a.orders": "drill"}),
+            RefusalKind.OWNED,
+            ("a.orders", "lane drill", "drop that lane"),
+        ),
+    ],
+)
+def test_each_refusal_says_what_it_saw_and_what_to_do_and_the_others_go_on(
+    facts: Facts, kind: RefusalKind, words: tuple[str, ...]
+) -> None:
+    plan = planned(facts)
+    (refused,) = plan.refusals
+    assert (refused.topic, refused.kind) == ("orders", kind)
+    assert [word for word in words if word not in refused.message] == []
+    assert "\n" not in refused.message
+    assert [piece.source.topic for piece in plan.slices] == ["users"]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        source(topic("orders", part(), topic_id="")),  # a broker without topic ids
+        at_target(target("a.orders", 41, topic_id="")),
+        source(topic("orders", part(log_start=40))),  # retention took just what was copied
+        source(topic("orders", part(end=40))),  # nothing new
+        at_target(target("a.orders", 40)),  # the commit marker is not yet there
+    ],
+)
+def test_what_only_looks_like_a_fault_is_none(facts: Facts) -> None:
+    assert planned(facts).refusals == ()
+
+
+def test_another_cluster_under_the_source_alias_stops_everything() -> None:
+    with pytest.raises(Refused, match=r"alias a now leads to cluster other.*cluster-a: correct the bootstrap servers"):
+        planned(replace(SOUND, source_cluster_id="other"))
+
+
+@pytest.mark.parametrize(
+    ("position", "words"),
+    [
+        (POSITION, None),
+        (None, "position of a.orders-0 was missing"),
+        (Position(target_next=12, source_next=40, generation=3), "was 12 where the ledger says 40"),
+        (Position(target_next=40, source_next=-1, generation=-1), "somebody moved it"),
+    ],
+)
+def test_the_ledger_decides_over_the_position_group_and_says_so(position: Position | None, words: str | None) -> None:
+    note = position_note(RECEIPT, position)
+    assert note is None if words is None else note is not None and words in note and "receipt up to 40 decides" in note
+    plan = planned(replace(SOUND, positions={**SOUND.positions, place("a.orders"): position}))
+    assert plan.slices == planned(SOUND).slices
+    assert plan.notes == (() if note is None else (note,))

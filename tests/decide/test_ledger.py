@@ -1,0 +1,232 @@
+"""What the ledger says once its records are folded, and what stands against a commit."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferry.decide.ledger import (
+    LedgerView,
+    Outcome,
+    claims,
+    fold,
+    intruder,
+    lane_ends,
+    last_receipts,
+    newest_run,
+    opened_run,
+    outcome,
+    outlived,
+    pauses,
+    receipts,
+    slots_to_fence,
+    superseded_by,
+)
+from ferry.decide.ledger_codec import (
+    claim_record,
+    encode,
+    fenced_record,
+    outcome_record,
+    pause_record,
+    receipt_records,
+    resume_record,
+    run_record,
+)
+from ferry.decide.plan_codec import plan_records
+from ferry.errors import BadInput
+from ferry.model import Fate, LedgerRecord, Pause, Record
+from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, place, refusal, run_of
+
+
+def view_of(*records: Record | tuple[Record, Fate]) -> LedgerView:
+    return fold(lying(*records), len(records))
+
+
+def written(key: str, value: str | None) -> Record:
+    return Record(key=encode([key]), value=None if value is None else encode({"is": value}))
+
+
+# Folding
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.sampled_from("xyz"), st.sampled_from(Fate)), max_size=20)
+)
+def test_the_last_committed_record_of_a_key_counts(history: list[tuple[str, str | None, Fate]]) -> None:
+    records = lying(*((written(key, value), fate) for key, value, fate in history), first=10)
+    view = fold(records, 99)
+    expected: dict[str, LedgerRecord] = {}
+    for record in records:
+        if record.fate is Fate.COMMITTED:
+            expected[record.key.decode()] = record
+    assert view.by_key == {key: record for key, record in expected.items() if record.value is not None}
+    assert [record.offset for record in view.by_key.values()] == sorted(r.offset for r in view.by_key.values())
+    assert view.open == tuple(record for record in records if record.fate is Fate.OPEN)
+    assert view.end == 99
+
+
+def test_a_run_record_keeps_counting_after_its_tombstone_because_its_slots_may_still_write() -> None:
+    record = run_record(run_of("r1", slots=5))
+    view = view_of(record, Record(key=record.key, value=None))
+    assert slots_to_fence(view, LANE) == 5
+
+
+@pytest.mark.parametrize("key", [b"\xff\xfe"])
+def test_a_key_that_is_no_text_is_named(key: bytes) -> None:
+    with pytest.raises(BadInput, match="somebody else wrote to the ledger"):
+        view_of(Record(key=key, value=b"{}"))
+
+
+def test_a_run_record_of_a_newer_format_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"run record at ledger offset 0 .* upgrade Ferry"):
+        view_of(Record(key=run_record(run_of("r1")).key, value=encode({"v": 2})))
+
+
+# Runs
+
+THREE = view_of(
+    run_record(run_of("r1", slots=4)), run_record(run_of("other", lane="drill", slots=9)), run_record(run_of("r2"))
+)
+
+
+def test_a_runs_generation_is_its_records_offset_and_the_highest_owns_the_lane() -> None:
+    newest = newest_run(THREE, LANE)
+    assert newest is not None
+    assert (newest.record.run, newest.generation) == ("r2", 2)
+    assert newest_run(THREE, "nowhere") is None
+
+
+def test_a_run_opened_again_is_the_newer_one() -> None:
+    view = view_of(run_record(run_of("r1")), run_record(run_of("r2")), run_record(run_of("r1")))
+    assert [run.generation for name in ("r1", "r2") if (run := opened_run(view, LANE, name))] == [2, 1]
+    assert opened_run(view, LANE, "r3") is None
+
+
+@pytest.mark.parametrize(("generation", "newer"), [(0, "r2"), (2, None)])
+def test_a_task_is_superseded_by_a_newer_run_of_its_lane(generation: int, newer: str | None) -> None:
+    found = superseded_by(THREE, LANE, generation)
+    assert (found.record.run if found else None) == newer
+
+
+@pytest.mark.parametrize(
+    ("records", "slots"),
+    [
+        ([], 0),
+        ([run_record(run_of("r1", slots=4)), run_record(run_of("r2", slots=2))], 4),
+        ([run_record(run_of("r1", slots=4)), run_record(run_of("r1", lane="drill", slots=9))], 4),
+        ([fenced_record(LANE, "r1", 0, 7), run_record(run_of("r2", slots=2))], 7),  # r1's record is compacted away
+        ([fenced_record("drill", "r1", 0, 7), run_record(run_of("r2", slots=2))], 2),
+    ],
+)
+def test_all_slots_that_any_run_of_the_lane_ever_had_are_fenced(records: list[Record], slots: int) -> None:
+    assert slots_to_fence(view_of(*records), LANE) == slots
+
+
+def test_runs_beyond_the_newest_leave_nothing_but_their_receipts() -> None:
+    old, kept = replace(PLAN, run="r1"), replace(PLAN, run="r2")
+    view = view_of(
+        run_record(run_of("r1")), *plan_records(old), *receipt_records(replace(RECEIPT, run="r1")),
+        outcome_record(LANE, "r1", [], []), run_record(run_of("r1", lane="drill")),
+        run_record(run_of("r2")), *plan_records(kept),
+    )  # fmt: skip
+    gone = outlived(view, LANE, 1)
+    assert {record.value for record in gone} == {None}
+    after = fold([*view.by_key.values(), *lying(*gone, first=50)], 99)
+    assert [key.split(",")[0] for key in after.by_key] == [
+        '["receipt"',
+        '["last"',
+        '["run"',
+        '["run"',
+        '["plan"',
+        '["plan"',
+    ]
+    assert outlived(view, LANE, 2) == []
+
+
+# Receipts
+
+
+def test_the_last_receipt_of_each_target_partition_is_where_the_lane_stands() -> None:
+    second = replace(RECEIPT, start=40, end=60)
+    view = view_of(*receipt_records(RECEIPT), *receipt_records(second), *receipt_records(replace(second, lane="drill")))
+    assert last_receipts(view, LANE) == {place("a.orders"): second}
+    assert lane_ends(view, LANE) == {place("orders"): 60}
+    assert list(receipts(view, lane=LANE)) == [RECEIPT, second]
+
+
+def test_receipts_are_narrowed_by_lane_run_and_source_topic() -> None:
+    users = replace(RECEIPT, source=place("users"), target=place("a.users"), run="run-2")
+    drill = replace(RECEIPT, lane="drill")
+    view = view_of(*(receipt_records(receipt)[0] for receipt in (RECEIPT, users, drill)))
+    assert list(receipts(view)) == [RECEIPT, users, drill]
+    assert list(receipts(view, run="run-1")) == [RECEIPT, drill]
+    assert list(receipts(view, topic="users")) == [users]
+    assert list(receipts(view, lane="drill", topic="users")) == []
+
+
+def test_a_receipt_whose_transaction_did_not_commit_moves_nothing() -> None:
+    for fate in (Fate.ABORTED, Fate.OPEN):
+        assert last_receipts(view_of(*((record, fate) for record in receipt_records(RECEIPT))), LANE) == {}
+
+
+def test_a_runs_outcome_is_what_its_copy_step_recorded_last() -> None:
+    view = view_of(outcome_record(LANE, "r1", [refusal()], []), outcome_record(LANE, "r1", [refusal()], [1, 3]))
+    assert outcome(view, LANE, "r1") == Outcome(refusals=(refusal(),), time_over=frozenset({1, 3}))
+    assert outcome(view, LANE, "r2") is outcome(view, "drill", "r1") is None
+
+
+# Claims and pauses
+
+
+def test_the_first_unreleased_claim_wins() -> None:
+    live, drill = claim_record("t", FLOW, "live"), claim_record("t", FLOW, "drill")
+    release = Record(key=live.key, value=None)
+    assert claims(view_of(live, drill)) == {"t": "live"}
+    assert claims(view_of(drill, live)) == {"t": "drill"}
+    assert claims(view_of(live, drill, release)) == {"t": "drill"}
+    assert claims(view_of((live, Fate.ABORTED), drill)) == {"t": "drill"}
+
+
+@pytest.mark.parametrize(("until", "now", "holds"), [(0, 10**15, True), (50, 49, True), (50, 50, False)])
+def test_a_pause_holds_until_its_time_or_until_it_is_taken_back(until: int, now: int, holds: bool) -> None:
+    pause = Pause(topic="orders", who="ann", why="upgrade", since_ms=1, until_ms=until)
+    assert pauses(view_of(pause_record(pause)), now) == ({"orders": pause} if holds else {})
+    assert pauses(view_of(pause_record(pause), resume_record("orders")), now) == {}
+    assert pauses(view_of(pause_record(pause), resume_record("")), now) == ({"orders": pause} if holds else {})
+
+
+# The last look before a commit
+
+OURS = replace(RECEIPT, start=40, end=60)
+
+
+@pytest.mark.parametrize(
+    ("record", "fate", "words"),
+    [
+        (run_record(run_of("r2")), Fate.COMMITTED, "run r2 opened the lane at ledger offset 10"),
+        (run_record(run_of("r2", lane="drill")), Fate.COMMITTED, None),
+        (receipt_records(OURS)[0], Fate.COMMITTED, "another receipt of a.orders-0 lies at ledger offset 10"),
+        (receipt_records(OURS)[0], Fate.OPEN, "another receipt of a.orders-0 lies at ledger offset 10"),
+        (receipt_records(OURS)[0], Fate.ABORTED, None),
+        (receipt_records(replace(OURS, start=30, end=41))[0], Fate.OPEN, "another receipt of a.orders-0"),
+        (receipt_records(replace(OURS, start=80, end=90))[0], Fate.OPEN, "another receipt of a.orders-0"),
+        (receipt_records(RECEIPT)[0], Fate.COMMITTED, None),  # it ends where this chunk begins
+        (receipt_records(replace(OURS, target=place("a.orders", 1)))[0], Fate.COMMITTED, None),
+        (receipt_records(replace(OURS, lane="drill"))[0], Fate.COMMITTED, None),
+        (Record(key=receipt_records(OURS)[0].key, value=None), Fate.COMMITTED, None),
+        (outcome_record(LANE, "r1", [], []), Fate.COMMITTED, None),
+    ],
+)
+def test_what_makes_a_chunk_be_abandoned(record: Record, fate: Fate, words: str | None) -> None:
+    found = intruder(
+        lying((record, fate), first=10), lane=LANE, generation=3, own_offsets=frozenset(), starts={OURS.target: 40}
+    )
+    assert found is None if words is None else found is not None and words in found
+
+
+def test_ones_own_receipts_and_run_record_stand_against_nothing() -> None:
+    records = lying(run_record(run_of("r1")), *receipt_records(OURS), first=10)
+    assert (
+        intruder(records, lane=LANE, generation=10, own_offsets=frozenset({11, 12}), starts={OURS.target: 40}) is None
+    )

@@ -1,0 +1,113 @@
+"""What Ferry writes to the ledger it reads again, whatever the names; what others wrote it names."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from ferry.decide.ledger_codec import (
+    LEDGER_VERSION,
+    change_json,
+    claim_record,
+    decode_key,
+    decode_value,
+    encode,
+    fenced_record,
+    outcome_record,
+    parse_change,
+    parse_pause,
+    parse_receipt,
+    parse_refusal,
+    parse_run,
+    parse_slice,
+    pause_record,
+    receipt_records,
+    refusal_json,
+    resume_record,
+    run_record,
+    slice_json,
+)
+from ferry.errors import BadInput
+from ferry.model import Pause, Receipt, Record, Refusal, RunRecord, Slice, TopicChange
+from tests.decide.values import FLOW, RECEIPT, changes, pauses, receipts, refusals, run_of, runs, slices
+
+
+def body(record: Record) -> dict[str, object]:
+    assert record.value is not None
+    return decode_value(record.value, "here")
+
+
+@given(runs)
+def test_runs_come_back(run: RunRecord) -> None:
+    assert parse_run(body(run_record(run))) == run
+
+
+@given(receipts)
+def test_receipts_come_back_under_both_keys(receipt: Receipt) -> None:
+    own, last = receipt_records(receipt)
+    target = receipt.target
+    assert parse_receipt(body(own)) == receipt
+    assert own.value == last.value
+    assert decode_key(own.key) == ["receipt", receipt.lane, target.topic, target.partition, receipt.start]
+    assert decode_key(last.key) == ["last", receipt.lane, target.topic, target.partition]
+
+
+@given(pauses)
+def test_pauses_come_back(pause: Pause) -> None:
+    assert parse_pause(body(pause_record(pause))) == pause
+    assert resume_record(pause.topic) == Record(key=pause_record(pause).key, value=None)
+
+
+@given(refusals)
+def test_refusals_come_back(refusal: Refusal) -> None:
+    assert parse_refusal(json.loads(encode(refusal_json(refusal)))) == refusal
+
+
+@given(slices)
+def test_slices_come_back(piece: Slice) -> None:
+    assert parse_slice(json.loads(encode(slice_json(piece)))) == piece
+
+
+@given(changes)
+def test_topic_changes_come_back(change: TopicChange) -> None:
+    assert parse_change(json.loads(encode(change_json(change)))) == change
+
+
+@pytest.mark.parametrize(
+    ("record", "key"),
+    [
+        (run_record(run_of("r1")), '["run","live","r1"]'),
+        (fenced_record("live", "r1", 3, 2), '["fenced","live"]'),
+        (receipt_records(RECEIPT)[0], '["receipt","live","a.orders",0,0]'),
+        (receipt_records(RECEIPT)[1], '["last","live","a.orders",0]'),
+        (outcome_record("live", "r1", [], []), '["outcome","live","r1"]'),
+        (claim_record("a.orders", FLOW, "live"), '["claim","a.orders","live"]'),
+        (resume_record(""), '["pause",""]'),
+    ],
+)
+def test_keys_are_the_documented_ones_so_that_compaction_keeps_the_last_of_each(record: Record, key: str) -> None:
+    assert record.key.decode() == key
+
+
+def test_equal_values_give_equal_bytes() -> None:
+    assert encode({"b": 1, "a": 2}) == encode({"a": 2, "b": 1}) == b'{"a":2,"b":1}'
+    assert receipt_records(RECEIPT) == receipt_records(replace(RECEIPT))
+
+
+def test_a_newer_ledger_is_refused_with_the_remedy() -> None:
+    value = encode({"v": LEDGER_VERSION + 1})
+    with pytest.raises(BadInput, match=r"run record at 7 was written in ledger format 2, .* up to 1: upgrade Ferry"):
+        decode_value(value, "run record at 7")
+
+
+@pytest.mark.parametrize("key", [b"mine", b"{}", b"[]", b"7", b"\xff", b""])
+def test_a_foreign_key_is_named(key: bytes) -> None:
+    with pytest.raises(BadInput, match=r"is not a JSON array: somebody else wrote to the ledger; look at its ACLs"):
+        decode_key(key)
+
+
+@pytest.mark.parametrize("value", [b"mine", b"[]", b"7", b"\xff", b"", b'{"v":"new"}'])
+def test_a_foreign_value_is_named(value: bytes) -> None:
+    with pytest.raises(BadInput, match=r"^record at 7 is not a JSON object of Ferry's: somebody else wrote"):
+        decode_value(value, "record at 7")

@@ -1,0 +1,105 @@
+"""A plan is what its seal says, whole and unchanged, or it does not exist."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferry.decide.ledger import fold, sealed_plan
+from ferry.decide.ledger_codec import encode
+from ferry.decide.plan_codec import PART_BYTES, parse_plan, plan_records
+from ferry.errors import BadInput
+from ferry.model import PLAN_VERSION, Plan, Record
+from tests.decide.values import LANE, PLAN, lying, piece, place, plans, refusal
+
+WIDE = replace(PLAN, slices=tuple(piece("orders", number) for number in range(9)), refusals=(refusal(),))
+
+
+def parts_of(records: list[Record]) -> dict[int, bytes]:
+    return {index: record.value or b"" for index, record in enumerate(records[:-1])}
+
+
+def parsed(records: list[Record], parts: dict[int, bytes] | None = None) -> Plan:
+    return parse_plan(parts_of(records) if parts is None else parts, records[-1].value or b"", "plan of run r")
+
+
+@given(plans, st.sampled_from([1, 50, 500, PART_BYTES]))
+def test_plans_come_back_however_they_are_split(plan: Plan, part_bytes: int) -> None:
+    assert parsed(plan_records(plan, part_bytes)) == plan
+
+
+def test_parts_stay_below_their_size_unless_one_line_is_longer() -> None:
+    assert [len(record.value or b"") <= 1000 for record in plan_records(WIDE, 1000)[:-1]] == [True] * 3
+    assert len(plan_records(WIDE, 1)) == 9 + 1 + 1  # slices, refusal, seal
+
+
+def test_a_plan_of_ten_thousand_slices_fits_default_brokers() -> None:
+    topic = "x" * 249
+    plan = replace(
+        PLAN, slices=tuple(replace(piece(), source=place(topic, n), target=place(topic, n)) for n in range(10_000))
+    )
+    records = plan_records(plan)
+    assert max(len(record.value or b"") for record in records) < 1 << 20
+    assert parsed(records) == plan
+
+
+@pytest.mark.parametrize("lost", range(3))
+def test_a_lost_part_is_named(lost: int) -> None:
+    records = plan_records(WIDE, 1000)
+    parts = parts_of(records)
+    del parts[lost]
+    with pytest.raises(BadInput, match=rf"plan of run r: part {lost} of 3 is missing.*start a new run"):
+        parsed(records, parts)
+
+
+@pytest.mark.parametrize("changed", range(3))
+def test_a_changed_part_is_found(changed: int) -> None:
+    records = plan_records(WIDE, 1000)
+    parts = parts_of(records)
+    parts[changed] = parts[changed].replace(b'"end":100', b'"end":101')
+    with pytest.raises(BadInput, match=r"do not have the sealed digest .*start a new run"):
+        parsed(records, parts)
+
+
+@pytest.mark.parametrize("field", ["v", "head"])
+def test_a_newer_plan_is_refused(field: str) -> None:
+    records = plan_records(WIDE)
+    seal = json.loads(records[-1].value or b"")
+    if field == "v":
+        seal["v"] += 1
+    else:
+        seal["head"]["v"] = PLAN_VERSION + 1
+    with pytest.raises(BadInput, match=r"plan of run r .*format 2, this Ferry reads up to 1: upgrade Ferry"):
+        parse_plan(parts_of(records), encode(seal), "plan of run r")
+
+
+# In the ledger
+
+
+def test_a_sealed_plan_is_found_with_the_offset_of_its_seal() -> None:
+    records = plan_records(WIDE, 1000)
+    view = fold(lying(*records, first=50), 60)
+    assert sealed_plan(view, LANE, WIDE.run) == (WIDE, 50 + len(records) - 1)
+
+
+def test_an_unsealed_plan_does_not_exist() -> None:
+    records = plan_records(WIDE, 1000)
+    for written in range(len(records)):
+        assert sealed_plan(fold(lying(*records[:written]), 99), LANE, WIDE.run) is None
+
+
+def test_a_plan_that_is_being_written_again_does_not_exist_until_it_is_sealed_again() -> None:
+    first, again = plan_records(WIDE, 1000), plan_records(replace(WIDE, slices=WIDE.slices[:5]), 1000)
+    for written in range(1, len(again)):
+        assert sealed_plan(fold(lying(*first, *again[:written]), 99), LANE, WIDE.run) is None
+    found = sealed_plan(fold(lying(*first, *again), 99), LANE, WIDE.run)
+    assert found is not None
+    assert found[0].slices == WIDE.slices[:5]
+
+
+def test_plans_of_other_runs_and_lanes_are_others() -> None:
+    view = fold(lying(*plan_records(WIDE)), 99)
+    assert sealed_plan(view, LANE, "run-2") is None
+    assert sealed_plan(view, "drill", WIDE.run) is None

@@ -1,0 +1,65 @@
+"""A run is judged by what the ledger holds of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.ledger import Outcome
+from ferry.decide.report import RunState, report_of
+from ferry.model import Plan, Receipt
+from tests.decide.values import PLAN, RECEIPT, piece, place, refusal
+
+WHOLE = replace(RECEIPT, end=100)
+HALF = replace(RECEIPT, end=50)
+ONE = replace(PLAN, slices=(piece("orders", 0, slot=0),))
+TWO = replace(PLAN, slices=(piece("orders", 0, slot=0), piece("orders", 1, slot=1)))
+REFUSED = replace(ONE, refusals=(refusal("users"),))
+
+
+def ended(*refused: int, time_over: tuple[int, ...] = ()) -> Outcome:
+    return Outcome(refusals=tuple(refusal("orders", number) for number in refused), time_over=frozenset(time_over))
+
+
+@pytest.mark.parametrize(
+    ("plan", "done", "outcome", "state", "unfinished", "left"),
+    [
+        (PLAN, [], None, RunState.SUCCESS, 0, 0),
+        (ONE, [WHOLE], None, RunState.SUCCESS, 0, 0),
+        (ONE, [WHOLE], ended(), RunState.SUCCESS, 0, 0),
+        (ONE, [], None, RunState.FAILED, 1, 0),
+        (ONE, [HALF], ended(), RunState.PARTIAL, 1, 0),
+        (TWO, [WHOLE], ended(), RunState.PARTIAL, 1, 0),
+        (TWO, [WHOLE], ended(1), RunState.PARTIAL, 0, 0),  # refused: named, not unfinished
+        (TWO, [], ended(0, 1), RunState.FAILED, 0, 0),
+        (REFUSED, [WHOLE], ended(), RunState.PARTIAL, 0, 0),
+        (replace(REFUSED, slices=()), [], ended(), RunState.PARTIAL, 0, 0),
+        (TWO, [WHOLE], ended(time_over=(1,)), RunState.SUCCESS, 0, 1),  # the next run goes on there
+        (TWO, [], ended(time_over=(1,)), RunState.FAILED, 1, 1),
+        (TWO, [HALF], ended(time_over=(0, 1)), RunState.SUCCESS, 0, 2),
+    ],
+)
+def test_the_state_of_a_run(
+    plan: Plan, done: list[Receipt], outcome: Outcome | None, state: RunState, unfinished: int, left: int
+) -> None:
+    report = report_of(plan, 1_000, done, {receipt.source: receipt.end for receipt in done}, outcome)
+    assert (report.state, len(report.unfinished), len(report.left)) == (state, unfinished, left)
+
+
+def test_what_a_later_run_copied_is_not_missing() -> None:
+    assert report_of(ONE, 1_000, [HALF], {place("orders"): 170}, ended()).state is RunState.SUCCESS
+
+
+def test_refusals_of_the_plan_and_of_the_copy_are_told_together() -> None:
+    report = report_of(REFUSED, 1_000, [], {}, ended(0))
+    assert report.refusals == (refusal("users"), refusal("orders"))
+
+
+def test_a_report_adds_its_receipts_up_in_the_order_of_partitions_and_offsets() -> None:
+    later = replace(RECEIPT, start=40, end=100, records=7, bytes=70, at_ms=9_500)
+    report = report_of(ONE, 1_000, [later, RECEIPT], {place("orders"): 100}, None)
+    assert report.receipts == (RECEIPT, later)
+    assert (report.records, report.bytes, report.seconds) == (47, 4070, 8.5)
+
+
+def test_a_run_without_receipts_took_no_time() -> None:
+    assert report_of(ONE, 1_000, [], {}, None).seconds == 0

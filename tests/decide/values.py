@@ -1,0 +1,238 @@
+"""Facts, plans and receipts for tests: plain ones to change a field of, and any that could be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import strategies as st
+
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.rules import Rules
+from ferry.model import (
+    Fate,
+    Flow,
+    LedgerRecord,
+    Origin,
+    Pause,
+    Plan,
+    Receipt,
+    Record,
+    Refusal,
+    RefusalKind,
+    RunRecord,
+    Segment,
+    Slice,
+    TopicChange,
+    TopicPartition,
+)
+from ferry.policy import DefaultReplicationPolicy
+
+FLOW = Flow(source="a", target="b")
+LANE = "live"
+
+
+def place(topic: str, partition: int = 0) -> TopicPartition:
+    return TopicPartition(topic=topic, partition=partition)
+
+
+# Plain ones
+
+RULES = Rules(
+    flow=FLOW,
+    lane=LANE,
+    policy=DefaultReplicationPolicy(),
+    max_tasks=2,
+    max_bytes=None,
+    max_records=None,
+    max_seconds=600,
+    replication_factor=-1,
+    config_excluded=lambda key: key.startswith("follower."),
+    sync_configs=True,
+)
+RECEIPT = Receipt(
+    flow=FLOW,
+    lane=LANE,
+    run="run-1",
+    generation=3,
+    slot=0,
+    source=place("orders"),
+    target=place("a.orders"),
+    start=0,
+    end=40,
+    target_next=40,
+    segments=(Segment(source_start=0, target_start=0, count=40),),
+    records=40,
+    bytes=4000,
+    batches=4,
+    digest="0badcafe",
+    at_ms=2_000,
+    source_topic_id="id-orders",
+    target_topic_id="id-a.orders",
+    source_cluster_id="cluster-a",
+)
+PLAN = Plan(flow=FLOW, lane=LANE, run="run-1", generation=3, slots=2, slices=())
+
+
+def part(*, log_start: int = 0, end: int = 100, size_bytes: int = 10_000, start: int = 0) -> SourcePartition:
+    return SourcePartition(log_start=log_start, end=end, size_bytes=size_bytes, start=start)
+
+
+def topic(
+    name: str,
+    *partitions: SourcePartition,
+    leaderless: tuple[int, ...] = (),
+    topic_id: str | None = None,
+    configs: Mapping[str, str] | None = None,
+    replication_factor: int = 3,
+) -> SourceTopic:
+    numbers = (number for number in range(len(partitions) + len(leaderless)) if number not in leaderless)
+    return SourceTopic(
+        name=name,
+        topic_id=f"id-{name}" if topic_id is None else topic_id,
+        partitions=dict(zip(numbers, partitions, strict=True)),
+        leaderless=leaderless,
+        replication_factor=replication_factor,
+        configs=configs or {},
+    )
+
+
+def target(name: str, *ends: int, topic_id: str | None = None) -> TargetTopic:
+    return TargetTopic(
+        name=name,
+        topic_id=f"id-{name}" if topic_id is None else topic_id,
+        partitions=len(ends),
+        ends=dict(enumerate(ends)),
+    )
+
+
+FACTS = Facts(
+    now_ms=1_000,
+    source_cluster_id="cluster-a",
+    target_cluster_id="cluster-b",
+    target_brokers=3,
+    sources={},
+    targets={},
+    receipts={},
+    positions={},
+    starts={},
+    first_run=False,
+    claims={},
+    pauses={},
+)
+
+
+def piece(topic: str = "orders", partition: int = 0, *, start: int = 0, end: int = 100, slot: int = 0) -> Slice:
+    return Slice(
+        source=place(topic, partition),
+        target=place(f"a.{topic}", partition),
+        start=start,
+        end=end,
+        slot=slot,
+        bytes_estimate=1_000,
+        first=False,
+    )
+
+
+def refusal(topic: str = "orders", partition: int | None = 0) -> Refusal:
+    return Refusal(topic=topic, partition=partition, kind=RefusalKind.TOO_LARGE, message="too large")
+
+
+def run_of(run: str, *, lane: str = LANE, slots: int = 2) -> RunRecord:
+    return RunRecord(
+        flow=FLOW, lane=lane, run=run, slots=slots, config_digest="abc", started_ms=1_000, origin=Origin(host="h")
+    )
+
+
+def lying(*records: Record | tuple[Record, Fate], first: int = 0) -> list[LedgerRecord]:
+    """Records as they lie in the ledger from offset `first` on; COMMITTED when no fate is given."""
+    pairs = [entry if isinstance(entry, tuple) else (entry, Fate.COMMITTED) for entry in records]
+    return [
+        LedgerRecord(offset=first + index, key=record.key, value=record.value, fate=fate, producer_id=1)
+        for index, (record, fate) in enumerate(pairs)
+    ]
+
+
+# Any that could be
+
+names = st.text("abcxyz019._-", min_size=1, max_size=12)
+texts = st.text(max_size=30)
+counts = st.integers(0, 2**62)
+small = st.integers(0, 9999)
+flows = st.builds(Flow, source=names, target=names)
+places = st.builds(TopicPartition, topic=names, partition=small)
+segments = st.builds(Segment, source_start=counts, target_start=counts, count=counts)
+origins = st.builds(Origin, host=texts, dag_id=texts, dag_run_id=texts, try_number=small)
+runs = st.builds(
+    RunRecord, flow=flows, lane=names, run=texts, slots=small, config_digest=texts, started_ms=counts, origin=origins
+)
+receipts = st.builds(
+    Receipt,
+    flow=flows,
+    lane=names,
+    run=texts,
+    generation=counts,
+    slot=small,
+    source=places,
+    target=places,
+    start=counts,
+    end=counts,
+    target_next=st.integers(-1, 2**62),
+    segments=st.lists(segments, max_size=3).map(tuple),
+    records=counts,
+    bytes=counts,
+    batches=counts,
+    digest=texts,
+    at_ms=counts,
+    transcoded=counts,
+    aborted_batches=counts,
+    control_batches=counts,
+    max_timestamp_ms=st.integers(-1, 2**62),
+    source_epoch=st.integers(-1, 2**31),
+    source_topic_id=texts,
+    target_topic_id=texts,
+    source_cluster_id=texts,
+    origin=origins,
+)
+pauses = st.builds(Pause, topic=names | st.just(""), who=texts, why=texts, since_ms=counts, until_ms=counts)
+refusals = st.builds(
+    Refusal, topic=names, partition=st.none() | small, kind=st.sampled_from(RefusalKind), message=texts
+)
+slices = st.builds(
+    Slice,
+    source=places,
+    target=places,
+    start=counts,
+    end=counts,
+    slot=small,
+    bytes_estimate=counts,
+    first=st.booleans(),
+    source_topic_id=texts,
+    target_topic_id=texts,
+    target_next=st.integers(-1, 2**62),
+    log_start=counts,
+)
+changes = st.builds(
+    TopicChange,
+    kind=st.sampled_from(["create", "grow"]),
+    topic=names,
+    source_topic=names,
+    partitions=small,
+    replication_factor=small,
+    configs=st.dictionaries(names, texts, max_size=3).map(lambda configs: tuple(sorted(configs.items()))),
+)
+plans = st.builds(
+    Plan,
+    flow=flows,
+    lane=names,
+    run=texts,
+    generation=counts,
+    slots=small,
+    slices=st.lists(slices, max_size=5).map(tuple),
+    changes=st.lists(changes, max_size=2).map(tuple),
+    refusals=st.lists(refusals, max_size=2).map(tuple),
+    notes=st.lists(texts, max_size=2).map(tuple),
+    paused=st.lists(names, max_size=2).map(tuple),
+    source_cluster_id=texts,
+    target_cluster_id=texts,
+    max_seconds=small,
+)

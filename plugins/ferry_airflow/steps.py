@@ -48,14 +48,11 @@ def kept_plan(runs: MicroRuns, run: str) -> Plan | None:
         view = runs.ledger()
     except BadInput:
         return None  # the flow never ran; if the ledger is unreadable for another reason, planning says so
-    opened, newest, sealed = (
-        opened_run(view, runs.lane, run),
-        newest_run(view, runs.lane),
-        sealed_plan(view, runs.lane, run),
-    )
+    opened, newest = opened_run(view, runs.lane, run), newest_run(view, runs.lane)
     if opened is None or newest is None:
         return None
-    if sealed is not None and sealed[0].generation == opened.generation:
+    sealed = sealed_plan(view, runs.lane, run, opened.generation)
+    if sealed is not None:
         runs.refuse_unless_done(sealed[0])
         return sealed[0]
     if newest.generation > opened.generation:
@@ -70,22 +67,19 @@ def nothing_left(flow: FlowConfig, run: str) -> bool:
 
 
 def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
-    """The report of a run, and the run that carried out the rest of its plan, if one did.
-
-    Raises Superseded when a newer run owns the lane and slices of this one are not copied yet.
-    """
+    """The report of a run, and the newer run that owns the lane by now, if there is one."""
     with MicroRuns(flow) as runs:
         report = runs.report(run)
-        runs.refuse_unless_done(report.plan)
         return report, runs.superseded(report.plan)
 
 
-def complaint(report: Report, carried_out_by: str | None) -> str | None:
-    """Why the run must not look green, in one sentence; None when all that was planned is copied."""
-    missing = () if carried_out_by else report.unfinished
+def complaint(report: Report, newer: str | None) -> str | None:
+    """Why the run must not look green, in one sentence; None when all that was planned is copied, by whichever run."""
     wrong = [refusal.message for refusal in report.refusals]
-    wrong += [f"{piece.source} is not copied up to {piece.end}" for piece in missing]
+    wrong += [f"{piece.source} is not copied up to {piece.end}" for piece in report.unfinished]
     if not wrong:
         return None
+    run = f"run {report.plan.run} of {report.plan.flow}"
+    taken = f" (superseded by {newer})" if newer and report.unfinished else ""
     more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    return f"{len(wrong)} not copied in run {report.plan.run} of {report.plan.flow}: {'; '.join(wrong[:LISTED])}{more}"
+    return f"{len(wrong)} not copied in {run}{taken}: {'; '.join(wrong[:LISTED])}{more}"

@@ -89,7 +89,7 @@ def test_brokers_killed_at_random_points_lose_and_double_nothing(
     )
     assert lab.micro_run().state is RunState.SUCCESS
     sent = 0
-    for _ in range(6):
+    for _ in range(4):
         send(writer, topic, numbered(6_000, partitions=6, size=300, start=sent))
         sent += 6_000
         driver = start_driver(lab, tmp_path)

@@ -81,25 +81,26 @@ def test_a_newer_plan_is_refused(field: str) -> None:
 def test_a_sealed_plan_is_found_with_the_offset_of_its_seal() -> None:
     records = plan_records(WIDE, 1000)
     view = fold(lying(*records, first=50), 60)
-    assert sealed_plan(view, LANE, WIDE.run) == (WIDE, 50 + len(records) - 1)
+    assert sealed_plan(view, LANE, WIDE.run, WIDE.generation) == (WIDE, 50 + len(records) - 1)
 
 
 def test_an_unsealed_plan_does_not_exist() -> None:
     records = plan_records(WIDE, 1000)
     for written in range(len(records)):
-        assert sealed_plan(fold(lying(*records[:written]), 99), LANE, WIDE.run) is None
+        assert sealed_plan(fold(lying(*records[:written]), 99), LANE, WIDE.run, WIDE.generation) is None
 
 
-def test_a_plan_that_is_being_written_again_does_not_exist_until_it_is_sealed_again() -> None:
-    first, again = plan_records(WIDE, 1000), plan_records(replace(WIDE, slices=WIDE.slices[:5]), 1000)
-    for written in range(1, len(again)):
-        assert sealed_plan(fold(lying(*first, *again[:written]), 99), LANE, WIDE.run) is None
-    found = sealed_plan(fold(lying(*first, *again), 99), LANE, WIDE.run)
-    assert found is not None
-    assert found[0].slices == WIDE.slices[:5]
+def test_a_run_that_is_opened_again_has_a_plan_of_its_own() -> None:
+    again = replace(WIDE, generation=WIDE.generation + 40, slices=WIDE.slices[:5])
+    first, second = plan_records(WIDE, 1000), plan_records(again, 1000)
+    view = fold(lying(*second, *first), 99)  # in whichever order they come to lie
+    for plan in (WIDE, again):
+        found = sealed_plan(view, LANE, plan.run, plan.generation)
+        assert found is not None
+        assert found[0] == plan
 
 
 def test_plans_of_other_runs_and_lanes_are_others() -> None:
     view = fold(lying(*plan_records(WIDE)), 99)
-    assert sealed_plan(view, LANE, "run-2") is None
-    assert sealed_plan(view, "drill", WIDE.run) is None
+    assert sealed_plan(view, LANE, "run-2", WIDE.generation) is None
+    assert sealed_plan(view, "drill", WIDE.run, WIDE.generation) is None

@@ -173,6 +173,12 @@ class Target:
         txn.epoch += 1
         return txn.producer, txn.epoch
 
+    def leave(self, name: str, epoch: int) -> None:
+        """InitProducerId with the own epoch: ends the own open transaction; turned down when somebody fenced it."""
+        txn = self.txns.get(name)
+        if txn is not None and txn.epoch == epoch and txn.closing is None and txn.members:
+            self._abort(txn)
+
     def expire(self, name: str) -> None:
         """The coordinator aborts a transaction whose writer fell silent."""
         txn = self.txns[name]

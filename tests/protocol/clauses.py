@@ -79,8 +79,8 @@ def fenced_slots_forgotten() -> ExitStack:
 def slots_dealt_by_attempt() -> ExitStack:
     """Which slices a slot has depends on the attempt; and no look."""
 
-    def dealt(view: LedgerView, lane: str, run: str) -> tuple[Plan, int] | None:
-        found = sealed_plan(view, lane, run)
+    def dealt(view: LedgerView, lane: str, run: str, generation: int) -> tuple[Plan, int] | None:
+        found = sealed_plan(view, lane, run, generation)
         if found is None or Task.running is None:
             return found
         plan, offset = found

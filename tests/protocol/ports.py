@@ -111,6 +111,10 @@ class ModelSlot:
         _, epoch = await patiently("init", lambda: self.target.init_producer(self.name))
         self._renew(epoch)
 
+    async def leave(self) -> None:
+        """As SlotPort."""
+        await Call("leave", lambda: self.target.leave(self.name, self.epoch), writes=True)
+
     def _renew(self, epoch: int) -> None:
         self.epoch = epoch
         self._joined.clear()

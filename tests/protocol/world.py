@@ -136,8 +136,8 @@ class World:
         end = self.target.logs[LEDGER].end
         if self._planned[0] != end:
             view = self.view()
-            runs = dict.fromkeys(opened.record.run for opened in view.runs)
-            plans = [found[0] for run in runs if (found := sealed_plan(view, LANE, run)) is not None]
+            sealed = [sealed_plan(view, LANE, opened.record.run, opened.generation) for opened in view.runs]
+            plans = [found[0] for found in sealed if found is not None]
             self._planned = end, [(plan.run, slot) for plan in plans for slot in plan.used_slots]
         return self._planned[1]
 

@@ -126,7 +126,7 @@ def test_a_malformed_plan_copies_nothing(
     lab = new_lab(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
         plan = runs.plan("broken", local_origin())
-        part = Message(key=b'["plan","live","broken",0]', value=b"{}")
+        part = Message(key=f'["plan","live","broken",{plan.generation},0]'.encode(), value=b"{}")
         send(producer(target_cluster), ledger_topic(lab.alias), [part])
         with pytest.raises(BadInput, match="do not have the sealed digest"):
             lab.copy_slot(runs, plan, 0)

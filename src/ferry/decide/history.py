@@ -44,8 +44,8 @@ def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
 
 def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:
     lane, run = opened.record.lane, opened.record.run
-    found = sealed_plan(view, lane, run)
-    if found is None or found[0].generation != opened.generation:
+    found = sealed_plan(view, lane, run, opened.generation)
+    if found is None:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
     ended = outcome(view, lane, run)
     report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane), ended)

@@ -105,23 +105,21 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     ]
 
 
-def sealed_plan(view: LedgerView, lane: str, run: str) -> tuple[Plan, int] | None:
-    """The run's plan and the offset of its seal; None when no sealed plan exists.
+def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple[Plan, int] | None:
+    """The plan that a run sealed at this generation, and the offset of its seal; None when there is none.
 
-    A run that is opened again under its name writes its parts anew: until they have a seal behind them, none exists.
+    A run that is opened again under its name has another generation, and so a plan of its own.
     """
     seal: LedgerRecord | None = None
     parts: dict[int, bytes] = {}
-    newest_part = -1
     for key, record in view.of_kind("plan"):
-        if key[1] != lane or key[2] != run:
+        if key[1:4] != [lane, run, generation]:
             continue
-        if key[3] == SEAL:
+        if key[4] == SEAL:
             seal = record
         elif record.value is not None:
-            parts[key[3]] = record.value
-            newest_part = max(newest_part, record.offset)
-    if seal is None or seal.value is None or newest_part > seal.offset:
+            parts[key[4]] = record.value
+    if seal is None or seal.value is None:
         return None
     return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
 

@@ -5,7 +5,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ```
 ["run", lane, run]                        opens a run; its offset is the run's generation
 ["fenced", lane]                          the last run that fenced the lane's slots, and how many there were
-["plan", lane, run, part]                 a piece of the plan; ["plan", lane, run, "seal"] makes it exist
+["plan", lane, run, generation, part]     a piece of the plan; part "seal" makes it exist
 ["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map)
 ["last", lane, topic, partition]          the same value again: a target partition's last receipt
 ["outcome", lane, run]                    what the run's tasks refused

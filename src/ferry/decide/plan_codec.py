@@ -46,10 +46,9 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     values = [b"\n".join(part) for part in parts]
     digest = hashlib.sha256(b"\n\n".join(values)).hexdigest()
     seal = {"v": LEDGER_VERSION, "kind": "seal", "parts": len(values), "digest": digest, "head": head}
-    records = [
-        Record(key=encode(["plan", plan.lane, plan.run, index]), value=value) for index, value in enumerate(values)
-    ]
-    return [*records, Record(key=encode(["plan", plan.lane, plan.run, SEAL]), value=encode(seal))]
+    prefix = ["plan", plan.lane, plan.run, plan.generation]
+    records = [Record(key=encode([*prefix, index]), value=value) for index, value in enumerate(values)]
+    return [*records, Record(key=encode([*prefix, SEAL]), value=encode(seal))]
 
 
 def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:

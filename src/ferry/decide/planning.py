@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal
 from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
-from ferry.decide.topics import topic_changes, topic_refusal
+from ferry.decide.topics import owned, topic_changes, topic_refusal
 from ferry.errors import BadInput, Refused
 from ferry.model import Plan, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
 
@@ -86,6 +86,24 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         source_cluster_id=facts.source_cluster_id,
         target_cluster_id=facts.target_cluster_id,
         max_seconds=rules.max_seconds,
+    )
+
+
+def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:
+    """The plan without the slices whose target topic another lane claimed first; each such topic is refused."""
+    lost = {
+        (piece.source.topic, piece.target.topic)
+        for piece in plan.slices
+        if claims.get(piece.target.topic, plan.lane) != plan.lane
+    }
+    if not lost:
+        return plan
+    refusals = tuple(owned(topic, target, claims[target]) for topic, target in sorted(lost))
+    targets = {target for _, target in lost}
+    return replace(
+        plan,
+        slices=tuple(piece for piece in plan.slices if piece.target.topic not in targets),
+        refusals=(*plan.refusals, *refusals),
     )
 
 

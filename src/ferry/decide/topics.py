@@ -25,10 +25,7 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
         )
     owner = facts.claims.get(name)
     if owner is not None and owner != rules.lane:
-        return refusal(
-            RefusalKind.OWNED,
-            f"target topic {name} belongs to lane {owner} of this flow: drop that lane, or write to another topic",
-        )
+        return owned(topic.name, name, owner)
     target = facts.targets.get(name)
     if target is not None and target.partitions > _count(topic):
         return refusal(
@@ -37,6 +34,16 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
             "give the source as many, or delete the target topic so that Ferry creates it",
         )
     return None
+
+
+def owned(topic: str, target: str, owner: str) -> Refusal:
+    """The refusal of a source topic whose target belongs to another lane."""
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.OWNED,
+        message=f"target topic {target} belongs to lane {owner} of this flow: drop that lane, or use another topic",
+    )
 
 
 def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicChange]:

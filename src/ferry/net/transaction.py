@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
-from ferry.errors import OutcomeUnknown, Refused, Retryable, Superseded
+from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded
 from ferry.model import TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster
@@ -77,6 +78,23 @@ class Transaction:
 
         answer = await self.cluster.retrying(action)
         self._renew(answer.producer_id, answer.producer_epoch)
+
+    async def leave(self) -> None:
+        """End the own open transaction: InitProducerId with the own id and epoch (KIP-360), which a newer writer's
+        epoch turns down. Best effort: what goes wrong here ends by the transaction's timeout.
+        """
+        if self.producer_id < 0:
+            return
+        with suppress(FerryError):
+            await self._at_coordinator(
+                InitProducerIdRequest(
+                    transactional_id=self.transactional_id,
+                    transaction_timeout_ms=self.timeout_ms,
+                    producer_id=self.producer_id,
+                    producer_epoch=self.producer_epoch,
+                )
+            )
+        self.producer_id = self.producer_epoch = -1
 
     async def join(self, places: Iterable[TopicPartition]) -> None:
         """Version 1: add the partitions to the transaction before the first batch for them; version 2: nothing."""

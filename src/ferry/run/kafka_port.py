@@ -178,6 +178,10 @@ class KafkaSlot:
         """As SlotPort."""
         await self._transaction.commit()
 
+    async def leave(self) -> None:
+        """As SlotPort."""
+        await self._transaction.leave()
+
     async def back_off(self, failures: int) -> None:
         """As SlotPort."""
         await self._target.loop.sleep(min(5.0, 0.05 * 2**failures) * random.uniform(0.5, 1.0))

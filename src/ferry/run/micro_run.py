@@ -16,9 +16,19 @@ from typing import Self, TypeVar
 from ferry.config.clients import kafka_python_options
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.facts import Facts
-from ferry.decide.ledger import LedgerView, fold, lane_ends, newest_run, opened_run, outcome, receipts, sealed_plan
+from ferry.decide.ledger import (
+    LedgerView,
+    claims,
+    fold,
+    lane_ends,
+    newest_run,
+    opened_run,
+    outcome,
+    receipts,
+    sealed_plan,
+)
 from ferry.decide.ledger_codec import claim_record, outcome_record
-from ferry.decide.planning import decide_plan
+from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.report import Report, report_of
 from ferry.decide.rules import Rules
 from ferry.decide.starts import start_records
@@ -140,16 +150,20 @@ class MicroRuns:
             facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
             facts = replace(facts, sources={n: topic for n, topic in facts.sources.items() if n not in failed})
         plan = decide_plan(rules, facts, opened.record.run, opened.generation)
-        await self._claim_and_begin(view, facts, plan)
+        plan = await self._claim_and_begin(facts, plan)
         changes = tuple(change for change in wish.changes if change.source_topic not in failed)
         return replace(plan, changes=changes, refusals=tuple(sorted((*plan.refusals, *failed.values()), key=_order)))
 
-    async def _claim_and_begin(self, view: LedgerView, facts: Facts, plan: Plan) -> None:
-        records = start_records(self.lane, facts) if facts.first_run else []
+    async def _claim_and_begin(self, facts: Facts, plan: Plan) -> Plan:
+        """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first."""
+        if facts.first_run:
+            await self._ledger.append(start_records(self.lane, facts))
         names = sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
-        records += [claim_record(name, self.flow.flow, self.lane) for name in names]
-        if records:
-            await self._ledger.append(records)
+        if not names:
+            return plan
+        last = await self._ledger.append([claim_record(name, self.flow.flow, self.lane) for name in names])
+        records, end = await self._ledger.read(None, last + 1)
+        return without_foreign(plan, claims(fold(records, end)))
 
     def _rules(self, options: RunOptions) -> Rules:
         budget, flow = self.flow.budget, self.flow
@@ -297,8 +311,8 @@ def slot_failure(plan: Plan, slot: int, error: FerryError) -> list[Refusal]:
 
 def _opened(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
     opened = opened_run(view, lane, run)
-    found = sealed_plan(view, lane, run)
-    if opened is None or found is None or found[0].generation != opened.generation:
+    found = sealed_plan(view, lane, run, opened.generation) if opened else None
+    if opened is None or found is None:
         raise BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
     return found[0], opened
 

@@ -74,6 +74,9 @@ class SlotPort(Protocol):
     async def commit(self) -> None:
         """EndTxn(commit)."""
 
+    async def leave(self) -> None:
+        """End the own open transaction unless it is fenced, so that nobody waits for its timeout. Best effort."""
+
     async def back_off(self, failures: int) -> None:
         """Wait before the next attempt; longer after more failures in a row."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.decide.ledger import fold, intruder, last_receipts, sealed_plan, superseded_by
 from ferry.decide.ledger_codec import decode_key
-from ferry.errors import BadInput, OutcomeUnknown, Retryable, Superseded
+from ferry.errors import OutcomeUnknown, Retryable, Superseded
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.run.dropped import Dropped
 from ferry.run.port import SlotPort
@@ -24,6 +24,14 @@ log = logging.getLogger(__name__)
 
 MAX_FAILURES = 5
 """Failures in a row, without a commit in between, after which an attempt gives up."""
+
+
+MAX_WAITS = 40
+"""The same while a zombie's transaction is undecided: by then the broker has given it up (60 s unless set)."""
+
+
+class Undecided(Retryable):
+    """Another writer's receipt for one of our partitions is neither committed nor aborted yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +73,7 @@ async def copy_slot(
 ) -> SlotResult:
     """Copy a slot's slices; `committed` hears of every chunk once it counts.
 
-    Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row, BadInput when
-    the run has no sealed plan.
+    Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row.
     """
     result = SlotResult()
     limits: dict[TopicPartition, int] = {}
@@ -92,13 +99,18 @@ async def copy_slot(
             for drop in dropped.drops:
                 limits[drop.piece.source] = drop.offset
                 result.refusals[drop.piece.source] = drop.refusal
+        except Superseded:
+            await port.leave()
+            raise
         except (Retryable, OutcomeUnknown) as error:
             if stop():
+                await port.leave()
                 result.stopped = True
                 return result
             failures += 1
             result.retries += 1
-            if failures > MAX_FAILURES:
+            if failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
+                await port.leave()
                 raise Retryable(f"slot {ref.slot} of run {ref.run} gave up, failure {failures}: {error}") from error
             log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
             await port.back_off(failures)
@@ -117,15 +129,15 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
     records, end = await port.read(ref.generation, None)
     _refuse_if_superseded(records, end, ref)
     view = fold(records, end)
-    found = sealed_plan(view, ref.lane, ref.run)
-    if found is None or found[0].generation != ref.generation:
-        raise BadInput(f"run {ref.run} has no sealed plan in the ledger: run its plan step first")
+    found = sealed_plan(view, ref.lane, ref.run, ref.generation)
+    if found is None:  # the driver has read it, so a new leader answers late
+        raise Retryable(f"the ledger does not (yet) show the sealed plan of run {ref.run}: run its plan step first")
     plan, _ = found
     mine = {piece.target: piece for piece in plan.of_slot(ref.slot)}
     for record in view.open:
         kind, lane, *rest = decode_key(record.key)
         if kind == "receipt" and lane == ref.lane and TopicPartition(topic=rest[0], partition=rest[1]) in mine:
-            raise Retryable(f"a receipt at ledger offset {record.offset} is still undecided")
+            raise Undecided(f"a receipt at ledger offset {record.offset} is still undecided")
     last_ones = last_receipts(view, ref.lane)
     done = {place: receipt for place, receipt in last_ones.items() if receipt.generation == ref.generation}
     todo = {}

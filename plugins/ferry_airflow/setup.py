@@ -20,6 +20,7 @@ from ferry.errors import FerryError, Refused
 from ferry_airflow.home import prepare
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
+DEFAULT_SPARK = "spark_default"
 LOCAL_SPARK = "local[*,4]"
 """All cores, and four attempts of a task whose worker died; plain `local[*]` would allow one."""
 SPARK_TYPES = ("spark", "spark_connect")
@@ -37,15 +38,18 @@ class SetupResult:
 def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
     """Create the one-slot pools of the file's flows and check the Spark connections that they name.
 
-    `create_spark` makes a missing connection one to Spark in local mode. Without a file only `spark_default` is
-    looked at.
+    `create_spark` makes a missing `spark_default` one to Spark in local mode. Without a file only that one is looked at.
     """
     flows: Sequence[FlowConfig] = load(config).flows if config else ()
     pools = sorted({flow.pool for flow in flows})
-    conn_ids = sorted({flow.spark_conn_id for flow in flows} or {"spark_default"})
+    conn_ids = sorted({flow.spark_conn_id for flow in flows} or {DEFAULT_SPARK})
     for pool in pools:
         _ensure_pool(pool)
-    missing = [sentence for conn_id in conn_ids if (sentence := _ensure_connection(conn_id, create=create_spark))]
+    missing = [
+        sentence
+        for conn_id in conn_ids
+        if (sentence := _ensure_connection(conn_id, create=create_spark and conn_id == DEFAULT_SPARK))
+    ]
     return SetupResult(pools=tuple(pools), connections=tuple(conn_ids), missing=tuple(missing))
 
 
@@ -95,11 +99,13 @@ def main(arguments: Sequence[str]) -> int:
             os.environ.update(prepare(given.local, config=given.config).environment)
             _migrate()
         result = setup(given.config, create_spark=bool(given.local))
-        if result.missing:
+        if result.missing and not given.local:
             raise Refused("; ".join(result.missing))
     except FerryError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    for sentence in result.missing:
+        print(sentence, file=sys.stderr)
     print(f"pools: {', '.join(result.pools) or 'none'}; Spark connections: {', '.join(result.connections)}")
     return 0
 

@@ -183,9 +183,8 @@ def standalone(folder: Path) -> Iterator[Standalone]:
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
+def connect_server(folder: Path, port: int) -> Iterator[str]:
     """Start a Spark Connect server on 127.0.0.1 with two cores; its address."""
-    (port,) = free_ports(1)
     conf = {
         **submit_conf(),
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -209,7 +208,7 @@ def _service(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **LOCAL, "SPARK_DAEMON_MEMORY": "256m"},
+            env={**os.environ, **LOCAL, "SPARK_DAEMON_MEMORY": "512m"},
             start_new_session=True,
         )
     try:

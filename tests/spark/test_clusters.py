@@ -12,6 +12,7 @@ import pytest
 
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
+from ferry.dev.ports import free_ports
 from ferry.spark.package import zip_package
 from tests.spark.jobs import (
     Standalone,
@@ -36,7 +37,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Spark Connect server."""
-    with connect_server(tmp_path_factory.mktemp("connect")) as address:
+    with connect_server(tmp_path_factory.mktemp("connect"), free_ports(1)[0]) as address:
         yield address
 
 

@@ -1,0 +1,118 @@
+"""One real Airflow per session over two real clusters; every test has a flow, and with it a DAG, of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ferry.dev import RunningCluster
+from ferry.dev.ports import free_ports
+from ferry_airflow.home import LocalHome
+from ferry_airflow.local import guarded, start
+from ferry_airflow.rest import AirflowRest
+from tests.harness import Lab
+from tests.spark.jobs import connect_server
+
+FLOWS = ("plain", "narrow", "refused", "killed", "cleared", "unconnected", "wrongly", "connect")
+"""Aliases of the flows' sources; the target of each is `t` + alias."""
+
+SPARK_CONNECT = "spark_connect_test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flows:
+    """The session's Airflow and its flows."""
+
+    home: LocalHome
+    rest: AirflowRest
+    source: RunningCluster
+    target: RunningCluster
+
+    def lab(self, alias: str) -> Lab:
+        """The flow of one test."""
+        return lab(self.source, self.target, alias)
+
+    def dag(self, alias: str) -> str:
+        """The flow's DAG id."""
+        return f"ferry__{alias}__t{alias}"
+
+    def run(self, alias: str, conf: Mapping[str, object] | None = None) -> tuple[str, str]:
+        """Trigger the flow's DAG and wait for the end; run id and state."""
+        run = self.rest.trigger(self.dag(alias), conf)
+        return run, self.rest.wait_run(self.dag(alias), run)
+
+
+def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
+    """A flow that copies the topics whose names begin with its alias."""
+    settings = {
+        "plain": {},
+        "killed": {"ferry.chunk.bytes": "1"},
+        "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
+        "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
+        "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
+    }.get(alias, {})
+    flow = f"{alias}->t{alias}"
+    own = {
+        f"{flow}.{key}": value for key, value in {**settings, "ferry.schedule": "none", "ferry.retries": "0"}.items()
+    }
+    return Lab(source=source, target=target, alias=alias, topics=(f"{alias}-.*",), settings=own)
+
+
+@pytest.fixture(scope="session")
+def _connect_port() -> int:
+    return free_ports(1)[0]
+
+
+@pytest.fixture
+def spark_connect(_connect_port: int, tmp_path: Path) -> Iterator[str]:
+    """A running Spark Connect server, where the connection of flow `connect` points; its address."""
+    with connect_server(tmp_path, _connect_port) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def _airflow(
+    _pair: tuple[RunningCluster, ...], _connect_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalHome]:
+    folder = tmp_path_factory.mktemp("airflow")
+    config = folder / "flows.properties"
+    config.write_text(merged([lab(_pair[0], _pair[1], alias) for alias in FLOWS]))
+    os.environ["AIRFLOW_CONN_KAFKA_NOT_SPARK"] = "kafka://127.0.0.1:1"
+    os.environ[f"AIRFLOW_CONN_{SPARK_CONNECT.upper()}"] = f"spark-connect://127.0.0.1:{_connect_port}"
+    with guarded(folder / "home"):
+        yield start(folder / "home", config=config).home
+
+
+def merged(labs: list[Lab]) -> str:
+    """Several flows in one file: what differs per flow is written per flow."""
+    lines = [f"clusters = {', '.join(f'{lab.alias}, t{lab.alias}' for lab in labs)}"]
+    for each in labs:
+        for line in each.text.splitlines():
+            key, _, value = line.partition(" = ")
+            if key == "topics":
+                lines.append(f"{each.alias}->t{each.alias}.topics = {value}")
+            elif key != "clusters" and each.alias in key:
+                lines.append(line)
+    lines += ["heartbeats.replication.enabled = false", "replication.factor = 1", "tasks.max = 2"]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="session")
+def _rest(_airflow: LocalHome) -> Iterator[AirflowRest]:
+    with AirflowRest(_airflow) as rest:
+        for alias in FLOWS:
+            rest.wait_dag(f"ferry__{alias}__t{alias}")
+            rest.pause(f"ferry__{alias}__t{alias}", paused=False)
+        yield rest
+
+
+@pytest.fixture
+def flows(
+    _airflow: LocalHome, _rest: AirflowRest, source_cluster: RunningCluster, target_cluster: RunningCluster
+) -> Flows:
+    """The flows under test."""
+    return Flows(home=_airflow, rest=_rest, source=source_cluster, target=target_cluster)

@@ -1,0 +1,154 @@
+"""Flows run by a real Airflow: green when all is copied, red after everything copyable is copied."""
+
+from __future__ import annotations
+
+import psutil
+
+from tests.airflow.conftest import Flows
+from tests.harness import Lab, create_topic, numbered, producer, read_topic, send
+from tests.spark.jobs import until
+
+
+def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
+    create_topic(flows.source, "plain-orders", 4)
+    send(producer(flows.source, compression_type="lz4"), "plain-orders", numbered(20_000, partitions=4))
+    dag = flows.dag("plain")
+    run, state = flows.run("plain")
+    assert state == "success", flows.rest.log(dag, run, "copy")
+    assert flows.lab("plain").assert_equal() == 20_000
+    origin = flows.lab("plain").receipts()[0].origin
+    assert (origin.dag_id, origin.dag_run_id, origin.try_number) == (dag, run, 1)
+    assert "copied 20000 records" in flows.rest.log(dag, run, "copy")
+    report = flows.rest.log(dag, run, "report")
+    assert "success, 4 of 4 slices, 20000 records" in report
+    assert "plain-orders-3" in report
+    tasks = flows.rest.tasks(dag, run)
+    assert {name: tasks[name]["pool"] for name in ("plan", "copy")} == {
+        "plan": "ferry_plain_tplain",
+        "copy": "ferry_plain_tplain",
+    }
+
+    # An empty run starts no Spark.
+    run, state = flows.run("plain")
+    assert state == "success"
+    assert "nothing is left to copy" in flows.rest.log(dag, run, "copy")
+    assert "Spark-Submit" not in flows.rest.log(dag, run, "copy")
+
+    # A dry run writes nothing.
+    send(producer(flows.source), "plain-orders", numbered(100, partitions=4))
+    before = len(flows.lab("plain").receipts())
+    run, state = flows.run("plain", {"dry_run": True})
+    assert state == "success"
+    assert flows.rest.states(dag, run) == {"plan": "success", "copy": "skipped", "report": "success"}
+    assert "(dry run)" in flows.rest.log(dag, run, "report")
+    assert len(flows.lab("plain").receipts()) == before
+
+
+def test_a_run_may_be_narrowed_by_the_form(flows: Flows) -> None:
+    for topic in ("narrow-a", "narrow-b"):
+        create_topic(flows.source, topic)
+        send(producer(flows.source, batch_num_messages=10), topic, numbered(100))
+    _, state = flows.run("narrow", {"topics": ["narrow-b"], "max_records": 50})
+    assert state == "success"
+    assert {receipt.source.topic for receipt in flows.lab("narrow").receipts()} == {"narrow-b"}
+    assert sum(receipt.records for receipt in flows.lab("narrow").receipts()) == 50
+    _, state = flows.run("narrow", {"topics": []})
+    assert state == "success"
+    assert flows.lab("narrow").assert_equal() == 200
+
+
+def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows) -> None:
+    for topic, partitions in (("refused-good", 2), ("refused-bad", 1)):
+        create_topic(flows.source, topic, partitions)
+        send(producer(flows.source), topic, numbered(1_000, partitions=partitions))
+    create_topic(flows.target, "refused.refused-bad", 5)
+    dag = flows.dag("refused")
+    run, state = flows.run("refused")
+    assert state == "failed"
+    assert flows.rest.states(dag, run) == {"plan": "success", "copy": "success", "report": "failed"}
+    assert len(read_topic(flows.target.bootstrap, "refused.refused-good")[0]) == 500
+    said = flows.rest.log(dag, run, "report")
+    assert "refused-bad" in said
+    assert "partial" in said
+
+
+def test_an_old_run_cleared_copies_nothing(flows: Flows) -> None:
+    create_topic(flows.source, "cleared-t", 2)
+    send(producer(flows.source), "cleared-t", numbered(1_000, partitions=2))
+    dag = flows.dag("cleared")
+    old, state = flows.run("cleared")
+    assert state == "success"
+    send(producer(flows.source), "cleared-t", numbered(1_000, partitions=2, start=1_000))
+    _, state = flows.run("cleared")
+    assert state == "success"
+    receipts = flows.lab("cleared").receipts()
+    send(producer(flows.source), "cleared-t", numbered(1_000, partitions=2, start=2_000))
+    flows.rest.clear(dag, old)
+    flows.rest.wait_run(dag, old, states=("queued", "running"))
+    assert flows.rest.wait_run(dag, old) == "success"
+    assert flows.lab("cleared").receipts() == receipts
+    assert "nothing is left to copy" in flows.rest.log(dag, old, "copy", 2)
+    assert flows.lab("cleared").assert_equal() == 2_000
+
+
+def test_killing_copy_ends_the_chunk_and_leaves_no_spark_behind(flows: Flows) -> None:
+    create_topic(flows.source, "killed-t", 4)
+    send(producer(flows.source, batch_num_messages=20), "killed-t", numbered(60_000, partitions=4, size=300))
+    dag, lab = flows.dag("killed"), flows.lab("killed")
+    run = flows.rest.trigger(dag)
+    flows.rest.wait_task(dag, run, "copy", {"running"})
+    until(lambda: has_receipts(lab), "a first receipt")
+    assert job_processes(run)
+    flows.rest.set_task_state(dag, run, "copy", "failed")
+    until(lambda: not job_processes(run), "the end of Spark", 30)
+    with lab.runs() as runs:
+        until(lambda: not runs.ledger().open, "the end of the open chunks", 10)
+    assert flows.rest.wait_run(dag, run) == "failed"
+    assert lab.receipts()
+    assert flows.rest.states(dag, run)["report"] == "failed"
+    _, state = flows.run("killed")
+    assert state == "success"
+    assert lab.assert_equal() == 60_000
+
+
+def test_a_missing_or_wrong_connection_is_named(flows: Flows) -> None:
+    for alias, sentence in (
+        ("unconnected", "Spark connection 'no_such_connection' does not exist"),
+        ("wrongly", "connection 'kafka_not_spark' is of type 'kafka'"),
+    ):
+        create_topic(flows.source, f"{alias}-t")
+        send(producer(flows.source), f"{alias}-t", numbered(10))
+        run, state = flows.run(alias)
+        assert state == "failed"
+        assert sentence in flows.rest.log(flows.dag(alias), run, "copy")
+        assert "yarn" not in flows.rest.log(flows.dag(alias), run, "copy")
+        assert "is not copied up to" in flows.rest.log(flows.dag(alias), run, "report")
+
+
+def test_spark_connect_runs_the_same_job(flows: Flows, spark_connect: str) -> None:
+    assert spark_connect.startswith("sc://127.0.0.1:")
+    create_topic(flows.source, "connect-t", 2)
+    send(producer(flows.source), "connect-t", numbered(2_000, partitions=2))
+    run, state = flows.run("connect")
+    said = flows.rest.log(flows.dag("connect"), run, "copy")
+    assert state == "success", said
+    assert "Spark-Submit" not in said
+    assert flows.lab("connect").assert_equal() == 2_000
+
+
+def has_receipts(lab: Lab) -> bool:
+    """Whether the flow has committed anything."""
+    return len(lab.receipts()) > 0
+
+
+def job_processes(run: str) -> list[psutil.Process]:
+    """Processes of the run's Spark job."""
+    return [process for process in psutil.process_iter() if run in arguments(process)]
+
+
+def arguments(process: psutil.Process) -> list[str]:
+    """A process's command line; empty when it has just ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []

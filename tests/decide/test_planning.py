@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.decide.facts import Facts, SourcePartition
-from ferry.decide.planning import decide_plan
+from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.progress import UNKNOWN_RECORD_BYTES
 from ferry.decide.rules import Rules
 from ferry.errors import BadInput
-from ferry.model import Pause, Plan
+from ferry.model import Pause, Plan, RefusalKind
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
 
 
@@ -190,3 +190,16 @@ def test_a_run_may_be_narrowed_to_some_topics() -> None:
 def test_a_run_narrowed_to_a_topic_that_the_flow_does_not_copy_is_bad_input() -> None:
     with pytest.raises(BadInput, match=r"flow a->b does not copy topic nope: cluster a has no such topic.*filters"):
         planned(TWO, replace(RULES, only=frozenset({"nope", "users"})))
+
+
+# Who owns a target topic
+
+
+def test_a_topic_that_another_lane_claimed_meanwhile_is_refused_and_the_others_stay() -> None:
+    plan = planned(replace(TWO, sources={**TWO.sources, "users": topic("users", part(), part())}))
+    assert without_foreign(plan, {"a.orders": "live", "a.users": "live"}) == plan
+    mine = without_foreign(plan, {"a.orders": "live", "a.users": "drill"})
+    assert [piece.source.topic for piece in mine.slices] == ["orders"]
+    (refused,) = mine.refusals
+    assert (refused.topic, refused.partition, refused.kind) == ("users", None, RefusalKind.OWNED)
+    assert "a.users belongs to lane drill" in refused.message

@@ -62,6 +62,12 @@ def test_a_producers_transactions_are_told_apart() -> None:
     assert hidden_by(log, 0, [], []) == {0: True, 2: False, 4: True, 5: False, 7: False}
 
 
+def test_one_aborted_transaction_may_follow_right_behind_another() -> None:
+    wrote, end = Step(producer=1, records=1), Step(producer=1, records=0, commits=False)
+    for cuts in ([], [1] * 6, [2] * 3, [3] * 2):
+        assert hidden_by(log_of([wrote, end, wrote, end, wrote, end]), 0, cuts, [3] * 6) == {0: True, 2: True, 4: True}
+
+
 def test_what_stays_of_a_golden_log_is_what_librdkafka_reads_committed() -> None:
     golden, aborted, found = captured("transactions"), AbortedTransactions(), []
     for answer in golden.answers:

@@ -24,6 +24,9 @@ from ferry.wire.batch import Batch, batches, whole_batch_bytes
 FEEDERS_PER_LEADER = 3
 _MIN_FETCH_BYTES = 1 << 20
 _MIN_PARTITION_BYTES = 256 << 10
+_MAX_BATCH_BYTES = 1 << 30
+"""No broker takes a batch this large; a length beyond it is damage."""
+
 _MAX_WAIT_MS = 500
 
 
@@ -224,10 +227,23 @@ class SourceReader:
             self.arrived.append(place)
             self._needs.pop(place, None)
         elif part.records and position < end:
-            self._needs[place] = whole_batch_bytes(part.records)
+            self._ask_for_more(place, part.records)
         self._position[place] = position
         if position >= end:
             self._finish(place, position)
+
+    def _ask_for_more(self, place: TopicPartition, records: bytes | memoryview) -> None:
+        """Not one whole batch came: fetch what its length says, if that can be true."""
+        needed = whole_batch_bytes(records) or _MIN_PARTITION_BYTES
+        if len(records) < needed <= _MAX_BATCH_BYTES:
+            self._needs[place] = needed
+            return
+        self._fail(
+            place,
+            RefusalKind.CORRUPT,
+            f"the batch at offset {self._position[place]} of {place} says that it has {needed} bytes: the source's "
+            "copy is damaged; restore it from a replica, or skip it explicitly",
+        )
 
     def _judge(self, part: FetchedPartition) -> None:
         place, code = part.place, part.error_code

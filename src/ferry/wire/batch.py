@@ -80,9 +80,9 @@ def batches(buffer: bytes | bytearray | memoryview) -> Iterator[Batch]:
     view, at, end = memoryview(buffer), 0, len(buffer)
     while end - at > _MAGIC_AT:
         size = _LENGTH_PREFIX + _SIZE.unpack_from(view, at + 8)[0]
-        if size <= _LENGTH_PREFIX or at + size > end:
-            return
         magic = view[at + _MAGIC_AT]
+        if size < (HEADER_BYTES if magic == 2 else _MAGIC_AT) or at + size > end:
+            return
         if magic == 2:
             (base, _, epoch, _, crc, attributes, last_delta, base_time, max_time, producer, _, _, count) = (
                 HEADER.unpack_from(view, at)

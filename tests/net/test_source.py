@@ -1,0 +1,74 @@
+"""What the reader makes of fetch answers."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from ferry.model import Record, RefusalKind, TopicPartition
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.fetch import READ_COMMITTED, FetchedPartition
+from ferry.net.source import SourceReader
+from ferry.wire.records import ProducerIdentity, build_batch
+
+PLACE = TopicPartition(topic="orders", partition=3)
+
+
+@pytest.fixture
+def reader() -> Iterator[SourceReader]:
+    """A reader of offsets 0 to 100 that is not connected: answers are handed to it."""
+    loop = event_loop()
+    cluster = Cluster(loop, "primary", {"bootstrap_servers": "127.0.0.1:1"})
+    yield SourceReader(cluster, {PLACE: (0, 100)}, {}, isolation=READ_COMMITTED, memory_bytes=1 << 20)
+    cluster.close()
+    loop.close()
+
+
+def answer(records: bytes) -> FetchedPartition:
+    """One partition's part of a fetch answer."""
+    return FetchedPartition(
+        place=PLACE,
+        error_code=0,
+        high_watermark=100,
+        last_stable_offset=100,
+        log_start_offset=0,
+        aborted=(),
+        records=records,
+    )
+
+
+def batch(count: int) -> bytes:
+    """A batch with so many records."""
+    return build_batch([Record(key=b"k", value=b"v" * 50)] * count, 1, ProducerIdentity())
+
+
+def test_a_batch_cut_short_is_asked_for_again_as_a_whole(reader: SourceReader) -> None:
+    whole = batch(100)
+    reader._enqueue(answer(whole[:200]))
+    assert not reader.queues[PLACE]
+    assert reader._needs[PLACE] == len(whole)
+    reader._enqueue(answer(whole))
+    assert [entry.next_offset for entry, _ in reader.queues[PLACE]] == [100]
+    assert (reader.finished, reader._needs) == ({PLACE: 100}, {})
+
+
+@pytest.mark.parametrize("length", [-5, 0, 30, 2**31 - 13])
+def test_a_length_that_cannot_be_true_is_damage_at_its_offset(reader: SourceReader, length: int) -> None:
+    good = batch(10)
+    damaged = bytearray(batch(10))
+    struct.pack_into(">q", damaged, 0, 10)
+    struct.pack_into(">i", damaged, 8, length)
+    reader._enqueue(answer(good + damaged))
+    assert len(reader.queues[PLACE]) == 1, "what came before is copied"
+    reader._enqueue(answer(bytes(damaged)))
+    failure = reader.failures[PLACE]
+    assert (failure.kind, failure.offset) == (RefusalKind.CORRUPT, 10)
+    assert failure.message.startswith("the batch at offset 10 of orders-3 says that it has")
+
+
+def test_batches_behind_the_end_are_left_alone(reader: SourceReader) -> None:
+    reader._end[PLACE] = 5
+    reader._enqueue(answer(batch(10)))
+    assert reader.finished == {PLACE: 10}, "the batch that holds the last wanted offset is copied whole"

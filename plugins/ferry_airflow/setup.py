@@ -38,7 +38,8 @@ class SetupResult:
 def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
     """Create the one-slot pools of the file's flows and check the Spark connections that they name.
 
-    `create_spark` makes a missing `spark_default` one to Spark in local mode. Without a file only that one is looked at.
+    `create_spark` makes a missing `spark_default` one to Spark in local mode. Without a file only that one
+    is looked at.
     """
     flows: Sequence[FlowConfig] = load(config).flows if config else ()
     pools = sorted({flow.pool for flow in flows})

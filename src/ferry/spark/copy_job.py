@@ -101,7 +101,7 @@ def _on_spark(
         _interrupt(spark, tag)
         end_chunks(request, plan)
         if isinstance(error, (PySparkException, Py4JError)):
-            why = _first_line(error)
+            why = _gist(error)
             raise Retryable(f"Spark gave up run {plan.run} of {plan.flow} ({why}): see its log") from error
         raise
     finally:
@@ -189,9 +189,10 @@ def _stop(spark: SparkSession) -> None:
         spark.stop()
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
+def _gist(error: BaseException) -> str:
+    """The line that says what happened: the last one of the Python side, before the JVM's stack."""
+    said = str(error).partition("JVM stacktrace:")[0].strip().splitlines()
+    return said[-1].strip()[:300] if said else type(error).__name__
 
 
 def connect(url: str) -> SparkSession:

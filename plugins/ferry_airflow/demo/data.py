@@ -1,0 +1,161 @@
+"""What the demo's source holds: topics with keys, headers, tombstones, every codec, and one transactional producer."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from ferry.errors import Unreachable
+
+VALUE_BYTES = 1_024
+TRANSACTION_RECORDS = 500
+ABORT_EVERY = 5
+"""Every fifth transaction is aborted: its records must not appear on the other side."""
+
+TOMBSTONE_EVERY = 10
+SECONDS = 60.0
+TEXT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoTopic:
+    """A topic of the demo. `records` are there before the first run; `rate` is records a second afterwards."""
+
+    name: str
+    partitions: int
+    records: int
+    rate: int
+    codec: str
+    headers: bool = False
+    tombstones: bool = False
+    transactional: bool = False
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+TOPICS = (
+    DemoTopic(name="orders", partitions=8, records=360_000, rate=400, codec="lz4", headers=True),
+    DemoTopic(name="clicks", partitions=6, records=240_000, rate=400, codec="zstd"),
+    DemoTopic(name="metrics", partitions=4, records=160_000, rate=200, codec="snappy"),
+    DemoTopic(name="audit", partitions=2, records=80_000, rate=50, codec="gzip", headers=True),
+    DemoTopic(name="images", partitions=2, records=80_000, rate=50, codec="none"),
+    DemoTopic(name="customers", partitions=3, records=40_000, rate=50, codec="lz4", tombstones=True),
+    DemoTopic(name="payments", partitions=3, records=40_000, rate=100, codec="lz4", headers=True, transactional=True),
+)
+
+
+def create_topics(bootstrap: str) -> None:
+    """Create all topics."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    new = [
+        NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=1, config=dict(topic.configs))
+        for topic in TOPICS
+    ]
+    for created in admin.create_topics(new).values():
+        created.result(SECONDS)
+
+
+def fill(bootstrap: str) -> int:
+    """Produce what is there before the first run, all topics side by side; how many records."""
+    writers = [TopicWriter(bootstrap, topic) for topic in TOPICS]
+    threads = [threading.Thread(target=w.write, args=(w.topic.records,), name=w.topic.name) for w in writers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for writer in writers:
+        writer.check()
+    return sum(topic.records for topic in TOPICS)
+
+
+def feed(bootstrap: str, stopped: Callable[[], bool]) -> None:
+    """Produce every topic at its rate until `stopped`."""
+    writers = [TopicWriter(bootstrap, topic) for topic in TOPICS]
+    pause = threading.Event()
+    while not stopped():
+        begun = time.monotonic()
+        for writer in writers:
+            writer.write(writer.topic.rate)
+        pause.wait(max(0.0, 1.0 - (time.monotonic() - begun)))
+
+
+class TopicWriter:
+    """Produces numbered records of one topic; values are cut from one random text, so that they compress a little."""
+
+    def __init__(self, bootstrap: str, topic: DemoTopic) -> None:
+        self.topic = topic
+        self._random = random.Random(topic.name)
+        self._text = bytes(self._random.choices(range(32, 127), k=TEXT))
+        self._number = 0
+        self._failed: list[str] = []
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": bootstrap,
+            "compression.type": topic.codec,
+            "linger.ms": 20,
+            "enable.idempotence": True,
+            "queue.buffering.max.messages": 20_000,
+        }
+        if topic.transactional:
+            settings["transactional.id"] = f"demo-{topic.name}"
+        self._producer = Producer(settings)
+        if topic.transactional:
+            self._producer.init_transactions(SECONDS)
+
+    def write(self, count: int) -> None:
+        """Produce `count` records and wait until the broker has them."""
+        if self.topic.transactional:
+            for begin in range(0, count, TRANSACTION_RECORDS):
+                self._transaction(min(TRANSACTION_RECORDS, count - begin))
+        else:
+            for _ in range(count):
+                self._one()
+            self._producer.flush(SECONDS)
+
+    def check(self) -> None:
+        """Unreachable when a record was not taken."""
+        if self._failed:
+            raise Unreachable(f"the demo could not produce to {self.topic.name}: {self._failed[0]}")
+
+    def _transaction(self, count: int) -> None:
+        self._producer.begin_transaction()
+        for _ in range(count):
+            self._one()
+        if self._random.randrange(ABORT_EVERY):
+            self._producer.commit_transaction(SECONDS)
+        else:
+            self._producer.flush(SECONDS)
+            self._producer.abort_transaction(SECONDS)
+
+    def _one(self) -> None:
+        number, topic = self._number, self.topic
+        self._number += 1
+        at = self._random.randrange(TEXT - VALUE_BYTES)
+        tombstone = topic.tombstones and number % TOMBSTONE_EVERY == 0
+        headers: list[tuple[str, str | bytes | None]] | None = None
+        if topic.headers:
+            headers = [("number", str(number).encode()), ("empty", None)]
+        while True:
+            try:
+                self._producer.produce(
+                    topic.name,
+                    key=f"{topic.name}-{number % 10_000}",
+                    value=None if tombstone else self._text[at : at + VALUE_BYTES],
+                    headers=headers,
+                    partition=number % topic.partitions,
+                    on_delivery=self._delivered,
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+            else:
+                break
+        self._producer.poll(0)
+
+    def _delivered(self, error: object, _: object) -> None:
+        # Records of aborted transactions are purged before they were sent.
+        if error is not None and not self.topic.transactional:
+            self._failed.append(str(error))

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 GROUP = 0
 TRANSACTION = 1
 
+_LOGIN_REFUSED = (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError)
+
 T = TypeVar("T")
 
 Options = dict[str, Any]
@@ -84,9 +86,14 @@ class Cluster:
     async def open(self) -> Cluster:
         """Connect, and learn the cluster id and the finalized features; Unreachable names alias and addresses."""
         try:
-            await self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
+            bootstrap = self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
+            while not bootstrap.is_done:
+                if isinstance(self._manager.last_failure, _LOGIN_REFUSED):
+                    raise self._manager.last_failure
+                await self.loop.sleep(0.02)
+            await bootstrap
         except (kafka_errors.KafkaError, OSError, ValueError) as error:
-            raise self._unreachable(error) from error
+            raise self._unreachable(self._manager.last_failure or error) from error
         request = ApiVersionsRequest(version=3, client_software_name="ferry", client_software_version="1")
         versions = await self.retrying(partial(self.ask, request))
         features = {feature.name: feature.max_version_level for feature in versions.finalized_features or ()}
@@ -124,7 +131,7 @@ class Cluster:
                 delay = max(0.005, self._manager.connection_delay(target) if target is not None else 0.05)
             except kafka_errors.UnknownBrokerIdError as error:
                 raise Retryable(f"cluster {self.alias} has no broker {target} in its metadata") from error
-            except (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError) as error:
+            except _LOGIN_REFUSED as error:
                 raise Refused(
                     f"cluster {self.alias} refused the credentials ({error}): correct its sasl settings"
                 ) from error
@@ -230,7 +237,7 @@ class Cluster:
 
     def _unreachable(self, error: BaseException) -> FerryError:
         servers = self._options.get("bootstrap_servers")
-        if isinstance(error, kafka_errors.SaslAuthenticationFailedError | kafka_errors.AuthorizationError):
+        if isinstance(error, _LOGIN_REFUSED):
             return Refused(f"cluster {self.alias} at {servers} refused the credentials: {error}")
         return Unreachable(
             f"cluster {self.alias} at {servers} does not answer within {self.patience_s:.0f} s ({error}): "

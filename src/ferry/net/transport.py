@@ -290,7 +290,22 @@ _leave_records_in_place()
 
 
 class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
-    """kafka-python's connection manager with the transport above."""
+    """kafka-python's connection manager with the transport above; it remembers why connections failed.
+
+    Left alone, a bootstrap repeats a refused login until its time is over and then does not say why.
+    """
+
+    last_failure: BaseException | None = None
+
+    def get_connection(self, node_id: Any, *arguments: Any, **options: Any) -> Any:
+        """A connection being made or made; its failure is kept in `last_failure`."""
+        connection = super().get_connection(node_id, *arguments, **options)
+        if connection.initializing:
+            connection.init_future.add_errback(self._remember)
+        return connection
+
+    def _remember(self, error: BaseException) -> None:
+        self.last_failure = error
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         transport = await super()._build_transport(node, timeout_at=timeout_at)

@@ -1,0 +1,114 @@
+"""A target that permits less than a run needs: what is missing is named, the rest is copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from ferry.decide.report import RunState
+from ferry.dev import ClusterSpec, Listener, RunningCluster, up
+from ferry.errors import Refused
+from ferry.model import RefusalKind
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+
+LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ferry" password="{}";'
+GUARDED = ClusterSpec(
+    name="guarded",
+    listeners=(
+        Listener(name="PLAINTEXT", protocol="PLAINTEXT"),
+        Listener(name="CLIENTS", protocol="SASL_PLAINTEXT"),
+    ),
+    properties={
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.clients.plain.sasl.jaas.config": LOGIN.format("secret").replace(";", ' user_ferry="secret";'),
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def guarded(cluster_home: Path) -> RunningCluster:
+    """A broker whose second listener asks for a login and permits what ACLs say."""
+    return up(GUARDED, home=cluster_home)
+
+
+def lab_with(source: RunningCluster, target: RunningCluster, topics: str, password: str = "secret") -> Lab:
+    """A flow that logs in at the target as User:ferry."""
+    alias = new_alias()
+    side = f"t{alias}"
+    return Lab(
+        source=source,
+        target=target,
+        alias=alias,
+        topics=(topics,),
+        settings={
+            f"{side}.bootstrap.servers": target.bootstrap_of("CLIENTS"),
+            f"{side}.security.protocol": "SASL_PLAINTEXT",
+            f"{side}.sasl.mechanism": "PLAIN",
+            f"{side}.sasl.jaas.config": LOGIN.format(password),
+        },
+    )
+
+
+def permit(
+    cluster: RunningCluster,
+    kind: ResourceType,
+    name: str,
+    operation: AclOperation,
+    permission: AclPermissionType = AclPermissionType.ALLOW,
+) -> None:
+    """One ACL for User:ferry, as the super user."""
+    binding = AclBinding(kind, name, ResourcePatternType.LITERAL, "User:ferry", "*", operation, permission)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_acls([binding])[binding].result(30)
+
+
+def test_a_wrong_password_is_said_without_showing_it(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    lab = lab_with(source_cluster, guarded, topic, password="hunter2")
+    with pytest.raises(Refused, match=f"cluster t{lab.alias} .*refused the credentials") as caught:
+        lab.micro_run()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_nothing_permitted_is_refused_before_anything_is_written(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    with pytest.raises(Refused, match=r"ferry-ledger\..*(not created|not allowed)"):
+        lab_with(source_cluster, guarded, topic).micro_run()
+
+
+def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    for name in ("open", "closed"):
+        create_topic(source_cluster, f"{topic}-{name}", 2)
+        send(producer(source_cluster), f"{topic}-{name}", numbered(100, partitions=2))
+    lab = lab_with(source_cluster, guarded, f"{topic}-.*")
+    for kind, name in (
+        (ResourceType.TOPIC, "*"),
+        (ResourceType.GROUP, "*"),
+        (ResourceType.TRANSACTIONAL_ID, "*"),
+        (ResourceType.BROKER, "kafka-cluster"),
+    ):
+        permit(guarded, kind, name, AclOperation.ALL)
+    closed = lab.target_topic(f"{topic}-closed")
+    permit(guarded, ResourceType.TOPIC, closed, AclOperation.WRITE, AclPermissionType.DENY)
+    report = lab.micro_run()
+    assert report.state is RunState.PARTIAL
+    assert {(r.topic, r.kind) for r in report.refusals} == {(f"{topic}-closed", RefusalKind.NOT_AUTHORIZED)}
+    assert all("grant WRITE" in refusal.message for refusal in report.refusals)
+    assert report.records == 100

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.model import Plan, Receipt, TopicPartition
-from ferry.net.cluster import Cluster, event_loop
+from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.run.chunk import PartProgress
 from ferry.run.kafka_port import KafkaSlot
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.slot import SlotResult, copy_slot
-from ferry.run.task import manager_options
+from ferry.run.task import connected
 
 STEPS = ("initialise", "copy_chunk", "send_positions", "append_receipts", "commit")
 
@@ -64,15 +64,8 @@ class HeldSlot(KafkaSlot):
 def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
     """Copy one slot in this process with hooks; raises as `copy_slot`."""
     spec = runs.task_spec(plan, slot, local_origin())
-    loop = event_loop()
-    source = Cluster(loop, spec.ref.flow.source, manager_options(spec.source), patience_s=spec.patience_s)
-    target = Cluster(loop, spec.ref.flow.target, manager_options(spec.target), patience_s=spec.patience_s)
 
-    async def work() -> SlotResult:
-        await source.open()
-        await target.open()
-        ledger = LedgerTopic(target, spec.ref.flow.source)
-        await ledger.find()
+    async def work(source: Cluster, target: Cluster, ledger: LedgerTopic) -> SlotResult:
         held = HeldSlot(
             source=source,
             target=target,
@@ -85,10 +78,4 @@ def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks) -> SlotResul
         held.hooks = hooks
         return await copy_slot(held, spec.ref, lambda: False, lambda _: None)
 
-    try:
-        result: SlotResult = loop.run(work)
-        return result
-    finally:
-        source.close()
-        target.close()
-        loop.close()
+    return connected(spec, work)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
+from typing import TypeVar
 
 from ferry.config.clients import ConnectionOptions
 from ferry.model import Origin, Receipt
@@ -11,6 +12,8 @@ from ferry.net.cluster import Cluster, Options, event_loop
 from ferry.net.ledger import LedgerTopic
 from ferry.run.kafka_port import CopyLimits, KafkaSlot
 from ferry.run.slot import SlotRef, SlotResult, copy_slot
+
+T = TypeVar("T")
 
 IN_FLIGHT_PER_CONNECTION = 64
 """Ferry counts produce requests itself (five); the client must not refuse the ledger reads between them."""
@@ -39,15 +42,8 @@ def manager_options(options: ConnectionOptions) -> Options:
 
 def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list[Receipt]], None]) -> SlotResult:
     """Copy the slot that `spec` names; raises as `copy_slot`, and Unreachable when a cluster does not answer."""
-    loop = event_loop()
-    source = Cluster(loop, spec.ref.flow.source, manager_options(spec.source), patience_s=spec.patience_s)
-    target = Cluster(loop, spec.ref.flow.target, manager_options(spec.target), patience_s=spec.patience_s)
 
-    async def work() -> SlotResult:
-        await source.open()
-        await target.open()
-        ledger = LedgerTopic(target, spec.ref.flow.source)
-        await ledger.find()
+    async def work(source: Cluster, target: Cluster, ledger: LedgerTopic) -> SlotResult:
         port = KafkaSlot(
             source=source,
             target=target,
@@ -62,8 +58,24 @@ def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list
         finally:
             port.close()
 
+    return connected(spec, work)
+
+
+def connected(spec: TaskSpec, work: Callable[[Cluster, Cluster, LedgerTopic], Awaitable[T]]) -> T:
+    """Run `work` on an event loop of its own with source, target and ledger open, and close them behind it."""
+    loop = event_loop()
+    source = Cluster(loop, spec.ref.flow.source, manager_options(spec.source), patience_s=spec.patience_s)
+    target = Cluster(loop, spec.ref.flow.target, manager_options(spec.target), patience_s=spec.patience_s)
+
+    async def act() -> T:
+        await source.open()
+        await target.open()
+        ledger = LedgerTopic(target, spec.ref.flow.source)
+        await ledger.find()
+        return await work(source, target, ledger)
+
     try:
-        result: SlotResult = loop.run(work)
+        result: T = loop.run(act)
         return result
     finally:
         source.close()

@@ -65,7 +65,7 @@ $(ARCHIVE): $(INSTALLED) tools/spark_training_job.py
 $(AIRFLOW): $(INSTALLED)
 	@mkdir -p $(@D)
 	@if $(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ferry_airflow.setup"))'; then \
-		printf '\033[1m==> Preparing the Airflow home .airflow\033[0m\n'; $(BIN)/python -m ferry_airflow.setup; touch $@; fi
+		printf '\033[1m==> Preparing the Airflow home .airflow\033[0m\n'; $(BIN)/python -m ferry_airflow.setup --local $(CURDIR)/.airflow; touch $@; fi
 
 .PHONY: check
 check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import contracts, documents

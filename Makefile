@@ -63,9 +63,10 @@ $(ARCHIVE): $(INSTALLED) tools/spark_training_job.py
 	@touch $@
 
 $(AIRFLOW): $(INSTALLED)
-	@mkdir -p $(@D)
-	@if $(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ferry_airflow.setup"))'; then \
-		printf '\033[1m==> Preparing the Airflow home .airflow\033[0m\n'; $(BIN)/python -m ferry_airflow.setup --local $(CURDIR)/.airflow; touch $@; fi
+	$(call say,Preparing the Airflow home .airflow)
+	@$(BIN)/python -m ferry_airflow.setup --local $(@D) >$(@D).log 2>&1 || { cat $(@D).log >&2; exit 2; }
+	@mv $(@D).log $(@D)/setup.log
+	@touch $@
 
 .PHONY: check
 check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import contracts, documents
@@ -105,9 +106,9 @@ soak: setup ## Run the long randomised tests (hours)
 
 .PHONY: clean
 clean: ## Stop the local clusters and delete what make created
-	$(call say,Stopping local clusters and deleting .venv .kafka .spark .airflow .ferry and caches)
+	$(call say,Stopping local clusters and deleting .venv .kafka .spark .airflow .ferry .demo and caches)
 	@if [ -x $(BIN)/python ] && [ -d .ferry/dev ]; then $(BIN)/python -m ferry.dev down --delete; fi
-	@rm -rf .venv .kafka .spark .airflow .ferry build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	@rm -rf .venv .kafka .spark .airflow .airflow.log .ferry .demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -20,7 +20,7 @@ from airflow.sdk import DAG, Param, TriggerRule
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
 from ferry.errors import BadInput
-from ferry.model import Flow
+from ferry_airflow.naming import dag_id
 from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
@@ -28,11 +28,6 @@ CONFIG_VARIABLE = "FERRY_CONFIG"
 # `@continuous` never runs without a start date; any past one will do, for nothing is caught up.
 START = datetime(2020, 1, 1, tzinfo=UTC)
 RETRY_DELAY = timedelta(seconds=30)
-
-
-def dag_id(flow: Flow) -> str:
-    """The id of a flow's DAG."""
-    return f"ferry__{flow.source}__{flow.target}"
 
 
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:

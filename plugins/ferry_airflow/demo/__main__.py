@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -23,10 +24,10 @@ from ferry.errors import FerryError, Refused, Unreachable
 from ferry.run.lag import measure_lag
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow import local
-from ferry_airflow.dags import dag_id
 from ferry_airflow.demo.compare import compare
 from ferry_airflow.demo.data import TOPICS, create_topics, fill
 from ferry_airflow.home import PASSWORD, USER, LocalHome
+from ferry_airflow.naming import dag_id
 from ferry_airflow.rest import AirflowRest
 from ferry_airflow.tables import MEGABYTE, table
 
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--stop", action="store_true", help="stop what --keep left")
     given = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of brokers that are still starting
     try:
         clean()
         return 0 if given.stop else Demo(keep=given.keep).run()
@@ -108,14 +110,15 @@ class Demo:
         before = lag(flow)
         say(f"unpausing DAG {dag} (schedule {flow.schedule}); waiting for {RUNS} runs to finish")
         rest.pause(dag, paused=False)
-        self.wait_runs(rest, dag)
-        say("stopping the producers and letting the last run finish")
+        told: set[str] = set()
+        self.wait_runs(rest, dag, told, lambda: len(told) >= RUNS)
+        say("stopping the producers; one more run copies what they left")
         stop_live()
-        rest.pause(dag, paused=True)
-        self.wait_idle(rest, dag)
-        runs = [run["dag_run_id"] for run in rest.runs(dag)]
-        failed = [run["dag_run_id"] for run in rest.runs(dag) if run["state"] != "success"]
-        show_runs(flow, runs)
+        seen = {run["dag_run_id"] for run in rest.runs(dag)}
+        self.wait_runs(rest, dag, told, lambda: bool(told - seen))
+        finished = [run for run in rest.runs(dag) if run["dag_run_id"] in told]
+        failed = [run["dag_run_id"] for run in finished if run["state"] != "success"]
+        show_runs(flow, [run["dag_run_id"] for run in finished])
         print(f"lag before: {before} records; lag after: {lag(flow)} records")
         say("comparing both sides with another client (librdkafka, read_committed), record by record")
         equal = show_comparison(flow, source, target)
@@ -123,32 +126,17 @@ class Demo:
             raise Refused(f"runs {', '.join(failed)} failed: see their report task in {HOME}/airflow/logs")
         return equal
 
-    def wait_runs(self, rest: AirflowRest, dag: str) -> None:
-        """Until enough scheduled runs have finished; each is announced."""
-        told: set[str] = set()
+    def wait_runs(self, rest: AirflowRest, dag: str, told: set[str], enough: Callable[[], bool]) -> None:
+        """Announce every run that has finished, and keep it in `told`, until there are `enough`."""
         pause = threading.Event()
-        while len(told) < RUNS:
+        while not enough():
             for run in rest.runs(dag):
                 if run["state"] in ("success", "failed") and run["dag_run_id"] not in told:
                     told.add(run["dag_run_id"])
                     print(f"    {run['dag_run_id']}: {run['state']}", flush=True)
-            self.check_time(f"{RUNS} runs of {dag}")
+            if time.monotonic() > self.deadline:
+                raise Unreachable(f"the runs of {dag} took more than {MOST_SECONDS:.0f} s: see {HOME}/airflow/logs")
             pause.wait(POLL_SECONDS)
-
-    def wait_idle(self, rest: AirflowRest, dag: str) -> None:
-        """Until no run is under way."""
-        pause = threading.Event()
-        while any(run["state"] in ("queued", "running") for run in rest.runs(dag)):
-            # A queued run of a paused DAG waits for ever; it has planned nothing yet.
-            if not any(run["state"] == "running" for run in rest.runs(dag)):
-                return
-            self.check_time(f"the end of the last run of {dag}")
-            pause.wait(POLL_SECONDS)
-
-    def check_time(self, what: str) -> None:
-        """Unreachable when the demo takes longer than it promised."""
-        if time.monotonic() > self.deadline:
-            raise Unreachable(f"{what} did not come within {MOST_SECONDS:.0f} s: see {HOME}/airflow/logs")
 
     def farewell(self, airflow: LocalHome, source: RunningCluster) -> None:
         """Say where the user interface is, and how to stop."""
@@ -157,8 +145,6 @@ class Demo:
             print("Stopping everything now; make demo KEEP=1 leaves it running.")
             return
         start_live(source, alone=True)
-        with AirflowRest(airflow) as rest:
-            rest.pause(dag_id(load(HOME / "ferry.properties").flow(FLOW).flow), paused=False)
         print("Everything goes on running, producers too. To stop it: .venv/bin/python -m ferry_airflow.demo --stop")
 
 
@@ -208,7 +194,7 @@ def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningClu
         last = last_receipts(runs.ledger(), runs.lane)
     ends = {(receipt.source.topic, receipt.source.partition): receipt.end for receipt in last.values()}
     copies = {
-        (receipt.source.topic, receipt.source.partition): (place.topic, place.partition)
+        (receipt.source.topic, receipt.source.partition): ((place.topic, place.partition), receipt.target_next)
         for place, receipt in last.items()
     }
     found = compare(source.bootstrap, target.bootstrap, ends, copies)

@@ -30,20 +30,28 @@ class Compared:
     differences: tuple[str, ...]
 
 
-def compare(source: str, target: str, ends: Mapping[Place, int], copies: Mapping[Place, Place]) -> tuple[Compared, ...]:
-    """Source records below `ends` beside all records of their `copies`: same key, value, headers, time, and order."""
+def compare(
+    source: str, target: str, ends: Mapping[Place, int], copies: Mapping[Place, tuple[Place, int]]
+) -> tuple[Compared, ...]:
+    """Compare source records below `ends` with their copies: same keys, values, headers, times, and order.
+
+    `copies` tell by source partition which target partition it is, and the target offset behind the last copy.
+    """
     wanted = digests(source, ends)
-    got = digests(target, dict.fromkeys(copies.values()))
+    got = digests(target, dict(copies.values()))
     topics = sorted({topic for topic, _ in ends})
     return tuple(_topic(topic, {p: wanted[p] for p in ends if p[0] == topic}, got, copies) for topic in topics)
 
 
 def _topic(
-    topic: str, wanted: Mapping[Place, list[bytes]], got: Mapping[Place, list[bytes]], copies: Mapping[Place, Place]
+    topic: str,
+    wanted: Mapping[Place, list[bytes]],
+    got: Mapping[Place, list[bytes]],
+    copies: Mapping[Place, tuple[Place, int]],
 ) -> Compared:
     differences = []
     for place, records in sorted(wanted.items()):
-        copied = got[copies[place]]
+        copied = got[copies[place][0]]
         if records != copied:
             at = next((i for i, pair in enumerate(zip(records, copied, strict=False)) if pair[0] != pair[1]), None)
             where = f"record {at} differs" if at is not None else "one side has more"
@@ -56,8 +64,8 @@ def _topic(
     )
 
 
-def digests(bootstrap: str, ends: Mapping[Place, int | None]) -> dict[Place, list[bytes]]:
-    """Digests of the committed records of each partition in order, below its end (None: all there are)."""
+def digests(bootstrap: str, ends: Mapping[Place, int]) -> dict[Place, list[bytes]]:
+    """Digests of the committed records of each partition in order, below its end."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -86,7 +94,7 @@ def digests(bootstrap: str, ends: Mapping[Place, int | None]) -> dict[Place, lis
 
 
 def _take(
-    messages: Iterable[Message], ends: Mapping[Place, int | None], found: dict[Place, list[bytes]], waiting: set[Place]
+    messages: Iterable[Message], ends: Mapping[Place, int], found: dict[Place, list[bytes]], waiting: set[Place]
 ) -> None:
     for message in messages:
         topic, partition = message.topic(), message.partition()
@@ -100,7 +108,7 @@ def _take(
             waiting.discard(place)
             continue
         end, offset = ends[place], message.offset()
-        if end is not None and offset is not None and offset >= end:
+        if offset is not None and offset >= end:
             waiting.discard(place)
             continue
         found[place].append(digest(message))

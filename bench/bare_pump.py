@@ -17,11 +17,10 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.producer import ProduceRequest
 from usage import Stopwatch
 
 from ferry.net.cluster import event_loop
-from ferry.net.transport import ConnectionManager
+from ferry.net.transport import ConnectionManager, produce_request
 
 FETCH_BYTES = 8 << 20
 PARTITION_BYTES = 2 << 20
@@ -120,6 +119,18 @@ def fetch_request(source: Side, position: dict[int, int]) -> FetchRequest:
     )
 
 
+def next_request(queues: dict[int, deque[Any]]) -> list[tuple[int, Any]]:
+    """One batch of each partition that has one, up to the request's limit; their base offsets set to 0."""
+    parts, filled = [], 0
+    for number, queue in queues.items():
+        if queue and (not filled or filled + len(queue[0]) <= REQUEST_BYTES):
+            batch = queue.popleft()
+            batch[:8] = bytes(8)  # where it lies: the connection hands out views that can be written
+            parts.append((number, batch))
+            filled += len(batch)
+    return parts
+
+
 async def copy(source: Side, target: Side) -> int:
     """Copy everything; the bytes that were copied."""
     position = dict.fromkeys(source.partitions, 0)
@@ -145,20 +156,12 @@ async def copy(source: Side, target: Side) -> int:
                     position[part.partition_index] = following
             ahead = await fetch()
         while any(queues.values()) and (ahead is None or not ahead.is_done):
-            part_type = ProduceRequest.TopicProduceData.PartitionProduceData
-            parts, filled = [], 0
-            for number, queue in queues.items():
-                if queue and (not filled or filled + len(queue[0]) <= REQUEST_BYTES):
-                    batch = queue.popleft()
-                    batch[:8] = bytes(8)  # where it lies: the connection hands out views that can be written
-                    parts.append(part_type(index=number, records=batch))
-                    filled += len(batch)
+            parts = next_request(queues)
             while len(flying) >= IN_FLIGHT:
                 await settle()
-            topic = ProduceRequest.TopicProduceData(name=target.topic, topic_id=target.topic_id, partition_data=parts)
-            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
+            request = produce_request(None, [(target.topic, target.topic_id, parts)], max_version=None)
             flying.append(await target.submit(request))
-            copied += filled
+            copied += sum(len(batch) for _, batch in parts)
     while flying:
         await settle()
     return copied

@@ -45,8 +45,10 @@ def main() -> None:
             sys.stdout.write(tables[scenario.name] + "\n")
             sys.stdout.flush()
     if not asked.no_readme:
-        command = " ".join(["bench/run.py", *sys.argv[1:]])
-        write_readme(HERE / "README.md", command, tables)
+        scale = "" if asked.scale == 1.0 else f" --scale {asked.scale:g}"
+        for name, content in tables.items():
+            command = f'make bench ARGS="--scenario {name} --pairs {asked.pairs}{scale}"'
+            write_readme(HERE / "README.md", command, {name: content})
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from kafka.protocol.producer import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
-    ProduceRequest,
     TxnOffsetCommitRequest,
 )
 
@@ -28,6 +27,7 @@ from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superse
 from ferry.model import TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster
+from ferry.net.transport import produce_request
 
 POSITIONS_PER_REQUEST = 1000
 SEQUENCE_MASK = 0x7FFFFFFF
@@ -139,19 +139,13 @@ class Transaction:
 
     async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | memoryview]) -> Future:
         """Send one batch per partition to their leader; the future answer is a ProduceResponse."""
-        topics = self.cluster.topics
-        by_topic: dict[str, list[Any]] = {}
-        part = ProduceRequest.TopicProduceData.PartitionProduceData
+        by_topic: dict[str, list[tuple[int, bytes | memoryview]]] = {}
         for place, records in batches.items():
-            by_topic.setdefault(place.topic, []).append(part(index=place.partition, records=records))
-        request = ProduceRequest(
-            transactional_id=self.transactional_id,
-            acks=-1,
-            timeout_ms=30_000,
-            topic_data=[
-                ProduceRequest.TopicProduceData(name=name, topic_id=topics[name].topic_id, partition_data=parts)
-                for name, parts in by_topic.items()
-            ],
+            by_topic.setdefault(place.topic, []).append((place.partition, records))
+        topics = self.cluster.topics
+        request = produce_request(
+            self.transactional_id,
+            [(name, topics[name].topic_id, parts) for name, parts in by_topic.items()],
             max_version=None if self.joins_by_producing else 11,
         )
         return await self.cluster.submit(request, node)

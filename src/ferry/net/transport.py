@@ -24,11 +24,14 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import ProduceRequest
-from kafka.protocol.schemas.fields.codecs import Bytes, EncodeBuffer, UnsignedVarInt32
+from kafka.protocol.schemas.fields.codecs import Bytes, UnsignedVarInt32
 
 Piece = bytes | bytearray | memoryview
 
 _SIZE = struct.Struct(">i")
+_LENGTH = struct.Struct(">h")
+_ACKS_AND_TIMEOUT = struct.Struct(">hi")
+_TOPIC_IDS_SINCE = 13  # ProduceRequest, KIP-516
 _HEAD_BYTES = 1 << 16
 """Read at once where a frame may begin; small answers come whole, a large one continues in a buffer of its own."""
 
@@ -178,7 +181,7 @@ class Frames(KafkaProtocol):  # type: ignore[misc]  # kafka-python has no types
 
     def send_request(self, request: Any, correlation_id: int | None = None) -> int:
         """Encode and queue a request; its correlation id."""
-        if not isinstance(request, ProduceRequest):
+        if not isinstance(request, ProduceRequest) or not isinstance(request.topic_data[0], tuple):
             found: int = super().send_request(request, correlation_id)
             return found
         number: int = self._next_correlation_id() if correlation_id is None else correlation_id
@@ -213,10 +216,7 @@ class _Reader:
 
 
 class _RecordsInPlace(Bytes):  # type: ignore[misc]  # kafka-python has no types
-    """Code of a `records` field that leaves the records where they are.
-
-    Decoded, they are a view of the frame. Encoded into a `_Pieces` buffer, they are noted, not copied.
-    """
+    """Code of a `records` field whose value is a view of the frame."""
 
     @classmethod
     def emit_decode_from(cls, ctx: Any, var_name: str, indent: str, compact: bool = False) -> None:
@@ -230,60 +230,75 @@ class _RecordsInPlace(Bytes):  # type: ignore[misc]  # kafka-python has no types
         ctx.emit(indent, f"{var_name} = None if {length} < 0 else data[pos:pos+{length}]")
         ctx.emit(indent, f"pos += max(0, {length})")
 
-    @classmethod
-    def emit_encode_into(cls, ctx: Any, val_expr: str, indent: str, compact: bool = False) -> None:
-        value = ctx.next_var("rv")
-        length = ctx.next_var("rn")
-        ctx.emit(indent, f"{value} = {val_expr}")
-        ctx.emit(indent, f"if {value} is not None and len({value}) >= {_COPY_BELOW} and hasattr(out, 'apart'):")
-        inner = indent + "    "
-        ctx.emit(inner, f"{length} = len({value})")
-        if compact:
-            ctx.emit(inner, f"{length} += 1")
-            UnsignedVarInt32.emit_encode_into(ctx, length, inner)
-        else:
-            ctx.emit_reserve(inner, 4)
-            ctx.emit(inner, f"pack_into('>i', buf, pos, {length})")
-            ctx.emit(inner, "pos += 4")
-        ctx.emit(inner, f"out.apart.append((pos, {value}))")
-        ctx.emit(indent, "else:")
-        super().emit_encode_into(ctx, value, inner, compact=compact)
+
+Produced = tuple[str, Any, Sequence[tuple[int, Piece]]]
+"""Of one topic: its name, its id (None on brokers without), and one batch for each of some partitions."""
 
 
-class _Pieces(EncodeBuffer):  # type: ignore[misc]  # kafka-python has no types
-    """An encoded request without its long records, and where they belong."""
-
-    __slots__ = ("apart",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.apart: list[tuple[int, Piece]] = []
+def produce_request(transactional_id: str | None, topics: Sequence[Produced], *, max_version: int | None) -> Any:
+    """A produce request with acks from all in-sync replicas; only this module's transport can send it."""
+    return ProduceRequest(
+        transactional_id=transactional_id, acks=-1, timeout_ms=30_000, topic_data=list(topics), max_version=max_version
+    )
 
 
 def _produce_pieces(request: Any) -> list[Piece]:
-    """A framed produce request; its long records are pieces of their own."""
+    """The frame of a `produce_request`, by the message's schema; long records are pieces of their own.
+
+    Field by field through kafka-python, a request for small batches costs as much as all the rest of copying them.
+    """
     version = request.API_VERSION
     flexible = request.flexible_version_q(version)
-    out = _Pieces()
-    out.pos = _SIZE.size
-    request.encode_header_into(out, flexible=flexible)
-    request._struct.compiled_encode_into(version, compact=flexible, tagged=flexible)(request, out)
-    _SIZE.pack_into(out.buf, 0, out.pos - _SIZE.size + sum(len(records) for _, records in out.apart))
-    encoded = memoryview(out.buf)
+    count = _compact if flexible else _SIZE.pack
+    tags = b"\0" if flexible else b""
     pieces: list[Piece] = []
-    start = 0
-    for at, records in out.apart:
-        pieces += encoded[start:at], records
-        start = at
-    pieces.append(encoded[start : out.pos])
+    text = bytearray(_SIZE.size)
+    text += request.encode_header(flexible=flexible)
+    text += _string(request.transactional_id, flexible)
+    text += _ACKS_AND_TIMEOUT.pack(request.acks, request.timeout_ms)
+    text += count(len(request.topic_data))
+    size = 0
+    for name, topic_id, parts in request.topic_data:
+        text += topic_id.bytes if version >= _TOPIC_IDS_SINCE else _string(name, flexible)
+        text += count(len(parts))
+        for index, records in parts:
+            text += _SIZE.pack(index)
+            text += count(len(records))
+            if len(records) < _COPY_BELOW:
+                text += records
+            else:
+                pieces += text, records
+                size += len(text) + len(records)
+                text = bytearray()
+            text += tags
+        text += tags
+    text += tags
+    pieces.append(text)
+    _SIZE.pack_into(pieces[0], 0, size + len(text) - _SIZE.size)
     return pieces
 
 
+def _string(value: str | None, flexible: bool) -> bytes:
+    """A nullable string, compact (KIP-482) or with the older two bytes of length."""
+    encoded = b"" if value is None else value.encode()
+    if flexible:
+        return b"\0" if value is None else _compact(len(encoded)) + encoded
+    return _LENGTH.pack(-1 if value is None else len(encoded)) + encoded
+
+
+def _compact(length: int) -> bytes:
+    """A length as flexible messages write it: plus one, seven bits to a byte, the lowest first (KIP-482)."""
+    rest, out = length + 1, bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
 def _leave_records_in_place() -> None:
-    """Give both `records` fields the code above, before kafka-python compiles what reads and writes them."""
-    answer = FetchResponse._struct.fields["responses"].fields["partitions"].fields["records"]
-    request = ProduceRequest._struct.fields["topic_data"].fields["partition_data"].fields["records"]
-    answer._type = request._type = _RecordsInPlace
+    """Give the field the code above, before kafka-python compiles what reads it."""
+    FetchResponse._struct.fields["responses"].fields["partitions"].fields["records"]._type = _RecordsInPlace
 
 
 _leave_records_in_place()

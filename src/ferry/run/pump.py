@@ -25,8 +25,8 @@ IN_FLIGHT = 5
 REQUEST_BYTES = 8 << 20
 """A request is closed when it holds this much; a single larger batch still goes alone."""
 
-Sent = dict[TopicPartition, tuple[int, int]]
-"""Per target partition, the source base offset and the record count of the batch in a request."""
+Sent = dict[tuple[str, int], tuple[PartProgress, int, int]]
+"""By target topic and partition, where a request's batch belongs, its source base offset and its record count."""
 
 
 class Pump:
@@ -55,7 +55,6 @@ class Pump:
         self._parts: dict[TopicPartition, PartProgress] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
         self._flying: dict[int, deque[tuple[Sent, Future]]] = {}
-        self._by_target = {piece.target: place for place, piece in pieces.items()}
 
     async def fill(self, chunk_bytes: int, chunk_seconds: float, stop: Callable[[], bool]) -> list[PartProgress]:
         """Copy until the chunk is full, its time is over, nothing is left or `stop()`; all writes acknowledged.
@@ -141,7 +140,7 @@ class Pump:
                     self._transaction.producer_epoch,
                     self._transaction.next_sequence(target, batch.record_count),
                 )
-                sent[target] = batch.base_offset, batch.record_count
+                sent[target.topic, target.partition] = part, batch.base_offset, batch.record_count
                 part.sent(batch)
                 filled += len(batch.data)
             if not queue:
@@ -187,7 +186,7 @@ class Pump:
             if time.monotonic() > until:
                 raise Retryable(f"{self._transaction.transactional_id}: the transaction before does not complete")
             batches = {place: batches[place] for place in again}
-            sent = {place: sent[place] for place in again}
+            sent = {(place.topic, place.partition): sent[place.topic, place.partition] for place in again}
             await self._target.loop.sleep(0.005)
 
     async def _send(self, node: int, batches: dict[TopicPartition, memoryview], sent: Sent) -> None:
@@ -206,49 +205,48 @@ class Pump:
     def _record(self, sent: Sent, answer: Any) -> list[TopicPartition]:
         """Note where batches came to lie; the partitions whose coordinator says CONCURRENT_TRANSACTIONS."""
         again = []
-        names = {self._target.topics[place.topic].topic_id: place.topic for place in sent}
+        names = {self._target.topics[topic].topic_id: topic for topic in {topic for topic, _ in sent}}
         for topic in answer.responses:
             name = topic.name or names[topic.topic_id]
             for outcome in topic.partition_responses:
-                place = TopicPartition(topic=name, partition=outcome.index)
-                base, count = sent[place]
+                part, base, count = sent[name, outcome.index]
                 if outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
-                    again.append(place)
+                    again.append(part.piece.target)
                 elif outcome.error_code:
-                    self._refused_by_target(place, base, outcome)
-                elif not self._parts[self._by_target[place]].written(base, count, outcome.base_offset):
-                    self._drop(
-                        place,
+                    self._refused_by_target(part.piece, base, outcome)
+                elif not part.written(base, count, outcome.base_offset):
+                    _drop(
+                        part.piece,
                         RefusalKind.FOREIGN_WRITER,
                         base,
-                        f"somebody else wrote to {place} on cluster {self._target.alias} while it was being copied "
-                        f"(at offset {outcome.base_offset}): find the writer, then run again",
+                        f"somebody else wrote to {part.piece.target} on cluster {self._target.alias} while it was "
+                        f"being copied (at offset {outcome.base_offset}): find the writer, then run again",
                     )
         return again
 
-    def _refused_by_target(self, place: TopicPartition, base: int, outcome: Any) -> None:
+    def _refused_by_target(self, piece: Slice, base: int, outcome: Any) -> None:
         code = outcome.error_code
-        where = f"{place} on cluster {self._target.alias}"
+        where = f"{piece.target} on cluster {self._target.alias}"
         if code in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):
-            self._drop(
-                place,
+            _drop(
+                piece,
                 RefusalKind.TOO_LARGE,
                 base,
                 f"the batch at source offset {base} is larger than {where} accepts: raise max.message.bytes there",
             )
         if code in codes.UNAUTHORIZED:
-            self._drop(place, RefusalKind.NOT_AUTHORIZED, base, f"not allowed to write to {where}: grant WRITE")
+            _drop(piece, RefusalKind.NOT_AUTHORIZED, base, f"not allowed to write to {where}: grant WRITE")
         if code in (codes.INVALID_RECORD, codes.INVALID_TIMESTAMP, codes.CORRUPT_MESSAGE):
-            self._drop(
-                place,
+            _drop(
+                piece,
                 RefusalKind.INVALID_CONFIG,
                 base,
                 f"{where} does not accept the batch at source offset {base} ({codes.describe(code)} "
                 f"{outcome.error_message or ''}): compare the topics' timestamp and cleanup settings",
             )
-        self._transaction.raise_for(code, f"writing to {place}")
+        self._transaction.raise_for(code, f"writing to {piece.target}")
 
-    def _drop(self, place: TopicPartition, kind: RefusalKind, offset: int, message: str) -> None:
-        piece = self._pieces[self._by_target[place]]
-        refusal = Refusal(topic=piece.source.topic, partition=piece.source.partition, kind=kind, message=message)
-        raise dropped(piece, refusal, offset)
+
+def _drop(piece: Slice, kind: RefusalKind, offset: int, message: str) -> None:
+    refusal = Refusal(topic=piece.source.topic, partition=piece.source.partition, kind=kind, message=message)
+    raise dropped(piece, refusal, offset)

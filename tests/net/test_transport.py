@@ -1,0 +1,90 @@
+"""The parts of kafka-python's wire that Ferry writes itself, against kafka-python's own."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.producer import ProduceRequest
+
+from ferry.net import transport
+from ferry.net.transport import Transport, produce_request
+
+TOPIC_ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
+SIZES = (0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 70_000, 2_100_000)
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+@pytest.mark.parametrize("transactional_id", ["ferry.a->b.live.0", None])
+def test_a_produce_request_is_encoded_as_kafka_python_does(version: int, transactional_id: str | None) -> None:
+    records = {index: bytes([index]) * size for index, size in enumerate(SIZES)}
+    part = ProduceRequest.TopicProduceData.PartitionProduceData
+    parts = [part(index=index, records=content) for index, content in records.items()]
+    topic = ProduceRequest.TopicProduceData(name="orders", topic_id=TOPIC_ID, partition_data=parts)
+    theirs = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=30_000, topic_data=[topic, topic])
+    topics = [("orders", TOPIC_ID, list(records.items()))] * 2
+    ours = produce_request(transactional_id, topics, max_version=None)
+    for request in (theirs, ours):
+        request.API_VERSION = version
+        request.with_header(correlation_id=7, client_id="ferry")
+    assert b"".join(transport._produce_pieces(ours)) == bytes(theirs.encode(framed=True, header=True))
+
+
+class Parser:
+    """Takes any frame up to 1 MB."""
+
+    def _validate_frame_size(self, size: int) -> None:
+        assert 0 <= size <= 1_000_000
+
+
+class Connection:
+    """What a transport hands its frames to."""
+
+    parser = Parser()
+
+
+@pytest.fixture
+def wire() -> Iterator[tuple[Transport, socket.socket]]:
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    made = Transport(None, near)
+    made._protocol = Connection()
+    yield made, far
+    near.close()
+    far.close()
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1000, 65_536, 90_000, 1_000_000])
+def test_frames_come_whole_however_their_bytes_arrive(wire: tuple[Transport, socket.socket], piece: int) -> None:
+    made, far = wire
+    sizes = [0, 5, 3, 200_000, 65_532, 65_533, 1, 70_000, 12] if piece > 3 else [0, 5, 3, 700, 1]
+    frames = [bytes([number]) * size for number, size in enumerate(sizes)]
+    stream = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+    found: list[Any] = []
+    for at in range(0, len(stream), piece):
+        waiting = memoryview(stream)[at : at + piece]
+        while waiting:
+            waiting = waiting[far.send(waiting[:50_000]) :]
+            received, _, error = made._receive()
+            assert error is None
+            found += received
+    while len(found) < len(frames):
+        received, _, error = made._receive()
+        assert error is None
+        found += received
+    assert found == frames
+
+
+def test_a_closed_connection_still_hands_over_what_arrived(wire: tuple[Transport, socket.socket]) -> None:
+    made, far = wire
+    far.sendall(b"\0\0\0\2ab\0\0")
+    far.close()
+    frames, _, error = made._receive()
+    if error is None:
+        more, _, error = made._receive()
+        frames += more
+    assert frames == [b"ab"]
+    assert "disconnected" in str(error)

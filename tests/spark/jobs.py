@@ -109,7 +109,7 @@ def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records
     return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings={"ferry.chunk.bytes": "1"})
 
 
-def until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def until(condition: Callable[[], bool], what: str, seconds: float = 120) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -128,7 +128,7 @@ def copying(lab: Lab, job: Job) -> None:
     assert job.process.poll() is None
 
 
-def all_gone(processes: list[psutil.Process], seconds: float = 12) -> None:
+def all_gone(processes: list[psutil.Process], seconds: float = 30) -> None:
     """Wait until none of the processes lives."""
     until(lambda: not any(_lives(process) for process in processes), f"end of {processes}", seconds)
 
@@ -184,7 +184,7 @@ def standalone(folder: Path) -> Iterator[Standalone]:
 
 @contextmanager
 def connect_server(folder: Path, port: int) -> Iterator[str]:
-    """Start a Spark Connect server on 127.0.0.1 with two cores; its address."""
+    """Start a Spark Connect server on 127.0.0.1 with two cores; its address. It logs to connect.log in `folder`."""
     conf = {
         **submit_conf(),
         "spark.connect.grpc.binding.address": "127.0.0.1",

@@ -35,9 +35,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the Spark Connect server logs."""
+    return tmp_path_factory.mktemp("connect")
+
+
+@pytest.fixture(scope="module")
+def server(server_folder: Path) -> Iterator[str]:
     """A Spark Connect server."""
-    with connect_server(tmp_path_factory.mktemp("connect"), free_ports(1)[0]) as address:
+    with connect_server(server_folder, free_ports(1)[0]) as address:
         yield address
 
 
@@ -89,6 +95,7 @@ def test_a_killed_client_of_spark_connect_is_harmless(
     topic: str,
     tmp_path: Path,
     server: str,
+    server_folder: Path,
     number: signal.Signals,
 ) -> None:
     lab = slow_lab(source_cluster, target_cluster, topic)
@@ -96,7 +103,7 @@ def test_a_killed_client_of_spark_connect_is_harmless(
     job = run_connected(lab, "killed", tmp_path, server)
     copying(lab, job)
     job.process.send_signal(number)
-    code = job.wait(15)
+    code = job.wait(30)
     if number is signal.SIGTERM:
         assert code == 143, job.text()
         with lab.runs() as runs:
@@ -104,6 +111,10 @@ def test_a_killed_client_of_spark_connect_is_harmless(
             kept = len(lab.receipts())
             assert runs.report("killed").state is RunState.PARTIAL
         assert len(lab.receipts()) == kept, "tasks went on after the client was told to end"
+        # The server logs the plan of what was interrupted, with the pickled function in it.
+        log = server_folder / "connect.log"
+        until(lambda: "copy_packed_slots" in log.read_text(), "the interrupted plan in the server's log")
+        assert "ConnectionOptions" not in log.read_text(), "the server's log shows connection data"
     again = run_connected(lab, "killed", tmp_path, server)
     assert again.wait() == 0, again.text()
     assert lab.assert_equal() == 24_000

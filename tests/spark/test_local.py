@@ -128,7 +128,7 @@ def test_sigterm_ends_the_open_chunk_at_once_and_keeps_the_receipts(
     copying(lab, job)
     tree = job.tree()
     (job.driver() if hit == "driver" else psutil.Process(job.process.pid)).send_signal(signal.SIGTERM)
-    assert job.wait(15) == 143, job.text()
+    assert job.wait(30) == 143, job.text()
     all_gone(tree)
     until(lambda: open_records(lab) == 0, "the end of the open chunks", 10)
     kept = len(lab.receipts())

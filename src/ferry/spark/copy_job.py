@@ -7,16 +7,18 @@ a Python stage over Arrow that copies the slots, and a few rows back.
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
 
+import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -30,9 +32,9 @@ from ferry.run.micro_run import MicroRuns, slot_failure
 from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
 from ferry.spark.call import Call
-from ferry.spark.package import zip_package
+from ferry.spark.package import zip_package, zip_specs
 from ferry.spark.progress import ProgressLog
-from ferry.spark.stage import ROW, SlotEnd, copy_slots, parse_rows
+from ferry.spark.stage import ROW, SlotEnd, copy_packed_slots, copy_slots, parse_rows
 from ferry.spark.todo import nothing_to_copy
 
 ROUNDS = 2
@@ -48,6 +50,7 @@ AGAIN = (Retryable, Unreachable)
 """Failures that another round may not meet again."""
 
 Say = Callable[[str], None]
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +131,18 @@ def _collect(spark: SparkSession, specs: dict[int, TaskSpec]) -> list[SlotEnd]:
     """One Spark job: `range` gives exactly one row to each partition, and the array maps it to the slot's number."""
     slots = F.array(*[F.lit(slot) for slot in specs])
     frame = spark.range(0, len(specs), 1, len(specs)).select(slots[F.col("id").cast("int")].alias("slot"))
-    answer = frame.mapInArrow(partial(copy_slots, specs), ROW).collect()
+    answer = frame.mapInArrow(_stage(spark, specs), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
+
+
+def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
+    """The function of the tasks; on Spark Connect its specs travel apart from it, for the server logs functions."""
+    if not type(spark).__module__.startswith("pyspark.sql.connect."):
+        return partial(copy_slots, specs)
+    name = f"ferry_specs_{secrets.token_hex(8)}"
+    with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
+        spark.addArtifacts(str(zip_specs(Path(folder) / f"{name}.zip", name, specs)), pyfile=True)
+    return partial(copy_packed_slots, name)
 
 
 def _joined(before: SlotEnd, after: SlotEnd) -> SlotEnd:

@@ -1,15 +1,20 @@
-"""Ferry as one file for `--py-files`, so that workers of a Spark cluster need not have it installed.
+"""What workers of a Spark cluster need beside Spark, as zip files: Ferry itself, and what a run's tasks are to do.
 
-What Ferry itself imports (kafka-python and the codecs) has to be in the workers' Python; see docs/airflow.md.
+What Ferry imports (kafka-python and the codecs) has to be in the workers' Python; see docs/airflow.md.
 """
 
 from __future__ import annotations
 
+import pickle
 import zipfile
+from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 
 import ferry
+from ferry.run.task import TaskSpec
 
+SPECS = "specs.pickle"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -22,3 +27,22 @@ def zip_package(dest: Path) -> Path:
                 entry = zipfile.ZipInfo((Path(root.name) / path.relative_to(root)).as_posix(), date_time=EPOCH)
                 archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return dest
+
+
+def zip_specs(dest: Path, name: str, specs: Mapping[int, TaskSpec]) -> Path:
+    """Write the specs as a package `name` in the zip file `dest` and answer its path.
+
+    A Spark Connect server logs the plans of failed and interrupted operations with the pickled functions in them, so
+    connection data must not travel there; artifacts it does not log.
+    """
+    dest.touch(mode=0o600)
+    with zipfile.ZipFile(dest, "w") as archive:
+        archive.writestr(f"{name}/__init__.py", "")
+        archive.writestr(f"{name}/{SPECS}", pickle.dumps(dict(specs)))
+    return dest
+
+
+def unpacked(name: str) -> dict[int, TaskSpec]:
+    """Inverse of `zip_specs`, in a process that has the zip file on its path."""
+    specs: dict[int, TaskSpec] = pickle.loads(resources.files(name).joinpath(SPECS).read_bytes())
+    return specs

@@ -30,6 +30,7 @@ from ferry.errors import (
 from ferry.model import Receipt, Refusal
 from ferry.run.slot import SlotResult
 from ferry.run.task import TaskSpec, run_slot
+from ferry.spark.package import unpacked
 
 ROW = "slot int, kind string, body string"
 """The rows of an answer, as Spark writes a schema."""
@@ -62,6 +63,11 @@ def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
             yield _batch(rows(_attempt(specs[slot])))
+
+
+def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As `copy_slots`, with the specs from the package `name` that came as an artifact (see `ferry.spark.package`)."""
+    return copy_slots(unpacked(name), batches)
 
 
 def _attempt(spec: TaskSpec) -> SlotEnd:

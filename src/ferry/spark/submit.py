@@ -25,6 +25,8 @@ def submit_conf(archive_folder: Path | None = None) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # Two attempts of a slot fence each other: harmless, and never of use.
         "spark.speculation": "false",
+        # A cancelled task's worker is killed at once: Spark's two seconds would let it begin another chunk.
+        "spark.python.task.killTimeout": "0s",
         # A plan of one range and one Python stage: nothing to adapt, nothing worth compiling.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",

@@ -55,7 +55,7 @@ class Job:
 
     def driver(self) -> psutil.Process:
         """The Python driver."""
-        return next(p for p in self.tree() if p.pid != self.process.pid and str(JOB) in p.cmdline())
+        return next(p for p in self.tree() if p.pid != self.process.pid and str(JOB) in _cmdline(p))
 
     def workers(self) -> list[psutil.Process]:
         """Spark's Python workers on this machine that copy for this job in local mode."""

@@ -70,6 +70,10 @@ class LedgerTopic:
             await self.cluster.retrying(visible)
         self._check(len(self.cluster.topics[topic].partitions), await topic_configs(self.cluster, topic))
 
+    async def _known(self) -> None:
+        if self.place.topic not in self.cluster.topics:
+            await self.find()
+
     async def find(self) -> None:
         """Look the topic up; BadInput when there is none, for the flow never ran."""
         if self.place.topic not in await self.cluster.refresh([self.place.topic]):
@@ -94,6 +98,7 @@ class LedgerTopic:
 
         Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the double.
         """
+        await self._known()
         last = -1
         for part in _below_limit(records):
             last = await self._append_batch(part)
@@ -153,6 +158,8 @@ class LedgerTopic:
                 if outcome.error_code != codes.CONCURRENT_TRANSACTIONS or time.monotonic() > until:
                     break
                 await self.cluster.loop.sleep(0.005)
+            if outcome.error_code in codes.FENCED:  # taking over again would fence the one that fenced us
+                transaction.raise_for(outcome.error_code, "writing receipts")
             await self._check_written(outcome.error_code)
             offsets.update(range(outcome.base_offset, outcome.base_offset + len(part)))
         return frozenset(offsets)
@@ -173,6 +180,7 @@ class LedgerTopic:
         Also the offset up to which was read. Waits until `end` is readable, so an acknowledged record is always seen
         even when a new leader answers late.
         """
+        await self._known()
         if start is None:
             start = await self._edge(EARLIEST)
         if end is None:

@@ -207,7 +207,7 @@ def test_a_broker_that_cannot_start_says_why_and_leaves_nothing_running(dev_home
     assert all(cluster.state == "stopped" for cluster in status(dev_home))
 
 
-@pytest.mark.soak  # half a minute, and on a busy machine longer than a start may take
+@pytest.mark.soak  # half a minute; on a busy machine the killed broker still holds its port when the thief comes
 def test_ports_taken_after_they_were_chosen_are_chosen_again(dev_home: Path) -> None:
     """The broker is given a port that is in use, as when somebody takes it between the choice and the start."""
     spec = ClusterSpec(name="taken")

@@ -88,7 +88,7 @@ def test_a_job_runs_over_spark_connect(
     assert lab.assert_equal() == 4_000
 
 
-# SIGTERM is for the long run until it is known why a busy machine sees one chunk more behind the fencing.
+# SIGTERM is for the long run until a quiet proof that no chunk is committed after the end was told.
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.soak), signal.SIGKILL])
 def test_a_killed_client_of_spark_connect_is_harmless(
     source_cluster: RunningCluster,

@@ -276,8 +276,6 @@ class MicroRuns:
         return view
 
     async def _view(self) -> LedgerView:
-        if self._ledger.place.topic not in self._target.topics:
-            await self._ledger.find()
         records, end = await self._ledger.read()
         return fold(records, end)
 

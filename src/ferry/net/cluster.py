@@ -22,14 +22,14 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.model import TopicPartition
 from ferry.net import codes
-from ferry.net.transport import ConnectionManager, Selector
+from ferry.net.transport import CertificateRefused, ConnectionManager, Selector
 
 log = logging.getLogger(__name__)
 
 GROUP = 0
 TRANSACTION = 1
 
-_LOGIN_REFUSED = (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError)
+_LOGIN_REFUSED = (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError, CertificateRefused)
 
 T = TypeVar("T")
 
@@ -132,9 +132,7 @@ class Cluster:
             except kafka_errors.UnknownBrokerIdError as error:
                 raise Retryable(f"cluster {self.alias} has no broker {target} in its metadata") from error
             except _LOGIN_REFUSED as error:
-                raise Refused(
-                    f"cluster {self.alias} refused the credentials ({error}): correct its sasl settings"
-                ) from error
+                raise self._login_refused(error) from error
             except (kafka_errors.KafkaError, OSError) as error:
                 raise Retryable(f"cluster {self.alias}, broker {target}: {error}") from error
             if time.monotonic() + delay > until:
@@ -238,10 +236,24 @@ class Cluster:
     def _unreachable(self, error: BaseException) -> FerryError:
         servers = self._options.get("bootstrap_servers")
         if isinstance(error, _LOGIN_REFUSED):
-            return Refused(f"cluster {self.alias} at {servers} refused the credentials: {error}")
+            return self._login_refused(error)
         return Unreachable(
             f"cluster {self.alias} at {servers} does not answer within {self.patience_s:.0f} s ({error}): "
             "check the address, the port and the security settings"
+        )
+
+    def _login_refused(self, error: BaseException) -> Refused:
+        where = f"cluster {self.alias} at {', '.join(self._options.get('bootstrap_servers', ()))}"
+        if not isinstance(error, CertificateRefused):
+            return Refused(f"{where} refused the credentials ({error}): correct its sasl settings")
+        if error.ours:
+            return Refused(
+                f"{where} refused our certificate ({error.why}): put one into ssl.keystore.location that has not "
+                "expired and that the brokers trust"
+            )
+        return Refused(
+            f"{where} shows a certificate that cannot be trusted ({error.why}): renew the broker's, or correct "
+            "ssl.truststore.location"
         )
 
 

@@ -45,6 +45,39 @@ _PIECES_PER_CALL = 512  # Linux takes up to 1,024
 
 _WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
+_ABOUT_OUR_CERTIFICATE = frozenset(
+    {
+        "SSLV3_ALERT_BAD_CERTIFICATE",
+        "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+        "SSLV3_ALERT_CERTIFICATE_REVOKED",
+        "SSLV3_ALERT_CERTIFICATE_EXPIRED",
+        "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+        "TLSV1_ALERT_UNKNOWN_CA",
+        "TLSV1_ALERT_ACCESS_DENIED",
+        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    }
+)
+"""OpenSSL's names of the alerts by which a broker turns a client's certificate down (RFC 8446, section 6.2)."""
+
+
+class CertificateRefused(kafka_errors.KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types
+    """A TLS handshake ended over a certificate: the next one will too. `ours`: the broker refused the client's."""
+
+    def __init__(self, why: str, *, ours: bool) -> None:
+        super().__init__(why)
+        self.why = why
+        self.ours = ours
+
+
+def connection_error(error: OSError) -> kafka_errors.KafkaConnectionError:
+    """What went wrong on a socket, in kafka-python's words; CertificateRefused when it was a certificate."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return CertificateRefused(error.verify_message, ours=False)
+    if isinstance(error, ssl.SSLError) and error.reason in _ABOUT_OUR_CERTIFICATE:
+        why = error.reason.partition("_ALERT_")[2].replace("_", " ").lower()
+        return CertificateRefused(why, ours=True)
+    return kafka_errors.KafkaConnectionError(error)
+
 
 class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no types
     """Receives whole frames, each into its own buffer; sends pieces without joining them."""
@@ -103,8 +136,8 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
             return frames, False, None
         except kafka_errors.KafkaError as error:
             return frames, False, error
-        except OSError as error:
-            return frames, False, kafka_errors.KafkaConnectionError(error)
+        except OSError as error:  # with TLS 1.3 the broker judges our certificate after the handshake
+            return frames, False, connection_error(error)
         return frames, True, None
 
     def _split_head(self, frames: list[bytearray]) -> None:
@@ -148,7 +181,7 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
         except _WOULD_BLOCK:
             return total, None
         except OSError as error:
-            return total, kafka_errors.KafkaConnectionError(error)
+            return total, connection_error(error)
         return total, None
 
     def _send_some(self) -> int:
@@ -323,7 +356,11 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         self.last_failure = error
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        transport = await super()._build_transport(node, timeout_at=timeout_at)
+        try:
+            transport = await super()._build_transport(node, timeout_at=timeout_at)
+        except kafka_errors.KafkaConnectionError as error:
+            cause = error.__context__  # kafka-python tells of a failed handshake in words alone
+            raise connection_error(cause) if isinstance(cause, ssl.SSLError) else error from cause
         if type(transport) in (KafkaTCPTransport, KafkaSSLTransport):  # nothing reads from it yet: hand its socket over
             return Transport(self._net, transport._sock, host=node.host)
         return transport

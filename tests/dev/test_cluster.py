@@ -1,7 +1,6 @@
 """Local clusters: what is started is found again, survives a kill with its data, and is all that is stopped."""
 
-import os
-import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.dev import ClusterSpec, RunningCluster, attach, down, status, up
-from ferry.dev.process import ProcessRecord, wait_for
+from ferry.dev.cluster import _create
+from ferry.dev.process import ProcessRecord, wait_for, wait_gone
 from ferry.errors import BadInput, Refused, Unreachable
 
 
@@ -207,25 +207,42 @@ def test_a_broker_that_cannot_start_says_why_and_leaves_nothing_running(dev_home
     assert all(cluster.state == "stopped" for cluster in status(dev_home))
 
 
-@pytest.mark.soak  # half a minute; on a busy machine the killed broker still holds its port when the thief comes
 def test_ports_taken_after_they_were_chosen_are_chosen_again(dev_home: Path) -> None:
     """The broker is given a port that is in use, as when somebody takes it between the choice and the start."""
     spec = ClusterSpec(name="taken")
-    first = up(spec, home=dev_home)
-    first.brokers[0].kill()
-    (first.brokers[0].directory / "served").unlink()
-    host, port = first.brokers[0].address.split(":")
-    thief = subprocess.Popen(
-        [sys.executable, "-c", f"import socket; s = socket.create_server(({host!r}, {port})); print('held'); input()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    made = _create(spec, dev_home / spec.name)
+    host, port = made.brokers[0].address.split(":")
+    with socket.create_server((host, int(port))):
+        running = up(spec, home=dev_home)
+        assert running.brokers[0].state == "running"
+        assert running.bootstrap != made.bootstrap
+
+
+def test_a_killed_process_has_not_ended_while_a_thread_of_it_holds_a_port(tmp_path: Path) -> None:
+    """The first thread of a process goes first; the port is free when the last one has gone."""
+    program = (
+        "import ctypes, socket, sys, threading\n"
+        "server = socket.create_server(('127.0.0.1', 0))\n"
+        "threading.Thread(target=sys.stdin.read).start()\n"
+        "print(server.getsockname()[1], flush=True)\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
     )
-    assert thief.stdout is not None
-    assert thief.stdout.readline() == b"held\n"
-    try:
-        second = up(spec, home=dev_home)
-        assert second.bootstrap != first.bootstrap
-    finally:
-        thief.send_signal(signal.SIGTERM)
-        thief.communicate()
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    port = int(child.stdout.readline())
+    process = psutil.Process(child.pid)
+    record = ProcessRecord(pid=child.pid, started=process.create_time(), argument=str(tmp_path))
+    assert wait_for(lambda: process.status() == psutil.STATUS_ZOMBIE, seconds=10)
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server(("127.0.0.1", port))
+    assert wait_gone([record], seconds=0.1) == [record]
+
+    child.stdin.close()
+
+    assert wait_gone([record], seconds=10) == []
+    socket.create_server(("127.0.0.1", port)).close()
+    child.wait()
+    child.stdout.close()

@@ -63,7 +63,8 @@ def find(record: ProcessRecord) -> psutil.Process | None:
         if abs(process.create_time() - record.started) > CLOCK_SLACK_SECONDS:
             return None
         if process.status() == psutil.STATUS_ZOMBIE:
-            return None
+            # A killed process is one once its first thread has ended; the others still hold its sockets and files.
+            return process if process.num_threads() > 1 else None
         # An ending process has given its arguments away already, but may still hold its sockets and files.
         arguments = process.cmdline()
         if arguments and record.argument not in arguments:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from ferry.decide.report import RunState
-from ferry.dev import ClusterSpec, RunningCluster, up
+from ferry.dev import RunningCluster
 from tests.chaos.test_kills import finished, pause, start_driver, wait_for_line
-from tests.harness import Feeder, Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Feeder, Lab, create_topic, new_alias
 
 ROUNDS = int(os.environ.get("FERRY_SOAK_ROUNDS", "60"))
 
@@ -47,25 +45,3 @@ def test_drivers_and_brokers_of_both_ends_killed_over_a_living_source(
             driver.wait(300)
     assert finished(lab).state is RunState.SUCCESS
     assert lab.assert_equal() > 0
-
-
-@pytest.mark.timeout(600)
-def test_positions_that_expired_are_rebuilt_from_the_ledger(
-    source_cluster: RunningCluster, cluster_home: Path, topic: str
-) -> None:
-    properties = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
-    target = up(ClusterSpec(name="forgetful", properties=properties), home=cluster_home)
-    create_topic(source_cluster, topic, 2)
-    send(producer(source_cluster), topic, numbered(100, partitions=2))
-    lab = Lab(source=source_cluster, target=target, alias=new_alias(), topics=(topic,))
-    assert lab.micro_run().records == 100
-    admin = AdminClient({"bootstrap.servers": target.bootstrap})
-    until = time.monotonic() + 300
-    while f"ferry.{lab.flow.flow}.live" in {group.group_id for group in admin.list_consumer_groups().result(30).valid}:
-        assert time.monotonic() < until, "the group did not expire"
-        time.sleep(0.5)
-    send(producer(source_cluster), topic, numbered(100, partitions=2, start=100))
-    report = lab.micro_run()
-    assert report.records == 100
-    assert any("was missing" in note for note in report.plan.notes)
-    assert lab.assert_equal() == 200

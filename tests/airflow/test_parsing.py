@@ -1,0 +1,68 @@
+"""The DAG file is read without the network: whoever connects, sends or resolves a name raises an event seen here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+CONFIG = """
+clusters = east, west
+east.bootstrap.servers = kafka.east.invalid:9092, 127.0.0.1:1
+west.bootstrap.servers = kafka.west.invalid:9092
+west.security.protocol = SASL_SSL
+west.sasl.mechanism = PLAIN
+west.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required \\
+    username="u" password="${file:/no/such/secrets:word}";
+east->west.enabled = true
+west->east.enabled = true
+topics = .*
+"""
+
+PROGRAM = """
+import json, runpy, socket, sys
+
+# Python raises these audit events (PEP 578) whichever library asks. Binding reaches nobody: urllib3 does it when it is
+# imported, to learn whether there is IPv6.
+REACHING_OUT = {
+    "socket.connect", "socket.sendto", "socket.sendmsg",
+    "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo",
+}
+used = []
+
+def watch(event, arguments):
+    if event in REACHING_OUT:
+        used.append(f"{event} {arguments[-2:]}")
+        raise OSError(f"no network here: {event}")
+
+sys.addaudithook(watch)
+found = runpy.run_path(sys.argv[1])
+parsed = list(used)
+try:
+    socket.create_connection(("127.0.0.1", 1))
+except OSError:
+    pass
+dags = sorted(name for name in found if name.startswith("ferry__"))
+print(json.dumps({"dags": dags, "parsing": parsed, "all": used}))
+"""
+
+
+def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
+    config = tmp_path / "flows.properties"
+    config.write_text(CONFIG)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(ROOT / "dags" / "ferry_flows.py")],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "FERRY_CONFIG": str(config), "AIRFLOW_HOME": str(tmp_path / "home")},
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["dags"] == ["ferry__east__west", "ferry__west__east"]
+    assert said["parsing"] == []
+    assert said["all"], "the watch does not see a connection being made"

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -143,8 +145,13 @@ def _parse_failure(failure: list[str] | None) -> FerryError | None:
 
 
 def _batch(answer: list[Row]) -> pa.RecordBatch:
+    """The rows for Spark. Made from buffers: `pa.array` imports pandas, 0.3 CPU-seconds and 40 MB of every worker."""
     slots, kinds, bodies = zip(*answer, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(slots, pa.int32()), pa.array(kinds, pa.string()), pa.array(bodies, pa.string())],
-        names=["slot", "kind", "body"],
-    )
+    numbers = pa.Array.from_buffers(pa.int32(), len(slots), [None, pa.py_buffer(array("i", slots))])
+    return pa.RecordBatch.from_arrays([numbers, _strings(kinds), _strings(bodies)], names=["slot", "kind", "body"])
+
+
+def _strings(values: Sequence[str]) -> pa.StringArray:
+    encoded = [value.encode() for value in values]
+    ends = array("i", accumulate(map(len, encoded), initial=0))
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))

@@ -30,4 +30,5 @@ def submit_conf(archive_folder: Path | None = None) -> dict[str, str]:
         # A plan of one range and one Python stage: nothing to adapt, nothing worth compiling.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }

@@ -27,6 +27,8 @@ class RefusalKind(StrEnum):
     NEEDS_TRANSCODING = "needs-transcoding"
     CORRUPT = "corrupt"
     NO_LEADER = "no-leader"
+    TOO_FEW_REPLICAS = "too-few-replicas"
+    STORAGE = "storage-error"
     OWNED = "owned-by-another-lane"
     INVALID_CONFIG = "invalid-config"
     SLOT_FAILED = "slot-failed"

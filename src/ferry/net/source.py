@@ -6,6 +6,8 @@ next pieces while earlier ones travel.
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +24,15 @@ from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, batches, whole_batch_bytes
 
 FEEDERS_PER_LEADER = 3
+NO_LEADER = -1
 _MIN_FETCH_BYTES = 1 << 20
 _MIN_PARTITION_BYTES = 256 << 10
 _MAX_BATCH_BYTES = 1 << 30
 """No broker takes a batch this large; a length beyond it is damage."""
 
 _MAX_WAIT_MS = 500
+_LEADER_PATIENCE_S = 30.0
+_LEADER_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +71,9 @@ class SourceReader:
         self._end = {place: end for place, (_, end) in ranges.items()}
         self._aborted = {place: AbortedTransactions() for place in ranges}
         self._needs: dict[TopicPartition, int] = {}
-        self._buffered = 0
+        self._held = 0  # bytes queued, or taken and not released yet
         self._asked = 0
-        self._generation = 0
+        self._round = 0  # feeders of an earlier round end
         self._error: FerryError | None = None
         self._news: Future | None = None
         self._room: list[Future] = []
@@ -80,16 +85,33 @@ class SourceReader:
 
     def close(self) -> None:
         """Stop reading; answers still on their way are dropped."""
-        self._generation += 1
+        self._round += 1
         self._wake_feeders()
 
     def take(self, place: TopicPartition) -> tuple[Batch, bool]:
-        """The next batch of a partition, and whether its records stay behind (marker, aborted or empty)."""
-        batch, hidden = self.queues[place].popleft()
-        self._buffered -= len(batch.data)
-        if self._room and self._buffered * 2 < self._memory:
+        """The next batch of a partition, and whether its records stay behind (marker, aborted or empty).
+
+        It counts against the memory until its bytes are released.
+        """
+        return self.queues[place].popleft()
+
+    def release(self, size: int) -> None:
+        """So many bytes that were taken are not needed any more."""
+        self._held -= size
+        if self._room and self._held * 2 < self._memory:
             self._wake_feeders()
-        return batch, hidden
+
+    def give_up(self, place: TopicPartition, failure: ReadFailure) -> None:
+        """Read no further on a partition: the caller cannot use what comes next."""
+        queue = self.queues[place]
+        self.release(sum(len(batch.data) for batch, _ in queue))
+        queue.clear()
+        self.finished.pop(place, None)
+        self._fail(place, failure)
+
+    def wake(self) -> None:
+        """Let whoever waits for news look again."""
+        self._tell()
 
     def exhausted(self) -> bool:
         """Whether every partition is finished or failed and its queue taken empty."""
@@ -108,29 +130,30 @@ class SourceReader:
 
     def _spread(self) -> None:
         """Start feeders for what is left, by today's leaders."""
-        self._generation += 1
+        self._round += 1
         by_leader: dict[int, list[TopicPartition]] = {}
         for place in self._position:
             if place in self.finished or place in self.failures:
                 continue
             info = self._cluster.topics.get(place.topic)
             if info is None or place.partition not in info.partitions:
-                self._fail(
-                    place, RefusalKind.TOPIC_GONE, f"topic {place.topic} is gone from cluster {self._cluster.alias}"
+                self._fail_here(
+                    place,
+                    RefusalKind.TOPIC_GONE,
+                    f"topic {place.topic} is gone from cluster {self._cluster.alias} since the plan: if that was "
+                    "meant, leave it out of topics; then run again",
                 )
                 continue
             planned = self._topic_ids.get(place.topic, "")
             if planned and info.id_hex and planned != info.id_hex:
-                self._fail(
+                self._fail_here(
                     place,
                     RefusalKind.TOPIC_RECREATED,
-                    f"topic {place.topic} on cluster {self._cluster.alias} was created again after the plan",
+                    f"topic {place.topic} on cluster {self._cluster.alias} was created again since the plan: plan "
+                    "again, and the plan says what can be done",
                 )
                 continue
             by_leader.setdefault(info.partitions[place.partition].leader, []).append(place)
-        if -1 in by_leader:
-            self._stop(Retryable(f"{by_leader[-1][0]} on cluster {self._cluster.alias} has no leader at the moment"))
-            return
         groups = [
             (leader, places[index::FEEDERS_PER_LEADER])
             for leader, places in by_leader.items()
@@ -142,49 +165,86 @@ class SourceReader:
         self._tell()
 
     async def _feed(self, leader: int, places: list[TopicPartition], fetch_bytes: int) -> None:
-        generation = self._generation
-        try:
-            while places and generation == self._generation:
-                if self._buffered + self._asked + fetch_bytes > self._memory and self._buffered:
-                    room = Future()
-                    self._room.append(room)
-                    await room
-                    continue
-                offsets = {place: self._position[place] for place in places}
-                self._asked += fetch_bytes
-                try:
-                    answer = await self._cluster.ask(self._request(offsets, fetch_bytes), leader)
-                finally:
-                    self._asked -= fetch_bytes
-                if generation != self._generation:
-                    return
-                self._take_in(offsets, answer)
-                places = [place for place in places if place not in self.finished and place not in self.failures]
-                places = places[1:] + places[:1]  # a broker fills its answer from the front
-        except _LeaderMoved:
-            await self._follow_leaders(generation)
-        except FerryError as error:
-            if generation == self._generation:
-                self._stop(error)
+        """Fetch from one leader until its partitions are at their end, fail, or have another leader.
 
-    async def _follow_leaders(self, generation: int) -> None:
+        While the leader is missing or does not answer, the others' feeders go on.
+        """
+        started, until = self._round, math.inf
+        while places and started == self._round:
+            try:
+                await self._fetch(leader, places, fetch_bytes)
+                until = math.inf
+            except Retryable as error:
+                until = min(until, time.monotonic() + min(_LEADER_PATIENCE_S, self._cluster.patience_s))
+                trouble = error if isinstance(error, _NotServed) else _NotServed(places, str(error))
+                await self._look_for_leader(leader, trouble, started, time.monotonic() > until)
+            except FerryError as error:
+                if started == self._round:
+                    self._stop(error)
+            places = [place for place in places if place not in self.finished and place not in self.failures]
+            places = places[1:] + places[:1]  # a broker fills its answer from the front
+
+    async def _fetch(self, leader: int, places: list[TopicPartition], fetch_bytes: int) -> None:
+        """One fetch, as soon as there is room for its answer. Retryable when the leader cannot serve it now."""
+        started = self._round
+        if leader == NO_LEADER:
+            raise Retryable("it has no leader")
+        # A batch may be larger than all the memory: one fetch at a time is always allowed.
+        size = max(fetch_bytes, *(self._needs.get(place, 0) for place in places))
+        while self._held + self._asked + size > self._memory and self._held + self._asked:
+            room = Future()
+            self._room.append(room)
+            await room
+            if started != self._round:
+                return
+        offsets = {place: self._position[place] for place in places}
+        self._asked += size
         try:
-            await self._cluster.loop.sleep(0.05)
-            await self._cluster.refresh({place.topic for place in self._position})
+            answer = await self._cluster.ask(self._request(offsets, size), leader)
+        finally:
+            self._asked -= size
+        if started == self._round:
+            self._take_in(offsets, answer)
+
+    async def _look_for_leader(self, leader: int, trouble: _NotServed, started: int, give_up: bool) -> None:
+        """Ask the metadata again, and spread anew when it says something else; fail the partitions when giving up."""
+        places = [place for place in trouble.places if place not in self.failures]
+        try:
+            await self._cluster.loop.sleep(_LEADER_PAUSE_S)
+            await self._cluster.refresh({place.topic for place in places})
         except FerryError as error:
             self._stop(error)
             return
-        if generation == self._generation:
+        if started != self._round:
+            return
+        if any(self._moved(place, leader) for place in places):
             self._spread()
+        elif give_up:
+            for place in places:
+                self._fail_here(
+                    place,
+                    RefusalKind.NO_LEADER,
+                    f"the leader of {place} on cluster {self._cluster.alias} does not serve it ({trouble}): look at "
+                    f"{'its brokers' if leader == NO_LEADER else f'broker {leader}'}, then run again",
+                )
+            self._tell()
 
-    def _request(self, offsets: Mapping[TopicPartition, int], fetch_bytes: int) -> Any:
-        needed = max((self._needs.get(place, 0) for place in offsets), default=0)
+    def _moved(self, place: TopicPartition, leader: int) -> bool:
+        info = self._cluster.topics.get(place.topic)
+        partition = info.partitions.get(place.partition) if info is not None else None
+        if info is None or partition is None:
+            return True
+        planned = self._topic_ids.get(place.topic, "")
+        return partition.leader != leader or bool(planned and info.id_hex != planned)
+
+    def _request(self, offsets: Mapping[TopicPartition, int], size: int) -> Any:
+        needed = max(self._needs.get(place, 0) for place in offsets)
         return fetch_request(
             self._cluster,
             offsets,
             isolation=self._isolation,
-            max_bytes=max(fetch_bytes, needed),
-            partition_bytes=max(_MIN_PARTITION_BYTES, fetch_bytes // len(offsets), needed),
+            max_bytes=size,
+            partition_bytes=max(_MIN_PARTITION_BYTES, size // len(offsets), needed),
             max_wait_ms=_MAX_WAIT_MS,
         )
 
@@ -192,10 +252,14 @@ class SourceReader:
         if answer.error_code:
             raise Retryable(f"fetch from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
         parts = list(fetched(self._cluster, offsets, answer))
+        passing: dict[TopicPartition, int] = {}
         empty_answer = not any(part.records for part in parts)
         for part in parts:
+            if part.place in self.failures:  # given up while the answer was on its way
+                continue
             if part.error_code:
-                self._judge(part)
+                if not self._is_final(part):
+                    passing[part.place] = part.error_code
                 continue
             self._enqueue(part)
             readable = part.last_stable_offset if self._isolation == READ_COMMITTED else part.high_watermark
@@ -203,6 +267,8 @@ class SourceReader:
             if empty_answer and readable >= self._end[place] and place not in self.finished:
                 self._finish(place, self._end[place])  # compaction left nothing in between
         self._tell()
+        if passing:
+            raise _NotServed(list(passing), codes.describe(next(iter(passing.values()))))
 
     def _enqueue(self, part: FetchedPartition) -> None:
         place, end = part.place, self._end[part.place]
@@ -218,7 +284,7 @@ class SourceReader:
                 break
             hidden = aborted.hides(batch) or batch.is_control or (batch.record_count == 0 and batch.magic == 2)
             queue.append((batch, hidden))
-            self._buffered += len(batch.data)
+            self._held += len(batch.data)
             position = batch.next_offset
             arrived = True
             if position >= end:
@@ -238,48 +304,56 @@ class SourceReader:
         if len(records) < needed <= _MAX_BATCH_BYTES:
             self._needs[place] = needed
             return
-        self._fail(
+        self._fail_here(
             place,
             RefusalKind.CORRUPT,
             f"the batch at offset {self._position[place]} of {place} says that it has {needed} bytes: the source's "
             "copy is damaged; restore it from a replica, or skip it explicitly",
         )
 
-    def _judge(self, part: FetchedPartition) -> None:
+    def _is_final(self, part: FetchedPartition) -> bool:
+        """Whether the error of a partition will stay; then the partition has failed."""
         place, code = part.place, part.error_code
         if code == codes.OFFSET_OUT_OF_RANGE:
-            self._fail(
+            self._fail_here(
                 place,
                 RefusalKind.RETENTION_PASSED
                 if part.log_start_offset > self._position[place]
                 else RefusalKind.SOURCE_TRUNCATED,
-                f"{place} on cluster {self._cluster.alias} no longer holds offset {self._position[place]} "
-                f"(log start {part.log_start_offset}, end {part.high_watermark})",
+                f"{place} on cluster {self._cluster.alias} no longer holds offset {self._position[place]} (log start "
+                f"{part.log_start_offset}, end {part.high_watermark}): plan again, and the plan says what is lost",
             )
         elif code in codes.UNAUTHORIZED:
-            self._fail(
+            self._fail_here(
                 place,
                 RefusalKind.NOT_AUTHORIZED,
                 f"not allowed to read topic {place.topic} on cluster {self._cluster.alias}: grant READ and DESCRIBE",
             )
         elif code == codes.CORRUPT_MESSAGE:
-            self._fail(place, RefusalKind.CORRUPT, f"cluster {self._cluster.alias} calls {place} corrupt")
-        elif code in codes.LEADER_MOVED or code == codes.UNKNOWN_TOPIC_ID:
-            raise _LeaderMoved
+            self._fail_here(
+                place,
+                RefusalKind.CORRUPT,
+                f"cluster {self._cluster.alias} calls {place} corrupt at offset {self._position[place]}: restore the "
+                "partition from another replica, then run again",
+            )
         else:
-            raise Retryable(f"fetch of {place} from cluster {self._cluster.alias}: {codes.describe(code)}")
+            return False
+        return True
 
     def _finish(self, place: TopicPartition, at: int) -> None:
         self.finished[place] = at
         self.arrived.append(place)
 
-    def _fail(self, place: TopicPartition, kind: RefusalKind, message: str) -> None:
-        self.failures[place] = ReadFailure(kind=kind, message=message, offset=self._position[place])
+    def _fail(self, place: TopicPartition, failure: ReadFailure) -> None:
+        self.failures[place] = failure
         self.arrived.append(place)
+
+    def _fail_here(self, place: TopicPartition, kind: RefusalKind, message: str) -> None:
+        self._fail(place, ReadFailure(kind=kind, message=message, offset=self._position[place]))
 
     def _stop(self, error: FerryError) -> None:
         self._error = self._error or error
-        self._generation += 1
+        self._round += 1
         self._tell()
 
     def _tell(self) -> None:
@@ -293,8 +367,12 @@ class SourceReader:
             _resolve(future)
 
 
-class _LeaderMoved(Exception):
-    """A partition is led by another broker now."""
+class _NotServed(Retryable):
+    """A broker does not serve these partitions, now."""
+
+    def __init__(self, places: list[TopicPartition], why: str) -> None:
+        super().__init__(why)
+        self.places = places
 
 
 def _resolve(future: Future) -> None:

@@ -27,7 +27,7 @@ from ferry.net.ledger import LedgerTopic
 from ferry.net.source import SourceReader
 from ferry.net.transaction import Transaction
 from ferry.run.chunk import PartProgress
-from ferry.run.dropped import Drop, Dropped
+from ferry.run.dropped import Dropped, drop
 from ferry.run.pump import Pump
 from ferry.run.slot import SlotRef
 
@@ -112,6 +112,8 @@ class KafkaSlot:
         self._started = time.monotonic()
         self._reader: SourceReader | None = None
         self._pump: Pump | None = None
+        self._plan: Plan | None = None
+        self._refusals: dict[TopicPartition, Refusal] = {}
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
         """As SlotPort."""
@@ -125,6 +127,7 @@ class KafkaSlot:
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
         """As SlotPort."""
         pieces = {place: piece for place, (piece, _, _) in todo.items()}
+        self._plan = plan
         await self._check_targets(plan, todo)
         self._reader = SourceReader(
             self._source,
@@ -140,7 +143,7 @@ class KafkaSlot:
     async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
         topics = await self._target.refresh({piece.target.topic for piece, _, _ in todo.values()})
         drops = []
-        for place, (piece, source_next, _) in todo.items():
+        for piece, source_next, _ in todo.values():
             info = topics.get(piece.target.topic)
             if info is None:
                 why = "is gone"
@@ -148,14 +151,11 @@ class KafkaSlot:
                 why = "was deleted and created again"
             else:
                 continue
-            refusal = Refusal(
-                topic=place.topic,
-                partition=place.partition,
-                kind=RefusalKind.TARGET_CHANGED,
-                message=f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since "
-                f"the plan of run {plan.run}: find out who did it, then run again",
+            message = (
+                f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since "
+                f"the plan of run {plan.run}: find out who did it, then run again"
             )
-            drops.append(Drop(piece=piece, refusal=refusal, offset=source_next))
+            drops.append(drop(piece, RefusalKind.TARGET_CHANGED, source_next, message))
         if drops:
             raise Dropped(drops)
 
@@ -163,7 +163,10 @@ class KafkaSlot:
         """As SlotPort."""
         if self._pump is None:
             return []
-        return await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, self._stop)
+        return await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, self._enough)
+
+    def _enough(self) -> bool:
+        return self._stop() or (self._plan is not None and self.time_over(self._plan))
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """As SlotPort."""
@@ -192,10 +195,11 @@ class KafkaSlot:
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """As SlotPort."""
-        return self._pump.refusals if self._pump is not None else {}
+        return self._refusals | (self._pump.refusals if self._pump is not None else {})
 
     def close(self) -> None:
         """Stop reading."""
         if self._reader is not None:
             self._reader.close()
+        self._refusals = dict(self.refusals())
         self._reader = self._pump = None

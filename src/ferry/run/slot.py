@@ -10,20 +10,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.decide.ledger import fold, intruder, last_receipts, sealed_plan, superseded_by
 from ferry.decide.ledger_codec import decode_key
 from ferry.errors import OutcomeUnknown, Retryable, Superseded
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
-from ferry.run.dropped import Dropped
+from ferry.run.dropped import Drop, Dropped, Hindered
 from ferry.run.port import SlotPort
 
 log = logging.getLogger(__name__)
 
-MAX_FAILURES = 5
-"""Failures in a row, without a commit in between, after which an attempt gives up."""
+MAX_FAILURES = 8
+"""Failures in a row, without a commit in between, after which an attempt gives up.
+
+With the back-off between them that is longer than a controller takes to replace a dead leader (9 s unless set).
+"""
 
 
 MAX_WAITS = 40
@@ -96,9 +99,7 @@ async def copy_slot(
                 result.receipts += receipts
                 committed(receipts)
         except Dropped as dropped:
-            for drop in dropped.drops:
-                limits[drop.piece.source] = drop.offset
-                result.refusals[drop.piece.source] = drop.refusal
+            _leave_out(dropped.drops, limits, result)
         except Superseded:
             await port.leave()
             raise
@@ -109,7 +110,10 @@ async def copy_slot(
                 return result
             failures += 1
             result.retries += 1
-            if failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
+            if failures > MAX_FAILURES and isinstance(error, Hindered):
+                _leave_out(error.drops, limits, result)
+                failures = 0
+            elif failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
                 await port.leave()
                 raise Retryable(f"slot {ref.slot} of run {ref.run} gave up, failure {failures}: {error}") from error
             log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
@@ -119,6 +123,12 @@ async def copy_slot(
             result.stopped = stop()
             result.time_over = not result.stopped and port.time_over(taken.plan)
             return result
+
+
+def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotResult) -> None:
+    for drop in drops:
+        limits[drop.piece.source] = drop.offset
+        result.refusals[drop.piece.source] = drop.refusal
 
 
 async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartition, int]) -> _Taken:

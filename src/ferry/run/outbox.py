@@ -1,0 +1,196 @@
+"""Produce requests on their way into the open transaction, and what their answers say per partition."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.future import Future
+
+from ferry.errors import Retryable
+from ferry.model import RefusalKind, Slice, TopicPartition
+from ferry.net import codes
+from ferry.net.cluster import Cluster
+from ferry.net.transaction import Transaction
+from ferry.run.chunk import PartProgress
+from ferry.run.dropped import Drop, Dropped, Hindered, drop
+
+IN_FLIGHT = 5
+"""Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""
+
+_HINDRANCES = {
+    codes.NOT_ENOUGH_REPLICAS: RefusalKind.TOO_FEW_REPLICAS,
+    codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND: RefusalKind.TOO_FEW_REPLICAS,
+    codes.KAFKA_STORAGE_ERROR: RefusalKind.STORAGE,
+    codes.UNKNOWN_TOPIC_OR_PARTITION: RefusalKind.TARGET_CHANGED,
+    codes.UNKNOWN_TOPIC_ID: RefusalKind.TARGET_CHANGED,
+}
+_REMEDIES = {
+    RefusalKind.TOO_FEW_REPLICAS: "fewer replicas are in sync than min.insync.replicas asks for: bring them back",
+    RefusalKind.STORAGE: "its broker cannot write to its disk: look at that broker's log directories",
+    RefusalKind.TARGET_CHANGED: "the topic is gone: find out who deleted it, then run again",
+}
+
+
+@dataclass(slots=True)
+class Request:
+    """One batch for each of some target partitions of one broker."""
+
+    batches: dict[TopicPartition, memoryview] = field(default_factory=dict)
+    entries: dict[tuple[str, int], tuple[PartProgress, int, int]] = field(default_factory=dict)
+    """By target topic and partition, where its batch belongs, its source base offset and its record count."""
+    bytes: int = 0
+
+    def add(self, part: PartProgress, batch: memoryview, source_base: int, records: int) -> None:
+        """Take one more batch, the only one of its partition."""
+        target = part.piece.target
+        self.batches[target] = batch
+        self.entries[target.topic, target.partition] = part, source_base, records
+        self.bytes += len(batch)
+
+    def only(self, targets: list[TopicPartition]) -> Request:
+        """The part of the request that is for these partitions."""
+        rest = Request()
+        for target in targets:
+            rest.add(self.entries[target.topic, target.partition][0], self.batches[target], *self._counts(target))
+        return rest
+
+    def _counts(self, target: TopicPartition) -> tuple[int, int]:
+        _, source_base, records = self.entries[target.topic, target.partition]
+        return source_base, records
+
+
+class Outbox:
+    """Sends requests, up to five under way per broker, and notes the answers in the chunk's parts."""
+
+    def __init__(self, target: Cluster, transaction: Transaction, answered: Callable[[], None]) -> None:
+        """`answered` is called when an answer, or none, has come for a request under way; it must not send."""
+        self.acknowledged_bytes = 0
+        """Bytes whose answer was noted, since the caller last set it to 0."""
+        self.most_segments = 0
+        """Segments of the part that has most of them."""
+        self._target = target
+        self._transaction = transaction
+        self._answered = answered
+        self._flying: dict[int, deque[tuple[Request, Future]]] = {}
+
+    async def send_first(self, node: int, request: Request) -> None:
+        """Open the transaction: alone in flight, repeated while the markers of the one before are being written.
+
+        Raises as `settle_all`.
+        """
+        await self._transaction.join(request.batches)
+        until = time.monotonic() + self._transaction.timeout_ms / 2000
+        while True:
+            answer = await self._target.answered(await self._transaction.produce(node, request.batches))
+            again = self._note(request, answer)
+            if not again:
+                return
+            if time.monotonic() > until:
+                raise Retryable(f"{self._transaction.transactional_id}: the transaction before does not complete")
+            request = request.only(again)
+            await self._target.loop.sleep(0.005)
+
+    async def send(self, node: int, request: Request) -> None:
+        """Send one more request; waits while five are under way to the broker. Raises as `settle_all`."""
+        await self._transaction.join(request.batches)
+        flying = self._flying.setdefault(node, deque())
+        while len(flying) >= IN_FLIGHT:
+            await self._settle(flying)
+        future = await self._transaction.produce(node, request.batches)
+        future.add_both(lambda _: self._answered())
+        flying.append((request, future))
+
+    async def settle_answered(self) -> None:
+        """Note the answers that have come. Raises as `settle_all`."""
+        for flying in self._flying.values():
+            while flying and flying[0][1].is_done:
+                await self._settle(flying)
+
+    async def settle_all(self) -> None:
+        """Wait for all answers.
+
+        Raises Dropped for partitions that cannot go on, Hindered for those that cannot now, Retryable and its kin when
+        the chunk must be repeated.
+        """
+        for flying in self._flying.values():
+            while flying:
+                await self._settle(flying)
+
+    async def _settle(self, flying: deque[tuple[Request, Future]]) -> None:
+        request, future = flying.popleft()
+        again = self._note(request, await self._target.answered(future))
+        if again:
+            raise Retryable(f"{self._transaction.transactional_id}: {again[0]} did not join the transaction")
+
+    def _note(self, request: Request, answer: Any) -> list[TopicPartition]:
+        """Note where batches came to lie; the partitions whose coordinator says CONCURRENT_TRANSACTIONS."""
+        again: list[TopicPartition] = []
+        drops: list[Drop] = []
+        hindered: list[Drop] = []
+        acknowledged = request.bytes
+        names = {self._target.topics[topic].topic_id: topic for topic in {topic for topic, _ in request.entries}}
+        for topic in answer.responses:
+            name = topic.name or names[topic.topic_id]
+            for outcome in topic.partition_responses:
+                part, base, count = request.entries[name, outcome.index]
+                if not outcome.error_code:
+                    if not part.written(base, count, outcome.base_offset):
+                        drops.append(self._foreign(part.piece, base, outcome.base_offset))
+                    elif len(part.segments) > self.most_segments:
+                        self.most_segments = len(part.segments)
+                elif outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
+                    again.append(part.piece.target)
+                    acknowledged -= len(request.batches[part.piece.target])
+                elif outcome.error_code in _HINDRANCES:
+                    hindered.append(self._hindrance(part.piece, base, outcome.error_code))
+                elif (refused := self._refusal(part.piece, base, outcome)) is not None:
+                    drops.append(refused)
+                else:
+                    self._transaction.raise_for(outcome.error_code, f"writing to {part.piece.target}")
+        self.acknowledged_bytes += acknowledged
+        if drops:
+            raise Dropped(drops)
+        if hindered:
+            raise Hindered(hindered)
+        return again
+
+    def _foreign(self, piece: Slice, base: int, found: int) -> Drop:
+        return drop(
+            piece,
+            RefusalKind.FOREIGN_WRITER,
+            base,
+            f"somebody else wrote to {piece.target} on cluster {self._target.alias} while it was being copied "
+            f"(at offset {found}): find the writer, then run again",
+        )
+
+    def _hindrance(self, piece: Slice, base: int, code: int) -> Drop:
+        kind = _HINDRANCES[code]
+        where = f"{piece.target} on cluster {self._target.alias}"
+        return drop(piece, kind, base, f"{where} answers {codes.describe(code)}: {_REMEDIES[kind]}")
+
+    def _refusal(self, piece: Slice, base: int, outcome: Any) -> Drop | None:
+        """Why the target will never take the batch; None when the error says nothing about it."""
+        code = outcome.error_code
+        where = f"{piece.target} on cluster {self._target.alias}"
+        if code in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):
+            return drop(
+                piece,
+                RefusalKind.TOO_LARGE,
+                base,
+                f"the batch at source offset {base} is larger than {where} accepts: raise max.message.bytes there",
+            )
+        if code in codes.UNAUTHORIZED:
+            return drop(piece, RefusalKind.NOT_AUTHORIZED, base, f"not allowed to write to {where}: grant WRITE")
+        if code in (codes.INVALID_RECORD, codes.INVALID_TIMESTAMP, codes.CORRUPT_MESSAGE):
+            return drop(
+                piece,
+                RefusalKind.INVALID_CONFIG,
+                base,
+                f"{where} does not accept the batch at source offset {base} ({codes.describe(code)} "
+                f"{outcome.error_message or ''}): compare the topics' timestamp and cleanup settings",
+            )
+        return None

@@ -39,6 +39,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(call say,Installing Ferry and its libraries into .venv (minutes the first time))
 	@[ -n "$(PYTHON)" ] \
 		|| $(call missing,Python 3.11 or newer is missing: install it$(,) on Debian with make prerequisites.)
+	@tools/system_packages.sh $(PYTHON)
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv \
 		|| $(call missing,$(PYTHON) cannot make virtual environments: install python3-venv$(,) on Debian with make prerequisites.)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 10 \
@@ -84,6 +85,7 @@ check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import c
 test: setup ## Run all tests; ARGS="tests/dev -k kill" runs some
 	$(call say,Running the tests)
 	@$(need_java)
+	@tools/system_packages.sh $(PYTHON)
 	@$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: demo
@@ -117,5 +119,6 @@ prerequisites: ## Install the Debian packages that set-up and tests need
 	$(call say,Installing the packages of $(DEBIAN_PACKAGES))
 	@command -v apt-get >/dev/null \
 		|| $(call missing,This is no Debian: install what $(DEBIAN_PACKAGES) names by your own package manager.)
-	@$$([ "$$(id -u)" = 0 ] || echo sudo) apt-get install --yes --no-install-recommends \
+	@$$([ "$$(id -u)" = 0 ] || echo sudo) env DEBIAN_FRONTEND=noninteractive \
+		apt-get install --yes --no-install-recommends \
 		$$(sed 's/#.*//' $(DEBIAN_PACKAGES))

@@ -1,6 +1,7 @@
-"""Java client properties as options of kafka-python and confluent-kafka, and what is refused."""
+"""Java client properties as options of Ferry's connections and of confluent-kafka, and what is refused."""
 
 import socket
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
@@ -9,34 +10,41 @@ from kafka.net.manager import KafkaConnectionManager
 from ferry.config.clients import confluent_options, fetch_options, kafka_python_options, produce_options
 from ferry.config.jaas import parse_jaas
 from ferry.config.problem import BadValue
+from ferry.config.security import KerberosLogin, OAuthLogin, PasswordLogin
 from ferry.errors import BadInput, FerryError, Refused
+from ferry.run.task import manager_options
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+BEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 SERVERS = {"bootstrap.servers": "a:1, b:2"}
 SASL = SERVERS | {
     "security.protocol": "SASL_SSL",
     "sasl.mechanism": "SCRAM-SHA-512",
     "sasl.jaas.config": f'{SCRAM} required username="ann" password="p;\\"= x";',
-    "ssl.truststore.type": "PEM",
-    "ssl.truststore.location": "/ca.pem",
-    "ssl.keystore.type": "PEM",
-    "ssl.keystore.location": "/me.pem",
-    "ssl.key.password": "hidden-word",
+}
+OAUTH = SERVERS | {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.login.callback.handler.class": BEARER.replace("LoginModule", "LoginCallbackHandler"),
+    ENDPOINT: "https://login.example/token",
+    "sasl.jaas.config": f'{BEARER} required clientId=me clientSecret="s3cret" scope=all extension_tenant=blue;',
 }
 
 
 def test_defaults_are_javas() -> None:
     options = kafka_python_options(SERVERS)
     assert options.bootstrap_servers == ("a:1", "b:2")
-    assert (options.security_protocol, options.sasl_mechanism, options.ssl_cafile) == ("PLAINTEXT", None, None)
+    assert (options.security_protocol, options.tls, options.login) == ("PLAINTEXT", None, None)
     assert (options.request_timeout_ms, options.reconnect_backoff_max_ms) == (30_000, 1_000)
-    assert options.ssl_check_hostname
     assert {name for name, _, _ in options.socket_options} == {socket.IPPROTO_TCP, socket.SOL_SOCKET}
 
 
 def test_every_option_is_one_that_kafka_python_knows() -> None:
-    assert set(kafka_python_options(SERVERS).__slots__) <= set(KafkaConnectionManager.DEFAULT_CONFIG)
+    for properties in (SERVERS, SASL, OAUTH):
+        assert set(manager_options(kafka_python_options(properties))) <= set(KafkaConnectionManager.DEFAULT_CONFIG)
 
 
 def test_explicit_values_reach_both_clients() -> None:
@@ -53,23 +61,162 @@ def test_explicit_values_reach_both_clients() -> None:
     assert (ours.client_id, ours.request_timeout_ms, ours.reconnect_backoff_ms) == ("me", 5000, 7)
     assert (socket.SOL_SOCKET, socket.SO_RCVBUF, 65536) in ours.socket_options
     assert all(option != socket.SO_SNDBUF for _, option, _ in ours.socket_options)
-    assert (ours.security_protocol, ours.ssl_check_hostname) == ("SSL", False)
+    assert ours.security_protocol == "SSL"
+    assert ours.tls is not None
+    assert not ours.tls.check_hostname
     theirs = confluent_options(properties)
     assert theirs["ssl.endpoint.identification.algorithm"] == "none"
     assert (theirs["client.id"], theirs["socket.receive.buffer.bytes"]) == ("me", 65536)
     Consumer({**confluent_options(SERVERS), "group.id": "g"}).close()
 
 
-def test_sasl_over_tls_with_pem_files() -> None:
+def test_a_login_over_tls() -> None:
     options = kafka_python_options(SASL)
-    assert (options.sasl_mechanism, options.sasl_plain_username) == ("SCRAM-SHA-512", "ann")
-    assert options.sasl_plain_password == 'p;"= x'
-    assert (options.ssl_cafile, options.ssl_certfile, options.ssl_keyfile) == ("/ca.pem", "/me.pem", "/me.pem")
-    assert "hidden-word" not in repr(options)
+    assert options.login == PasswordLogin(mechanism="SCRAM-SHA-512", username="ann", password='p;"= x')
+    assert options.tls is not None
+    assert options.tls.check_hostname
     assert 'p;"' not in repr(options)
     theirs = confluent_options(SASL)
-    assert (theirs["ssl.ca.location"], theirs["ssl.key.location"]) == ("/ca.pem", "/me.pem")
     assert (theirs["sasl.username"], theirs["ssl.endpoint.identification.algorithm"]) == ("ann", "https")
+
+
+def test_a_scram_user_is_escaped_where_the_message_has_marks() -> None:
+    jaas = {"sasl.jaas.config": f'{SCRAM} required username="a=b,c" password="p";'}
+    assert manager_options(kafka_python_options(SASL | jaas))["sasl_plain_username"] == "a=3Db=2Cc"
+
+
+def test_client_credentials_by_kafkas_new_keys_and_by_the_module() -> None:
+    login = kafka_python_options(OAUTH).login
+    assert isinstance(login, OAuthLogin)
+    assert (login.client_id, login.client_secret, login.scope) == ("me", "s3cret", "all")
+    assert login.extensions == {"tenant": "blue"}
+    assert "s3cret" not in repr(login)
+    newer = OAUTH | {
+        "sasl.oauthbearer.client.credentials.client.id": "you",
+        "sasl.oauthbearer.client.credentials.client.secret": "other",
+        "sasl.oauthbearer.scope": "few",
+    }
+    login = kafka_python_options(newer).login
+    assert isinstance(login, OAuthLogin)
+    assert (login.client_id, login.client_secret, login.scope) == ("you", "other", "few")
+    assert confluent_options(OAUTH)["sasl.oauthbearer.method"] == "oidc"
+
+
+def test_a_token_file_is_named_as_an_address(tmp_path: Path) -> None:
+    path = tmp_path / "a token"
+    path.write_text("abc.def.ghi\n")
+    login = kafka_python_options(OAUTH | {ENDPOINT: path.as_uri()}).login
+    assert isinstance(login, OAuthLogin)
+    assert (login.token_file, login.token, login.endpoint_url) == (str(path), "abc.def.ghi", None)
+    with pytest.raises(Refused, match="is not known to confluent-kafka"):
+        confluent_options(OAUTH | {ENDPOINT: path.as_uri()})
+
+
+@pytest.fixture
+def keytab(tmp_path: Path) -> Path:
+    path = tmp_path / "me.keytab"
+    path.write_bytes(b"\x05\x02 and keys")
+    return path
+
+
+def kerberos(options: str) -> dict[str, str]:
+    return SERVERS | {"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": f"{KRB5} required {options};"}
+
+
+def test_kerberos_by_keytab_takes_its_bytes_along(keytab: Path) -> None:
+    options = f'useKeyTab=true storeKey=true keyTab="{keytab}" principal="me@HERE" serviceName="kafka"'
+    login = kafka_python_options(kerberos(options)).login  # GSSAPI is Java's default mechanism
+    assert login == KerberosLogin(
+        service_name="kafka",
+        principal="me@HERE",
+        keytab_path=str(keytab),
+        keytab=keytab.read_bytes(),
+        ticket_cache=None,
+    )
+    assert "and keys" not in repr(login)
+
+
+def test_kerberos_by_ticket_cache() -> None:
+    found = kerberos('useTicketCache=true ticketCache="/tmp/krb5cc_7"') | {"sasl.kerberos.service.name": "broker"}
+    login = kafka_python_options(found).login
+    assert isinstance(login, KerberosLogin)
+    assert (login.ticket_cache, login.principal, login.service_name) == ("/tmp/krb5cc_7", None, "broker")
+
+
+def test_a_jaas_file_serves_where_the_configuration_has_none(
+    keytab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mirrormaker jaas.conf"
+    path.write_text(
+        f"""
+        // as MirrorMaker's users have it
+        KafkaServer {{ {KRB5} required keyTab="/other"; }};
+        KafkaClient {{
+            {KRB5} required
+            useKeyTab=true  /* with a comment */
+            keyTab="{keytab}"
+            storeKey=true
+            useTicketCache=false
+            serviceName="kafka"
+            principal="mirrormaker/${{where}}@HERE";
+        }};
+        """
+    )
+    monkeypatch.setenv("KAFKA_OPTS", f"-Xmx1g '-Djava.security.auth.login.config={path}' -Dwhere=host.example")
+    properties = kerberos("")
+    login = kafka_python_options({k: v for k, v in properties.items() if k != "sasl.jaas.config"}).login
+    assert isinstance(login, KerberosLogin)
+    assert login.principal == "mirrormaker/host.example@HERE"
+    # The same text may be the value itself, for instance by ${dir:...}: then each cluster has its own file.
+    assert kafka_python_options(properties | {"sasl.jaas.config": path.read_text()}).login == login
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (None, "cannot be read: No such file"),
+        ("KafkaServer { m required; };", "has no section KafkaClient (it has KafkaServer)"),
+        ("KafkaClient { m required; n required; };", "has 2 login modules in KafkaClient"),
+        ("KafkaClient { m required; }", "does not end with };"),
+        ("KafkaClient { m required a=b };", "append ;"),
+        ("KafkaClient { m required a='${not.set}'; };", "names the Java property ${not.set}, which is not set"),
+        ("m required;", "does not begin with a name and {"),
+    ],
+)
+def test_a_broken_jaas_file_is_named(
+    text: str | None, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "jaas.conf"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setenv("KAFKA_OPTS", f"-Djava.security.auth.login.config={path}")
+    with pytest.raises(BadInput) as caught:
+        kafka_python_options(SERVERS | {"security.protocol": "SASL_PLAINTEXT"})
+    assert part in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "part"),
+    [
+        ("useKeyTab=true principal=me serviceName=kafka", "option keyTab is missing"),
+        ("useKeyTab=true keyTab=/nowhere principal=me serviceName=kafka", "keyTab /nowhere cannot be read: No such"),
+        ("useKeyTab=true keyTab=/etc/passwd principal=me serviceName=kafka", "/etc/passwd is no keytab"),
+        ("useKeyTab=true keyTab=/etc/passwd serviceName=kafka", "option principal is missing"),
+        ("useTicketCache=true", "sasl.kerberos.service.name: is missing"),
+        ("serviceName=kafka", "says neither useKeyTab=true nor useTicketCache=true"),
+    ],
+)
+def test_broken_kerberos_logins(changed: str, part: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        kafka_python_options(kerberos(changed))
+    assert part in str(caught.value)
+
+
+def test_two_service_names_that_differ_are_refused_as_in_java() -> None:
+    properties = kerberos("useTicketCache=true serviceName=kafka") | {"sasl.kerberos.service.name": "broker"}
+    with pytest.raises(BadInput, match="'broker' contradicts serviceName 'kafka'"):
+        kafka_python_options(properties)
 
 
 def test_a_listener_name_before_an_address_is_dropped() -> None:
@@ -85,13 +232,26 @@ def test_a_listener_name_before_an_address_is_dropped() -> None:
         ({"security.protocol": "TLS"}, BadInput, "security.protocol: 'TLS' is none of PLAINTEXT"),
         ({"client.dns.lookup": "default"}, BadInput, "client.dns.lookup: 'default' is none of use_all_dns_ips"),
         ({"ssl.endpoint.identification.algorithm": "none"}, BadInput, "write https, or nothing"),
-        ({"ssl.truststore.type": "JKS"}, Refused, "ssl.truststore.location=/ca.pem is a JKS store"),
-        ({"ssl.keystore.type": "PKCS12"}, Refused, "add ssl.keystore.type=PEM"),
-        ({"ssl.truststore.certificates": "-----BEGIN"}, Refused, "ssl.truststore.certificates is not supported"),
+        ({"ssl.truststore.location": "/nowhere"}, BadInput, "ssl.truststore.location: /nowhere cannot be read"),
         ({"ssl.cipher.suites": "X"}, Refused, "ssl.cipher.suites is not supported"),
-        ({"sasl.mechanism": "GSSAPI"}, Refused, "sasl.mechanism=GSSAPI is not supported"),
+        ({"sasl.mechanism": "AWS_MSK_IAM"}, Refused, "sasl.mechanism=AWS_MSK_IAM is not supported; use one of PLAIN"),
+        ({"sasl.mechanism": "GSSAPI"}, BadInput, "does not serve GSSAPI; write com.sun"),
+        ({"sasl.mechanism": "OAUTHBEARER"}, BadInput, "does not serve OAUTHBEARER; write org.apache"),
         ({"sasl.mechanism": "PLAIN"}, BadInput, f"does not serve PLAIN; write {PLAIN}"),
-        ({"sasl.login.class": "x.Y"}, Refused, "sasl.login.class is not supported"),
+        ({"sasl.login.class": "x.Y"}, Refused, "sasl.login.class=x.Y is not supported"),
+        ({"sasl.login.callback.handler.class": "x.Y"}, Refused, "callback.handler.class=x.Y is not supported: correct"),
+        (
+            {"sasl.jaas.config": f'{SCRAM} required username="a" password="geheim" tokenauth=true;'},
+            Refused,
+            "tokenauth",
+        ),
+        (OAUTH | {ENDPOINT: ""}, BadInput, f"{ENDPOINT}: is missing; add the address"),
+        (OAUTH | {ENDPOINT: "ftp://me:geheim@host/x"}, BadInput, "'ftp://host/x' is no address"),
+        (OAUTH | {ENDPOINT: "file:///nowhere"}, BadInput, f"{ENDPOINT} /nowhere cannot be read: No such"),
+        (OAUTH | {"sasl.jaas.config": f"{BEARER} required;"}, BadInput, "client.credentials.client.id: is missing"),
+        (OAUTH | {"sasl.login.callback.handler.class": "x.Y"}, Refused, "Kafka's own org.apache.kafka.common"),
+        (OAUTH | {"sasl.oauthbearer.jwt.retriever.class": "x.Y"}, Refused, "retriever.class=x.Y is not supported"),
+        (OAUTH | {"sasl.login.read.timeout.ms": "x"}, BadInput, "sasl.login.read.timeout.ms: 'x' is not a whole"),
         ({"sasl.jaas.config": f'{SCRAM} required username="ann";'}, BadInput, "option password is missing"),
         ({"sasl.jaas.config": f'{SCRAM} required username="ann" password="p"'}, BadInput, "append ;"),
         ({"sasl.jaas.config": "geheim"}, BadInput, "does not begin with a login module"),
@@ -110,7 +270,7 @@ def test_a_login_without_configuration_shows_what_to_write() -> None:
 
 
 def test_security_of_a_protocol_that_is_not_in_use_is_not_looked_at() -> None:
-    assert kafka_python_options(SERVERS | {"ssl.truststore.location": "/x.jks"}).ssl_cafile is None
+    assert kafka_python_options(SERVERS | {"ssl.truststore.location": "/x.jks"}).tls is None
 
 
 def test_fetch_and_produce_sizes() -> None:
@@ -127,6 +287,8 @@ def test_fetch_and_produce_sizes() -> None:
     [
         ("m required;", {}),
         ("m REQUIRED a=b c = 'd e' ;", {"a": "b", "c": "d e"}),
+        ("m required // why\n a=b /* c=d; */ ;", {"a": "b"}),
+        ('m required a="\\101\\t\\q";', {"a": "A\tq"}),
         ('m required\n  a="x\\"y\\\\z"\n  b="";\n', {"a": 'x"y\\z', "b": ""}),
     ],
 )

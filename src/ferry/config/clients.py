@@ -1,4 +1,4 @@
-"""Java client properties as options of the two Python clients.
+"""Java client properties as options of Ferry's connections and of confluent-kafka.
 
 What a key does here is in `docs/configuration.md`. A security setting that cannot be honoured is refused: a connection
 is never opened with less protection than the file asks for.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from ferry.config import values
-from ferry.config.jaas import parse_jaas
+from ferry.config.flow import FlowConfig
+from ferry.config.layers import Role, Side
+from ferry.config.login import login
 from ferry.config.problem import BadValue
+from ferry.config.security import Login, OAuthLogin, PasswordLogin, TlsOptions
 from ferry.errors import BadInput, Refused
 
 T = TypeVar("T")
@@ -21,26 +24,12 @@ T = TypeVar("T")
 MAX_FRAME_BYTES = 2**31 - 1
 """Kafka's own bound on a response; a Java client has no smaller one, and fetch sizes keep responses far below it."""
 
-_MECHANISMS = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_REFUSED_SSL = (
-    "ssl.truststore.certificates",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.cipher.suites",
-    "ssl.enabled.protocols",
-    "ssl.engine.factory.class",
-)
-_REFUSED_SASL = ("sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
-    """How to reach a cluster, named as kafka-python's KafkaConnectionManager names them. Times are milliseconds."""
+    """How to reach a cluster. Times are milliseconds; `ferry.net.options` puts it into kafka-python's words."""
 
     bootstrap_servers: tuple[str, ...]
     client_id: str
@@ -55,14 +44,8 @@ class ConnectionOptions:
     client_dns_lookup: str
     receive_message_max_bytes: int = MAX_FRAME_BYTES
     security_protocol: str
-    ssl_check_hostname: bool
-    ssl_cafile: str | None
-    ssl_certfile: str | None
-    ssl_keyfile: str | None
-    ssl_password: str | None = field(repr=False)
-    sasl_mechanism: str | None
-    sasl_plain_username: str | None
-    sasl_plain_password: str | None = field(repr=False)
+    tls: TlsOptions | None
+    login: Login | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,27 +69,21 @@ class ProduceOptions:
     delivery_timeout_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Security:
-    """What both clients need to know, in neither's words."""
-
-    protocol: str
-    check_hostname: bool
-    ca_file: str | None
-    key_file: str | None
-    """One PEM file with the private key and its certificate chain, as Java's PEM key stores are."""
-    key_password: str | None = field(repr=False)
-    mechanism: str | None
-    username: str | None
-    password: str | None = field(repr=False)
+def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionOptions:
+    """Connection options of one of a flow's clients. Raises as `kafka_python_options`, and names the cluster."""
+    alias = flow.flow.source if side == "source" else flow.flow.target
+    try:
+        return kafka_python_options(flow.client(side, role))
+    except (BadInput, Refused) as error:
+        raise type(error)(f"cluster {alias}: {error}") from None
 
 
 def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
-    """Connection options of kafka-python. `properties` are effective and resolved, by Java names.
+    """How to connect. `properties` are effective and resolved, by Java names.
 
     Raises BadInput for a value that cannot be read, Refused for a setting that is not supported.
     """
-    security = _security(properties)
+    protocol = _read(properties, "security.protocol", "PLAINTEXT", lambda text: values.one_of(_PROTOCOLS)(text.upper()))
     return ConnectionOptions(
         bootstrap_servers=_servers(properties),
         client_id=properties.get("client.id", "ferry"),
@@ -124,15 +101,9 @@ def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
             "use_all_dns_ips",
             values.one_of(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
         ),
-        security_protocol=security.protocol,
-        ssl_check_hostname=security.check_hostname,
-        ssl_cafile=security.ca_file,
-        ssl_certfile=security.key_file,
-        ssl_keyfile=security.key_file,
-        ssl_password=security.key_password,
-        sasl_mechanism=security.mechanism,
-        sasl_plain_username=security.username,
-        sasl_plain_password=security.password,
+        security_protocol=protocol,
+        tls=_tls(properties) if protocol.endswith("SSL") else None,
+        login=login(properties) if protocol.startswith("SASL") else None,
     )
 
 
@@ -157,20 +128,39 @@ def confluent_options(properties: Mapping[str, str]) -> dict[str, str | int]:
     ):
         if (size := _optional(properties, java, -1)) is not None:
             options[name] = max(size, 0)
-    if connection.security_protocol.endswith("SSL"):
-        options["ssl.endpoint.identification.algorithm"] = "https" if connection.ssl_check_hostname else "none"
-        files = {
-            "ssl.ca.location": connection.ssl_cafile,
-            "ssl.certificate.location": connection.ssl_certfile,
-            "ssl.key.location": connection.ssl_keyfile,
-            "ssl.key.password": connection.ssl_password,
-        }
-        options |= {name: value for name, value in files.items() if value is not None}
-    if connection.sasl_mechanism is not None:
-        options["sasl.mechanism"] = connection.sasl_mechanism
-        options["sasl.username"] = connection.sasl_plain_username or ""
-        options["sasl.password"] = connection.sasl_plain_password or ""
-    return options
+    return options | _confluent_tls(connection.tls) | _confluent_login(connection.login)
+
+
+def _confluent_tls(tls: TlsOptions | None) -> dict[str, str | int]:
+    if tls is None:
+        return {}
+    texts = {"ssl.ca.pem": tls.trusted_pem, "ssl.certificate.pem": tls.chain_pem, "ssl.key.pem": tls.key_pem}
+    return {
+        "ssl.endpoint.identification.algorithm": "https" if tls.check_hostname else "none",
+        **{name: text for name, text in texts.items() if text is not None},
+    }
+
+
+def _confluent_login(who: Login | None) -> dict[str, str | int]:
+    match who:
+        case None:
+            return {}
+        case PasswordLogin():
+            return {"sasl.mechanism": who.mechanism, "sasl.username": who.username, "sasl.password": who.password}
+        case OAuthLogin(endpoint_url=str(url), tls=None | TlsOptions(trusted_pem=None, chain_pem=None)):
+            return {
+                "sasl.mechanism": who.mechanism,
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.token.endpoint.url": url,
+                "sasl.oauthbearer.client.id": who.client_id,
+                "sasl.oauthbearer.client.secret": who.client_secret,
+                "sasl.oauthbearer.scope": who.scope or "",
+                "sasl.oauthbearer.extensions": ",".join(f"{name}={value}" for name, value in who.extensions.items()),
+            }
+    raise Refused(
+        f"sasl.mechanism={who.mechanism} as it is configured is not known to confluent-kafka, which this needs: "
+        "use another listener of the cluster"
+    )
 
 
 def fetch_options(properties: Mapping[str, str]) -> FetchOptions:
@@ -237,66 +227,8 @@ def _socket_options(properties: Mapping[str, str]) -> tuple[tuple[int, int, int]
     return tuple(options)
 
 
-def _security(properties: Mapping[str, str]) -> _Security:
-    protocol = _read(properties, "security.protocol", "PLAINTEXT", lambda text: values.one_of(_PROTOCOLS)(text.upper()))
-    over_ssl, over_sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
-    if over_ssl:
-        _refuse(properties, _REFUSED_SSL)
-    algorithm = properties.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
-    if over_ssl and algorithm not in ("https", ""):
-        raise BadInput(
-            f"ssl.endpoint.identification.algorithm: {algorithm!r} is not known; write https, or nothing to turn host"
-            " name verification off"
-        )
-    mechanism, username, password = _login(properties) if over_sasl else (None, None, None)
-    return _Security(
-        protocol=protocol,
-        check_hostname=algorithm == "https",
-        ca_file=_pem_store(properties, "truststore") if over_ssl else None,
-        key_file=_pem_store(properties, "keystore") if over_ssl else None,
-        key_password=properties.get("ssl.key.password") if over_ssl else None,
-        mechanism=mechanism,
-        username=username,
-        password=password,
-    )
+def _tls(properties: Mapping[str, str]) -> TlsOptions:
+    # Imported here: Spark's workers import this module, and only where TLS is configured is cryptography needed.
+    from ferry.config.stores import tls_options  # noqa: PLC0415
 
-
-def _refuse(properties: Mapping[str, str], keys: tuple[str, ...]) -> None:
-    for key in keys:
-        if properties.get(key, "").strip():
-            raise Refused(f"{key} is not supported; use PEM files by location, or PLAIN and SCRAM, and remove the line")
-
-
-def _pem_store(properties: Mapping[str, str], store: str) -> str | None:
-    location = properties.get(f"ssl.{store}.location", "").strip()
-    if not location:
-        return None
-    kind = properties.get(f"ssl.{store}.type", "JKS").strip()
-    if kind.upper() != "PEM":
-        raise Refused(
-            f"ssl.{store}.location={location} is a {kind} store, which is not supported; convert it to PEM and add"
-            f" ssl.{store}.type=PEM"
-        )
-    return location
-
-
-def _login(properties: Mapping[str, str]) -> tuple[str, str, str]:
-    mechanism = properties.get("sasl.mechanism", "GSSAPI").strip()
-    if mechanism not in _MECHANISMS:
-        raise Refused(f"sasl.mechanism={mechanism} is not supported; use one of {', '.join(_MECHANISMS)}")
-    _refuse(properties, _REFUSED_SASL)
-    if "sasl.jaas.config" not in properties:
-        raise BadInput(
-            f"sasl.jaas.config: is missing for {mechanism}; write {_MECHANISMS[mechanism]} required username=... "
-            "password=...;"
-        )
-    login = _read(properties, "sasl.jaas.config", None, parse_jaas)
-    if login is None or login.module != _MECHANISMS[mechanism]:
-        found = login.module if login is not None else ""
-        raise BadInput(f"sasl.jaas.config: module {found} does not serve {mechanism}; write {_MECHANISMS[mechanism]}")
-    for option in ("username", "password"):
-        if option not in login.options:
-            raise BadInput(f'sasl.jaas.config: option {option} is missing; add {option}="..."')
-    if login.options.get("tokenauth", "false").lower() == "true":
-        raise Refused("sasl.jaas.config: tokenauth=true (delegation tokens) is not supported; use a user's credentials")
-    return mechanism, login.options["username"], login.options["password"]
+    return tls_options(properties)

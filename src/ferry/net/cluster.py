@@ -22,14 +22,13 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.model import TopicPartition
 from ferry.net import codes
-from ferry.net.transport import CertificateRefused, ConnectionManager, Selector
+from ferry.net.refusal import refusal
+from ferry.net.transport import ConnectionManager, Selector
 
 log = logging.getLogger(__name__)
 
 GROUP = 0
 TRANSACTION = 1
-
-_LOGIN_REFUSED = (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError, CertificateRefused)
 
 T = TypeVar("T")
 
@@ -88,8 +87,9 @@ class Cluster:
         try:
             bootstrap = self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
             while not bootstrap.is_done:
-                if isinstance(self._manager.last_failure, _LOGIN_REFUSED):
-                    raise self._manager.last_failure
+                why = refusal(self._where, self._manager.last_failure)
+                if why is not None:
+                    raise Refused(why)
                 await self.loop.sleep(0.02)
             await bootstrap
         except (kafka_errors.KafkaError, OSError, ValueError) as error:
@@ -131,9 +131,10 @@ class Cluster:
                 delay = max(0.005, self._manager.connection_delay(target) if target is not None else 0.05)
             except kafka_errors.UnknownBrokerIdError as error:
                 raise Retryable(f"cluster {self.alias} has no broker {target} in its metadata") from error
-            except _LOGIN_REFUSED as error:
-                raise self._login_refused(error) from error
             except (kafka_errors.KafkaError, OSError) as error:
+                why = refusal(self._where, error)
+                if why is not None:
+                    raise Refused(why) from error
                 raise Retryable(f"cluster {self.alias}, broker {target}: {error}") from error
             if time.monotonic() + delay > until:
                 raise Retryable(f"cluster {self.alias}, broker {target}: no connection within {self.patience_s:.0f} s")
@@ -233,27 +234,17 @@ class Cluster:
         """Look the coordinator up again next time."""
         self._coordinators.pop((kind, key), None)
 
-    def _unreachable(self, error: BaseException) -> FerryError:
-        servers = self._options.get("bootstrap_servers")
-        if isinstance(error, _LOGIN_REFUSED):
-            return self._login_refused(error)
-        return Unreachable(
-            f"cluster {self.alias} at {servers} does not answer within {self.patience_s:.0f} s ({error}): "
-            "check the address, the port and the security settings"
-        )
+    @property
+    def _where(self) -> str:
+        return f"cluster {self.alias} at {', '.join(self._options['bootstrap_servers'])}"
 
-    def _login_refused(self, error: BaseException) -> Refused:
-        where = f"cluster {self.alias} at {', '.join(self._options.get('bootstrap_servers', ()))}"
-        if not isinstance(error, CertificateRefused):
-            return Refused(f"{where} refused the credentials ({error}): correct its sasl settings")
-        if error.ours:
-            return Refused(
-                f"{where} refused our certificate ({error.why}): put one into ssl.keystore.location that has not "
-                "expired and that the brokers trust"
-            )
-        return Refused(
-            f"{where} shows a certificate that cannot be trusted ({error.why}): renew the broker's, or correct "
-            "ssl.truststore.location"
+    def _unreachable(self, error: BaseException) -> FerryError:
+        why = refusal(self._where, error)
+        if why is not None:
+            return Refused(why)
+        return Unreachable(
+            f"{self._where} does not answer within {self.patience_s:.0f} s ({error}): "
+            "check the address, the port and the security settings"
         )
 
 

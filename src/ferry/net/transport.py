@@ -26,6 +26,8 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import ProduceRequest
 from kafka.protocol.schemas.fields.codecs import Bytes, UnsignedVarInt32
 
+from ferry.net.refusal import connection_error
+
 Piece = bytes | bytearray | memoryview
 
 _SIZE = struct.Struct(">i")
@@ -44,39 +46,6 @@ _COPY_BELOW = 1 << 14
 _PIECES_PER_CALL = 512  # Linux takes up to 1,024
 
 _WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-_ABOUT_OUR_CERTIFICATE = frozenset(
-    {
-        "SSLV3_ALERT_BAD_CERTIFICATE",
-        "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
-        "SSLV3_ALERT_CERTIFICATE_REVOKED",
-        "SSLV3_ALERT_CERTIFICATE_EXPIRED",
-        "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
-        "TLSV1_ALERT_UNKNOWN_CA",
-        "TLSV1_ALERT_ACCESS_DENIED",
-        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
-    }
-)
-"""OpenSSL's names of the alerts by which a broker turns a client's certificate down (RFC 8446, section 6.2)."""
-
-
-class CertificateRefused(kafka_errors.KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types
-    """A TLS handshake ended over a certificate: the next one will too. `ours`: the broker refused the client's."""
-
-    def __init__(self, why: str, *, ours: bool) -> None:
-        super().__init__(why)
-        self.why = why
-        self.ours = ours
-
-
-def connection_error(error: OSError) -> kafka_errors.KafkaConnectionError:
-    """What went wrong on a socket, in kafka-python's words; CertificateRefused when it was a certificate."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return CertificateRefused(error.verify_message, ours=False)
-    if isinstance(error, ssl.SSLError) and error.reason in _ABOUT_OUR_CERTIFICATE:
-        why = error.reason.partition("_ALERT_")[2].replace("_", " ").lower()
-        return CertificateRefused(why, ours=True)
-    return kafka_errors.KafkaConnectionError(error)
 
 
 class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no types

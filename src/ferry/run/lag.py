@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from ferry.config.clients import kafka_python_options
+from ferry.config.clients import flow_client_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.ledger import fold
@@ -38,13 +38,13 @@ def measure_lag(
     source = Cluster(
         loop,
         flow.flow.source,
-        manager_options(kafka_python_options(flow.client("source", "consumer"))),
+        manager_options(flow_client_options(flow, "source", "consumer")),
         patience_s=patience_s,
     )
     target = Cluster(
         loop,
         flow.flow.target,
-        manager_options(kafka_python_options(flow.client("target", "producer"))),
+        manager_options(flow_client_options(flow, "target", "producer")),
         patience_s=patience_s,
     )
     ledger = LedgerTopic(target, flow.flow.source)

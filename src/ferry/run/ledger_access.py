@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ferry.config.clients import kafka_python_options
+from ferry.config.clients import flow_client_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger import LedgerView, fold
 from ferry.model import Record
@@ -25,7 +25,7 @@ class LedgerAccess:
         """`patience_s`: how long an unreachable target is tried."""
         self._flow = flow
         self._loop = event_loop()
-        options = manager_options(kafka_python_options(flow.client("target", "producer")))
+        options = manager_options(flow_client_options(flow, "target", "producer"))
         self._target = Cluster(self._loop, flow.flow.target, options, patience_s=patience_s)
         self._ledger = LedgerTopic(self._target, flow.flow.source)
 

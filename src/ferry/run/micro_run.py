@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ferry.config.clients import kafka_python_options
+from ferry.config.clients import flow_client_options
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import (
@@ -69,8 +69,8 @@ class MicroRuns:
         self.lane = lane or flow.lane
         self.patience_s = patience_s
         self._loop = event_loop()
-        self._source_options = kafka_python_options(flow.client("source", "consumer"))
-        self._target_options = kafka_python_options(flow.client("target", "producer"))
+        self._source_options = flow_client_options(flow, "source", "consumer")
+        self._target_options = flow_client_options(flow, "target", "producer")
         self._source = Cluster(
             self._loop, flow.flow.source, manager_options(self._source_options), patience_s=patience_s
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 from ferry.config.clients import ConnectionOptions
 from ferry.model import Origin, Receipt
 from ferry.net.cluster import Cluster, Options, event_loop
 from ferry.net.ledger import LedgerTopic
+from ferry.net.security import security_arguments
 from ferry.run.kafka_port import CopyLimits, KafkaSlot
 from ferry.run.slot import SlotRef, SlotResult, copy_slot
 
@@ -33,11 +34,11 @@ class TaskSpec:
 
 def manager_options(options: ConnectionOptions) -> Options:
     """Connection options as keyword arguments of kafka-python's connection manager."""
-    arguments = asdict(options)
+    arguments: Options = {item.name: getattr(options, item.name) for item in fields(options)}
     arguments["bootstrap_servers"] = list(options.bootstrap_servers)
     arguments["socket_options"] = list(options.socket_options)
     arguments["max_in_flight_requests_per_connection"] = IN_FLIGHT_PER_CONNECTION
-    return arguments
+    return arguments | security_arguments(arguments.pop("tls"), arguments.pop("login"))
 
 
 def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list[Receipt]], None]) -> SlotResult:

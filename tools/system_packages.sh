@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# system_packages.sh PYTHON: see that what Kerberos needs is here: gssapi is built against it, and tests run two KDCs.
+# Looked for by command, because it may come from anywhere. As root on Debian what is absent is installed; elsewhere it
+# is named.
+set -euo pipefail
+python=$1
+export PATH=$PATH:/usr/sbin:/sbin DEBIAN_FRONTEND=noninteractive
+
+has_python_headers() {
+    "$python" -c 'import pathlib, sysconfig, sys
+sys.exit(not (pathlib.Path(sysconfig.get_paths()["include"]) / "Python.h").exists())'
+}
+
+absent=()
+while read -r command package; do
+    command -v "$command" >/dev/null || absent+=("$package")
+done <<'END'
+cc            gcc
+krb5-config   libkrb5-dev
+krb5kdc       krb5-kdc
+kdb5_util     krb5-kdc
+kadmin.local  krb5-admin-server
+kinit         krb5-user
+END
+[ -e /usr/include/stdio.h ] || absent+=(libc6-dev)
+has_python_headers || absent+=(python3-dev)
+[ ${#absent[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    printf '\033[1m==> Installing Debian packages: %s\033[0m\n' "${absent[*]}"
+    apt-get update -qq
+    apt-get install --yes --no-install-recommends -qq "${absent[@]}" >/dev/null
+else
+    echo "Packages are missing for Kerberos: ${absent[*]} (as Debian names them): install them," \
+        "on Debian with make prerequisites." >&2
+    exit 2
+fi

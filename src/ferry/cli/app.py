@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from ferry.cli.config import config_app
 from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, Wishes
 from ferry.cli.flows import flows_command
 from ferry.cli.lag import lag_command
@@ -67,6 +68,7 @@ app.command("pause")(pause_command)
 app.command("resume")(resume_command)
 app.command("flows")(flows_command)
 app.command("version")(version_command)
+app.add_typer(config_app)
 
 
 @app.command(

@@ -68,14 +68,18 @@ class Desk:
         _set_up_log(quiet=desk.quiet, verbose=desk.verbose)
         return desk
 
+    def config_file(self) -> Path:
+        """The configuration file that is meant; BadInput when none is named."""
+        if self.config is None:
+            raise BadInput("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
+        return self.config
+
     def settings(self) -> Settings:
         """The configuration file; BadInput names what is wrong in it."""
         # Imported here, like all that is heavy: the command line starts light.
         from ferry.config.settings import load
 
-        if self.config is None:
-            raise BadInput("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
-        settings = load(self.config)
+        settings = load(self.config_file())
         if not self.quiet:
             for problem in settings.problems:
                 print_warning(str(problem))

@@ -46,6 +46,18 @@ class TopicFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFilter:
+    """`groups` without `groups.exclude`."""
+
+    include: PatternList
+    exclude: PatternList
+
+    def takes(self, group: str) -> bool:
+        """Whether the consumer group `group` is included and not excluded."""
+        return self.include.matches(group) and not self.exclude.matches(group)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSelection:
     """Everything that decides whether a flow copies a topic: filter, policy, internal names, loops, heartbeats."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from ferry.config.filters import PatternList, TopicFilter, TopicSelection
+from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
 from ferry.config.layers import Role, Side
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start
@@ -16,6 +16,16 @@ from ferry.policy import ReplicationPolicy
 
 DEFAULT_REPLICATION_FACTOR = 2
 """MirrorMaker 2's replication factor of new topics, where the file gives none."""
+
+
+_PERIODIC = (
+    "sync_topic_acls",
+    "sync_group_offsets",
+    "refresh_topics",
+    "refresh_groups",
+    "emit_checkpoints",
+    "emit_heartbeats",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +38,25 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Periodic:
+    """Something that MirrorMaker 2 repeats: Ferry does it at most once in `interval_s` seconds, when a run is on."""
+
+    enabled: bool
+    interval_s: int | None
+    """None is never (a negative interval, as in MirrorMaker 2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalTopics:
+    """MirrorMaker 2's internal topics; a replication factor of -1 is the broker's default."""
+
+    offset_syncs_location: Side
+    offset_syncs_replication_factor: int
+    checkpoints_replication_factor: int
+    heartbeats_replication_factor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowConfig:
     """One enabled flow. Sizes are bytes, times are named by their unit."""
 
@@ -36,13 +65,32 @@ class FlowConfig:
     topics: TopicFilter
     selection: TopicSelection
     """`topics` together with policy, internal names, heartbeats and loops: ask this one whether a topic is copied."""
+    groups: GroupFilter
+    """Consumer groups whose offsets are translated."""
     policy: ReplicationPolicy
     policy_name: str
+    """`DefaultReplicationPolicy`, `IdentityReplicationPolicy`, or the import path of the user's class."""
+    policy_properties: Mapping[str, str]
+    """The flow's `replication.policy.*`, as written."""
     replication_factor: int | None
     """As the file says (-1: the target broker's default); None when it does not: then DEFAULT_REPLICATION_FACTOR."""
     sync_topic_configs: bool
+    sync_topic_configs_interval_s: int | None
     config_exclude: PatternList
     """Topic configurations that are not taken over from the source."""
+    use_defaults_from: Side
+    """Whose broker default counts for a topic configuration that the source topic does not set itself."""
+    sync_topic_acls: Periodic
+    sync_group_offsets: Periodic
+    """Enabled unless the file says otherwise, which is not MirrorMaker 2's default."""
+    refresh_topics: Periodic
+    refresh_groups: Periodic
+    emit_checkpoints: Periodic
+    emit_heartbeats: Periodic
+    emit_offset_syncs: bool
+    internal_topics: InternalTopics
+    exactly_once_source_support: str
+    """As the target cluster's line says it; Ferry is exactly once whatever it says."""
     tasks_max: int
     isolation_level: str
     start: Start
@@ -78,10 +126,15 @@ class FlowConfig:
             "flow": str(self.flow),
             "topics": [list(self.topics.include.items), list(self.topics.exclude.items)],
             "heartbeats": self.selection.heartbeats,
-            "policy": repr(self.policy),
+            "groups": [list(self.groups.include.items), list(self.groups.exclude.items)],
+            "policy": [self.policy_name, sorted(self.policy_properties.items())],
             "replication_factor": self.replication_factor,
-            "sync_topic_configs": self.sync_topic_configs,
+            "sync_topic_configs": [self.sync_topic_configs, self.sync_topic_configs_interval_s],
             "config_exclude": list(self.config_exclude.items),
+            "use_defaults_from": self.use_defaults_from,
+            "periodic": {name: asdict(getattr(self, name)) for name in _PERIODIC},
+            "emit_offset_syncs": self.emit_offset_syncs,
+            "internal_topics": asdict(self.internal_topics),
             "tasks_max": self.tasks_max,
             "isolation_level": self.isolation_level,
             "start": repr(self.start),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -23,6 +23,8 @@ class Problem:
     severity: Severity
     message: str
     """What is wrong, with the value read, and the remedy; never a secret's value."""
+    correction: tuple[str, ...] | None = field(default=None, repr=False)
+    """The lines to write instead of the one at `line` (at the top, where something is missing); None: yours to find."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -31,3 +33,8 @@ class Problem:
 
 class BadValue(ValueError):
     """A value cannot be read; the text is the second half of a sentence and ends with the remedy."""
+
+    def __init__(self, message: str, *, instead: str | None = None) -> None:
+        """`instead` is the value that was meant, where that is clear."""
+        super().__init__(message)
+        self.instead = instead

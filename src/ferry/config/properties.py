@@ -16,11 +16,12 @@ _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """One `key = value` entry; `line` is where the entry begins, counted from 1."""
+    """One `key = value` entry; `line` is where the entry begins, counted from 1, and `last_line` where it ends."""
 
     key: str
     value: str
     line: int
+    last_line: int
 
     def __repr__(self) -> str:
         # The value may be a password, and a repr ends up in logs and tracebacks.
@@ -33,7 +34,7 @@ def parse(text: str, file: str) -> tuple[Property, ...]:
     Source: `java.util.Properties.load(Reader)`. Raises BadInput for a malformed `\uXXXX`, the only text Java refuses.
     """
     entries = []
-    for line, logical in _logical_lines(text):
+    for line, last_line, logical in _logical_lines(text):
         key_end, value_start = _split(logical)
         try:
             key, value = _unescaped(logical[:key_end]), _unescaped(logical[value_start:])
@@ -42,13 +43,23 @@ def parse(text: str, file: str) -> tuple[Property, ...]:
                 f"{file}:{line}: malformed \\uXXXX escape in {logical[:key_end]!r}; write four hexadecimal digits after"
                 " \\u, or \\\\ for a backslash"
             ) from None
-        entries.append(Property(key=key, value=value, line=line))
+        entries.append(Property(key=key, value=value, line=line, last_line=last_line))
     return tuple(entries)
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Comments and blank lines dropped, continued lines joined, as (number of the first line, text)."""
+def written(key: str, value: str) -> str:
+    """A line that reads back as this entry."""
+    escaped = re.sub(r"[\\\\ \t\f=:#!]", r"\\\g<0>", key)
+    text = (
+        value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\f", "\\f").replace("\t", "\\t")
+    )
+    return f"{escaped} = {chr(92) + text if text.startswith(' ') else text}"
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """Comments and blank lines dropped, continued lines joined, as (numbers of the first and the last line, text)."""
     begun = 0
+    number = 0
     joined = ""
     continuing = False
     alone = False
@@ -67,10 +78,10 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if continuing:
             joined = joined[:-1]
         elif joined:
-            yield begun, joined
+            yield begun, number, joined
             joined = ""
     if joined or (alone and _ends_in_lone_backslash(text)):
-        yield begun, joined
+        yield begun, number, joined
 
 
 def _ends_in_lone_backslash(text: str) -> bool:

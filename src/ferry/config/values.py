@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ferry.config.filters import PatternList
+from ferry.config.layers import Side
 from ferry.config.problem import BadValue
 from ferry.config.regex import NotExpressible, compile_java
 
@@ -28,6 +29,7 @@ _CRON_ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([1-9][0-9]*))?")
 _SERVER = re.compile(r"(?:[A-Za-z0-9_+.-]*://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MAX_PORT = 65535
+_MAX_REPLICAS = 32767
 
 
 def boolean(text: str) -> bool:
@@ -51,6 +53,43 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
         if number < low or (high is not None and number > high):
             raise BadValue(f"{number} is out of range; write a whole number {bounds}")
         return number
+
+    return read
+
+
+def interval(text: str) -> int | None:
+    """Seconds of an interval; a negative number means never, and is None."""
+    seconds = integer(-(2**63), 2**63 - 1)(text)
+    if seconds == 0:
+        raise BadValue("an interval of 0 seconds is no interval; write 1 or more, or -1 for never")
+    return seconds if seconds > 0 else None
+
+
+def replication_factor(text: str) -> int:
+    """Replicas of a topic, or -1 for the broker's default."""
+    number = integer(-1, _MAX_REPLICAS)(text)
+    if number == 0:
+        raise BadValue("0 replicas hold nothing; write 1 or more, or -1 for the target broker's default")
+    return number
+
+
+def side(text: str) -> Side:
+    """`source` or `target`."""
+    match text.strip():
+        case "source":
+            return "source"
+        case "target":
+            return "target"
+    raise BadValue(f"{text!r} is neither source nor target; write one of them")
+
+
+def java_class(known: str) -> Callable[[str], str]:
+    """A reader of the one class that Ferry knows the meaning of."""
+
+    def read(text: str) -> str:
+        if text.strip() != known:
+            raise BadValue(f"class {text.strip()!r} is Java and cannot be used; write {known}, or remove the line")
+        return known
 
     return read
 
@@ -126,10 +165,19 @@ def bootstrap_servers(value: str) -> str:
     for server in servers:
         match = _SERVER.fullmatch(server)
         if match is None:
-            if re.fullmatch(r"(?:[A-Za-z0-9._-]+)", server):
-                guess = re.fullmatch(r"(.*\D)(\d{4,5})", server)
+            if re.fullmatch(r"[.\u2026]+", server):
+                raise BadValue(f"{server!r} only holds the place of the brokers; write host:port, several with commas")
+            if re.fullmatch(r"[A-Za-z0-9._-]+", server):
+                guess = re.fullmatch(r"(.*?[^\d._-])[._-]?(\d{4,5})", server) or re.fullmatch(
+                    r"(.*?)[._-](\d{4,5})", server
+                )
                 example = f"{guess.group(1)}:{guess.group(2)}" if guess else f"{server}:9092"
-                raise BadValue(f"server {server!r} has no port; write host:port, for example {example}")
+                instead = None
+                if guess is not None:
+                    instead = ",".join(example if one == server else one for one in servers)
+                raise BadValue(
+                    f"server {server!r} has no port; write host:port, for example {example}", instead=instead
+                )
             raise BadValue(f"server {server!r} is not host:port; write for example broker-1:9092")
         if not 0 < int(match.group(2)) <= _MAX_PORT:
             raise BadValue(f"port {match.group(2)} of server {server!r} is out of range; write 1 to {_MAX_PORT}")

@@ -1,0 +1,66 @@
+"""The JSON of `ferry config`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferry.config.cluster import ClusterConfig
+from ferry.config.effective import Effective, effective
+from ferry.config.examine import Examined
+from ferry.config.findings import Setting
+from ferry.config.flow import FlowConfig
+from ferry.config.problem import Problem
+from ferry.model import Flow
+
+Json = dict[str, Any]
+
+
+def check_json(examined: Examined) -> Json:
+    """`ferry config check`: what the file means, and what is wrong with it."""
+    shown = {flow.flow: flow for flow in effective(examined)}
+    enabled = [_flow_json(config, shown[config.flow]) for config in examined.flows]
+    return {
+        "clusters": [_cluster_json(cluster) for cluster in examined.clusters.values()],
+        "flows": enabled + [_disabled_json(flow) for flow in examined.disabled],
+        "unneeded": [{"line": one.line, "key": one.key, "why": one.why} for one in examined.unneeded],
+        "problems": [problem_json(problem) for problem in examined.problems],
+    }
+
+
+def problem_json(problem: Problem) -> Json:
+    """One finding; line null: something is missing."""
+    return {
+        "file": problem.file,
+        "line": problem.line,
+        "key": problem.key,
+        "severity": problem.severity.value,
+        "message": problem.message,
+    }
+
+
+def _cluster_json(cluster: ClusterConfig) -> Json:
+    return {"alias": cluster.alias, "bootstrap_servers": cluster.bootstrap_servers.split(",")}
+
+
+def _flow_json(config: FlowConfig, shown: Effective) -> Json:
+    return {
+        "source": config.flow.source,
+        "target": config.flow.target,
+        "enabled": True,
+        "policy": config.policy_name,
+        "topics": list(config.topics.include.items),
+        "topics_exclude": list(config.topics.exclude.items),
+        "groups": list(config.groups.include.items),
+        "groups_exclude": list(config.groups.exclude.items),
+        "settings": [_setting_json(setting) for setting in shown.settings],
+        "clients": [_setting_json(setting) for setting in shown.clients],
+        "departures": list(shown.departures),
+    }
+
+
+def _disabled_json(flow: Flow) -> Json:
+    return {"source": flow.source, "target": flow.target, "enabled": False}
+
+
+def _setting_json(setting: Setting) -> Json:
+    return {"name": setting.name, "value": setting.value, "line": setting.line, "key": setting.key}

@@ -1,0 +1,106 @@
+"""What is found while a file is read: problems, and where each effective value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ferry.config.problem import BadValue, Problem, Severity
+from ferry.config.properties import Property, written
+from ferry.config.secrets import HIDDEN, Providers, is_secret
+from ferry.config.slips import shown, without_comment
+from ferry.errors import BadInput
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One effective value: its name without alias or flow, the text read, and the line it comes from."""
+
+    name: str
+    value: str
+    line: int | None
+    """None when no line sets it, so that the default counts."""
+    key: str | None = None
+    """The key as that line spells it."""
+
+    @classmethod
+    def of(cls, name: str, entry: Property | None, default: str) -> Setting:
+        """The value of a line, or the default; a secret is hidden."""
+        if entry is None:
+            return cls(name=name, value=default, line=None)
+        value = HIDDEN if is_secret(entry.key) else entry.value
+        return cls(name=name, value=value, line=entry.line, key=entry.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unneeded:
+    """A line that Ferry knows and does not need."""
+
+    line: int
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Collects what is wrong with one file, each finding once."""
+
+    file: str
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.severity is Severity.ERROR for problem in self.problems)
+
+    def report(
+        self,
+        entry: Property | None,
+        key: str,
+        message: str,
+        severity: Severity = Severity.ERROR,
+        *,
+        correction: tuple[str, ...] | None = None,
+    ) -> None:
+        """Add a problem; see Problem for the parts."""
+        problem = Problem(
+            file=self.file,
+            line=entry.line if entry is not None else None,
+            key=key,
+            severity=severity,
+            message=message,
+            correction=correction,
+        )
+        # A top-level value is read once for each flow; one finding is enough.
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def warn(
+        self, entry: Property | None, key: str, message: str, *, correction: tuple[str, ...] | None = None
+    ) -> None:
+        """Add a problem that stops nothing."""
+        self.report(entry, key, message, Severity.WARNING, correction=correction)
+
+    def read(self, entry: Property | None, default: T, convert: Callable[[str], T], providers: Providers) -> T:
+        """The entry's value, or the default when there is none; a bad value is a problem and then the default."""
+        if entry is None:
+            return default
+        try:
+            value = providers.resolved(entry.key, entry.value)
+        except BadInput as error:
+            self.report(entry, entry.key, str(error).removeprefix(f"{entry.key}: "))
+            return default
+        try:
+            return convert(value)
+        except BadValue as error:
+            correction = without_comment(entry)
+            hint = ""
+            if correction is not None:
+                hint = " (text behind a value belongs to it: put the comment on a line of its own)"
+            elif error.instead is not None:
+                correction = (written(entry.key, error.instead),)
+                hint = f": {shown(correction)}"
+            self.report(entry, entry.key, f"{error}{hint}", correction=correction)
+            return default

@@ -1,0 +1,219 @@
+"""One flow of the file: its effective values, each with the line it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ferry.config import values
+from ferry.config.catalogue import default_of
+from ferry.config.filters import GroupFilter, TopicFilter, TopicSelection
+from ferry.config.findings import Findings, Setting
+from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
+from ferry.config.keys import FERRY_KEYS_BY_NAME
+from ferry.config.layers import ROLES, SIDES, Entries
+from ferry.config.policies import make_policy
+from ferry.config.properties import Property
+from ferry.config.secrets import ClientProperties, Providers
+from ferry.config.start import Start, parse_start
+from ferry.model import Flow
+from ferry.policy import ReplicationPolicy
+
+T = TypeVar("T")
+
+MIRROR_PACKAGE = "org.apache.kafka.connect.mirror."
+DEPARTURES = {
+    "isolation.level": "read_committed",
+    "sync.group.offsets.enabled": "true",
+    "exactly.once.source.support": "enabled",
+}
+"""Where Ferry's default is not MirrorMaker 2's; a value in the file wins, but nothing makes Ferry write twice."""
+
+_FILTERS = {
+    "topic.filter.class": f"{MIRROR_PACKAGE}DefaultTopicFilter",
+    "group.filter.class": f"{MIRROR_PACKAGE}DefaultGroupFilter",
+    "config.property.filter.class": f"{MIRROR_PACKAGE}DefaultConfigPropertyFilter",
+    "forwarding.admin.class": "org.apache.kafka.clients.admin.ForwardingAdmin",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowReader:
+    """Reads one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+
+    flow: Flow
+    entries: Entries
+    providers: Providers
+    findings: Findings
+    settings: list[Setting] = field(default_factory=list)
+
+    def read(self) -> FlowConfig:
+        """The flow's configuration; with an error among the findings, defaults stand in its place."""
+        clients = {(s, r): self.entries.of_flow_client(self.flow, s, r) for s in SIDES for r in ROLES}
+        consumer = clients["source", "consumer"]
+        topics = TopicFilter(
+            include=self._value("topics", values.pattern_list),
+            exclude=self._value("topics.exclude", values.pattern_list),
+        )
+        policy_properties = self._policy_properties()
+        policy_name, policy = self._policy(policy_properties)
+        heartbeats = self._value("heartbeats.replication.enabled", values.boolean)
+        self._refuse_what_cannot_be_kept(clients["target", "producer"])
+        timeout_ms = self._value("ferry.transaction.timeout.ms", values.integer(2000, 2**31 - 1))
+        return FlowConfig(
+            flow=self.flow,
+            enabled=True,
+            topics=topics,
+            selection=TopicSelection(flow=self.flow, filter=topics, policy=policy, heartbeats=heartbeats),
+            groups=GroupFilter(
+                include=self._value("groups", values.pattern_list),
+                exclude=self._value("groups.exclude", values.pattern_list),
+            ),
+            policy=policy,
+            policy_name=policy_name,
+            policy_properties=policy_properties,
+            replication_factor=self._replication_factor(),
+            sync_topic_configs=self._value("sync.topic.configs.enabled", values.boolean),
+            sync_topic_configs_interval_s=self._value("sync.topic.configs.interval.seconds", values.interval),
+            config_exclude=self._value("config.properties.exclude", values.pattern_list),
+            use_defaults_from=self._value("use.defaults.from", values.side),
+            sync_topic_acls=self._periodic("sync.topic.acls"),
+            sync_group_offsets=self._periodic("sync.group.offsets"),
+            refresh_topics=self._periodic("refresh.topics"),
+            refresh_groups=self._periodic("refresh.groups"),
+            emit_checkpoints=self._periodic("emit.checkpoints"),
+            emit_heartbeats=self._periodic("emit.heartbeats"),
+            emit_offset_syncs=self._value("emit.offset-syncs.enabled", values.boolean),
+            internal_topics=InternalTopics(
+                offset_syncs_location=self._value("offset-syncs.topic.location", values.side),
+                offset_syncs_replication_factor=self._value(
+                    "offset-syncs.topic.replication.factor", values.replication_factor
+                ),
+                checkpoints_replication_factor=self._value(
+                    "checkpoints.topic.replication.factor", values.replication_factor
+                ),
+                heartbeats_replication_factor=self._value(
+                    "heartbeats.topic.replication.factor", values.replication_factor
+                ),
+            ),
+            exactly_once_source_support=self._exactly_once(),
+            tasks_max=self._value("tasks.max", values.integer(1)),
+            isolation_level=self._of_client(
+                consumer, "isolation.level", values.one_of(("read_committed", "read_uncommitted"))
+            ),
+            start=self._start(consumer),
+            budget=Budget(
+                max_bytes=self._value("ferry.run.max.bytes", values.integer(1)),
+                max_records=self._value("ferry.run.max.records", values.optional_integer(1)),
+                max_seconds=self._value("ferry.run.max.seconds", values.integer(1)),
+            ),
+            schedule=self._value("ferry.schedule", values.schedule),
+            lane=self._value("ferry.lane", values.name),
+            task_memory_bytes=self._value("ferry.task.memory.bytes", values.integer(1024 * 1024)),
+            chunk_bytes=self._value("ferry.chunk.bytes", values.integer(1)),
+            chunk_seconds=self._chunk_seconds(timeout_ms),
+            transaction_timeout_ms=timeout_ms,
+            ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
+            retries=self._value("ferry.retries", values.integer(0, 1000)),
+            spark_conn_id=self._value("ferry.spark.conn.id", values.name),
+            pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
+            clients={place: written_properties(entries) for place, entries in clients.items()},
+            providers=self.providers,
+        )
+
+    def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:
+        """The flow's value, else the top level's, else the default of Ferry or Kafka."""
+        if default is None:
+            ours = FERRY_KEYS_BY_NAME.get(name)
+            default = ours.default if ours is not None else DEPARTURES.get(name) or default_of(name)
+        entry = self.entries.of_flow(self.flow, name)
+        self.settings.append(Setting.of(name, entry, default))
+        return self.findings.read(entry, convert(default), convert, self.providers)
+
+    def _of_client(self, properties: Mapping[str, Property], name: str, convert: Callable[[str], T]) -> T:
+        entry = properties.get(name)
+        default = DEPARTURES.get(name) or default_of(name, "consumer")
+        self.settings.append(Setting.of(f"consumer.{name}", entry, default))
+        return self.findings.read(entry, convert(default), convert, self.providers)
+
+    def _periodic(self, name: str) -> Periodic:
+        return Periodic(
+            enabled=self._value(f"{name}.enabled", values.boolean),
+            interval_s=self._value(f"{name}.interval.seconds", values.interval),
+        )
+
+    def _replication_factor(self) -> int | None:
+        factor = self._value("replication.factor", values.replication_factor)
+        return None if self.entries.of_flow(self.flow, "replication.factor") is None else factor
+
+    def _exactly_once(self) -> str:
+        name = "exactly.once.source.support"
+        # MirrorMaker reads the target cluster's own line only.
+        entry = self.entries.by_key.get(f"{self.flow.target}.{name}")
+        self.settings.append(Setting.of(name, entry, DEPARTURES[name]))
+        convert = values.one_of(("disabled", "preparing", "enabled"))
+        return self.findings.read(entry, DEPARTURES[name], lambda text: convert(text.lower()), self.providers)
+
+    def _start(self, consumer: Mapping[str, Property]) -> Start:
+        entry = self.entries.of_flow(self.flow, "ferry.start") or consumer.get("auto.offset.reset")
+        default = "earliest"
+        self.settings.append(Setting.of("ferry.start", entry, default))
+        return self.findings.read(entry, parse_start(default), parse_start, self.providers)
+
+    def _chunk_seconds(self, timeout_ms: int) -> int:
+        seconds = self._value("ferry.chunk.seconds", values.integer(1))
+        if 2 * seconds * 1000 > timeout_ms:
+            entry = self.entries.of_flow(self.flow, "ferry.chunk.seconds")
+            entry = entry or self.entries.of_flow(self.flow, "ferry.transaction.timeout.ms")
+            self.findings.report(
+                entry,
+                entry.key if entry is not None else "ferry.chunk.seconds",
+                f"chunks of {seconds} seconds do not fit twice into a transaction timeout of {timeout_ms} ms; lower"
+                " ferry.chunk.seconds or raise ferry.transaction.timeout.ms",
+            )
+        return seconds
+
+    def _policy_properties(self) -> dict[str, str]:
+        found = self.entries.under("replication.policy.") | self.entries.under(f"{self.flow}.replication.policy.")
+        return {f"replication.policy.{name}": entry.value for name, entry in found.items() if name != "class"}
+
+    def _policy(self, properties: Mapping[str, str]) -> tuple[str, ReplicationPolicy]:
+        separator = self._value("replication.policy.separator", values.separator)
+        internal = self._value("replication.policy.internal.topic.separator.enabled", values.boolean)
+
+        def made(name: str) -> tuple[str, ReplicationPolicy]:
+            return make_policy(
+                name,
+                self.flow,
+                separator=separator,
+                internal_separator_enabled=internal,
+                properties=properties,
+            )
+
+        return self._value("replication.policy.class", made)
+
+    def _refuse_what_cannot_be_kept(self, producer: Mapping[str, Property]) -> None:
+        for name, kafkas in _FILTERS.items():
+            self._value(name, values.java_class(kafkas))
+        transforms = self.entries.of_flow(self.flow, "transforms")
+        if transforms is not None and transforms.value.strip():
+            self.findings.report(
+                transforms,
+                transforms.key,
+                f"transforms {transforms.value.strip()} would be skipped, because record batches are copied as bytes;"
+                " remove the line, or transform before or behind Ferry",
+            )
+        compression = producer.get("compression.type")
+        if compression is not None:
+            self.findings.report(
+                compression,
+                compression.key,
+                f"{compression.value} is not supported: Ferry copies batches in the compression they have; remove the"
+                " line",
+            )
+
+
+def written_properties(entries: Mapping[str, Property]) -> ClientProperties:
+    """Properties as written, references to secrets unresolved."""
+    return ClientProperties(values_by_key={name: entry.value for name, entry in entries.items()})

@@ -1,0 +1,148 @@
+"""Every key of a file held against the known ones: slips, unknown keys, and those that are not needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ferry.config.catalogue import find, keys_of
+from ferry.config.fates import Fate
+from ferry.config.findings import Findings, Unneeded
+from ferry.config.keys import FERRY_KEYS_BY_NAME
+from ferry.config.layers import ROLES, Entries
+from ferry.config.places import Place, place_of
+from ferry.config.properties import Property, written
+from ferry.config.secrets import is_secret
+from ferry.config.slips import RENAMED, alias_ahead, nearest, shown, without_comment
+from ferry.model import Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyCheck:
+    """Looks at one key after the other, whatever its flow or cluster does."""
+
+    aliases: tuple[str, ...]
+    flows: tuple[Flow, ...]
+    entries: Entries
+    findings: Findings
+
+    def run(self) -> tuple[Unneeded, ...]:
+        """Report what is wrong; answer the lines that Ferry knows and does not need, in file order."""
+        longest_first = tuple(sorted(self.flows, key=lambda flow: len(str(flow)), reverse=True))
+        unneeded = []
+        for entry in self.entries.by_key.values():
+            found = self._look(entry, place_of(entry.key, self.aliases, longest_first))
+            if found is not None:
+                unneeded.append(found)
+            self._look_for_comment(entry)
+        return tuple(sorted(unneeded, key=lambda one: one.line))
+
+    def _look(self, entry: Property, place: Place) -> Unneeded | None:
+        if place.name.startswith("ferry.") or ".ferry." in place.name:
+            self._look_at_ferry_key(entry, place)
+            return None
+        if self._is_slip(entry, place) or ("->" in entry.key and place.flow is None):
+            return None
+        known = place.known()
+        if known is None:
+            self._report_unknown(entry, place)
+        elif place.client is not None and not place.owner:
+            role, name = place.client
+            owner = self.aliases[0] if self.aliases else "{alias}"
+            self.findings.warn(
+                entry, entry.key, f"has no effect at top level; write {owner}.{role}.{name} for the cluster meant"
+            )
+        elif known.fate is Fate.UNNEEDED:
+            return Unneeded(line=entry.line, key=entry.key, why=known.text)
+        return None
+
+    def _look_at_ferry_key(self, entry: Property, place: Place) -> None:
+        if place.alias is not None:
+            message = "Ferry's keys stand at top level or behind S->T., not behind a cluster's alias"
+            self.findings.report(entry, entry.key, message)
+        elif place.name not in FERRY_KEYS_BY_NAME:
+            near = nearest(place.name, FERRY_KEYS_BY_NAME)
+            remedy = f"did you mean {near}?" if near else f"known are {', '.join(FERRY_KEYS_BY_NAME)}"
+            self.findings.report(entry, entry.key, f"is no key of Ferry; {remedy}")
+
+    def _is_slip(self, entry: Property, place: Place) -> bool:
+        """Spellings that are wrong in one certain way; True when the key needs no further look."""
+        if place.name in RENAMED and place.alias is None:
+            correction = (written(f"{place.owner}{RENAMED[place.name]}", entry.value),)
+            message = f"has no effect since Kafka 4; write {shown(correction)}"
+        elif place.flow is not None and place.name == "enable":
+            correction = (written(f"{entry.key}d", entry.value),)
+            message = f"has no effect; write {shown(correction)}"
+        elif entry.value.startswith("->"):
+            name, _, value = entry.value.partition("=")
+            correction = (written(f"{entry.key}{''.join(name.split())}", value.strip()),)
+            self.findings.report(
+                entry,
+                entry.key,
+                f"a blank ends the key; write {shown(correction)} without blanks in the key",
+                correction=correction,
+            )
+            return True
+        else:
+            return not place.owner and self._is_alias_slip(entry)
+        self.findings.warn(entry, entry.key, message, correction=correction)
+        return True
+
+    def _is_alias_slip(self, entry: Property) -> bool:
+        """A key behind something that is nearly an alias, or behind one that `clusters` does not list."""
+        if not self.aliases or find(entry.key, "flow", "worker") is not None:
+            return False
+        ahead = alias_ahead(entry.key, self.aliases)
+        if ahead is not None:
+            wrong, meant = ahead
+            correction = (written(f"{meant}{entry.key[len(wrong) :]}", entry.value),)
+            self.findings.report(
+                entry,
+                entry.key,
+                f"clusters spells this alias {meant!r}; write {shown(correction)}",
+                correction=correction,
+            )
+            return True
+        if entry.key.endswith(".bootstrap.servers") and "->" not in entry.key:
+            alias = entry.key.removesuffix(".bootstrap.servers")
+            for role in ROLES:
+                alias = alias.removesuffix(f".{role}")
+            if alias in ROLES:
+                return False
+            message = (
+                f"cluster {alias!r} is not among clusters = {', '.join(self.aliases)}; add it there or remove the line"
+            )
+            self.findings.warn(entry, entry.key, message)
+            return True
+        return False
+
+    def _report_unknown(self, entry: Property, place: Place) -> None:
+        if not self.aliases:
+            # Without aliases no key behind one can be told.
+            return
+        bare = place.client[1] if place.client is not None else place.name
+        role = next((role for role in ROLES if bare in keys_of(role)), None)
+        near = nearest(entry.key, place.neighbours())
+        if role is not None and place.client is None:
+            owner = place.owner if place.owner else f"{self.aliases[0]}."
+            remedy = f"it is a key of the {role}: write {owner}{role}.{bare} = ..."
+        elif role is not None and place.client is not None:
+            remedy = f"it is a key of the {role}, not of the {place.client[0]}; write it there, or remove the line"
+        elif place.alias is not None and find(bare, "flow") is not None:
+            remedy = f"it counts at top level or behind S->T., not behind a cluster's alias: write {bare} = ..."
+        elif near is not None:
+            remedy = f"did you mean {near}?"
+        else:
+            remedy = "neither Kafka nor Ferry reads it here; remove the line"
+        self.findings.warn(entry, entry.key, f"is not known; {remedy}")
+
+    def _look_for_comment(self, entry: Property) -> None:
+        correction = without_comment(entry)
+        if correction is None or is_secret(entry.key):
+            return
+        self.findings.warn(
+            entry,
+            entry.key,
+            f"the value read is {entry.value!r}: text behind a value belongs to it; put the comment on a line of its"
+            f" own: {shown(correction)}",
+            correction=correction,
+        )

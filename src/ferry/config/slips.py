@@ -1,0 +1,64 @@
+"""Slips that Java reads without a word: what was written, and the line that was meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from ferry.config.properties import Property, written
+from ferry.config.secrets import HIDDEN, is_secret
+
+COMMENT_BEHIND = re.compile(r"\s+[#!]")
+
+RENAMED = {
+    "topics.blacklist": "topics.exclude",
+    "topics.whitelist": "topics",
+    "groups.blacklist": "groups.exclude",
+    "config.properties.blacklist": "config.properties.exclude",
+}
+"""Spellings that Kafka 4 does not read any more."""
+
+
+def without_comment(entry: Property) -> tuple[str, ...] | None:
+    """The comment behind a value on a line of its own, then the value alone; None when there is no comment."""
+    match = COMMENT_BEHIND.search(entry.value)
+    if match is None:
+        return None
+    comment = " ".join(entry.value[match.start() :].split())
+    return comment, written(entry.key, entry.value[: match.start()])
+
+
+def shown(correction: tuple[str, ...]) -> str:
+    """Corrected lines inside a sentence, without the values of secret keys."""
+    return " / ".join(_hidden(line) for line in correction)
+
+
+def _hidden(line: str) -> str:
+    key, separator, _ = line.partition(" = ")
+    return f"{key}{separator}{HIDDEN}" if is_secret(key) and not line.startswith("#") else line
+
+
+def alias_meant(text: str, aliases: tuple[str, ...]) -> str | None:
+    """The alias that `text` is but for case and punctuation; None when there is none, or more than one."""
+    same = [alias for alias in aliases if _bare(alias) == _bare(text)]
+    return same[0] if len(same) == 1 else None
+
+
+def alias_ahead(text: str, aliases: tuple[str, ...]) -> tuple[str, str] | None:
+    """What stands for an alias at the front of `text`, up to one of its dots, and that alias; else None."""
+    for end in reversed([match.start() for match in re.finditer(r"\.", text)]):
+        meant = alias_meant(text[:end], aliases)
+        if meant is not None:
+            return text[:end], meant
+    return None
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str | None:
+    """The word of `known` that is spelt most like `wrong`; None when none is near."""
+    close = get_close_matches(wrong, tuple(known), n=1, cutoff=0.6)
+    return close[0] if close else None
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[._-]", "", text).lower()

@@ -1,0 +1,65 @@
+"""The known keys are Kafka's, and each has a fate."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ferry.config.catalogue import default_of, find, keys_of
+from ferry.config.fates import RULES, Fate, Group
+
+ROOT = Path(__file__).parents[2]
+GROUPS: tuple[Group, ...] = ("flow", "worker", "consumer", "producer", "admin")
+
+
+def test_the_data_file_agrees_with_the_jars() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "kafka_keys.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}run python tools/kafka_keys.py"
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_key_has_a_fate_with_its_reason(group: Group) -> None:
+    keys = keys_of(group)
+    assert len(keys) > 80
+    assert all(key.fate in Fate and key.text for key in keys.values())
+
+
+def test_every_rule_meets_a_key_of_some_group() -> None:
+    rules = {rule.name.pattern: rule for group in GROUPS for rule in RULES[group]}
+    for pattern, rule in rules.items():
+        assert any(rule.name.fullmatch(name) for group in GROUPS for name in keys_of(group)), pattern
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "fate"),
+    [
+        ("topics", ("flow",), Fate.USED),
+        ("transforms", ("flow",), Fate.REFUSED),
+        ("transforms.mask.type", ("flow",), Fate.UNNEEDED),
+        ("offset.storage.topic", ("worker",), Fate.UNNEEDED),
+        ("offset.storage.segment.bytes", ("worker",), Fate.UNNEEDED),
+        ("compression.type", ("producer",), Fate.REFUSED),
+        ("acks", ("producer",), Fate.UNNEEDED),
+        ("fetch.max.bytes", ("consumer",), Fate.USED),
+        ("listeners.https.ssl.key.password", ("worker",), Fate.UNNEEDED),
+    ],
+)
+def test_fates(name: str, groups: tuple[Group, ...], fate: Fate) -> None:
+    known = find(name, *groups)
+    assert known is not None
+    assert known.fate is fate
+
+
+def test_what_kafka_does_not_know_is_not_found() -> None:
+    assert find("acks", "consumer") is None
+    assert find("topics.blacklist", "flow", "worker") is None
+
+
+def test_defaults_are_kafkas() -> None:
+    assert default_of("groups.exclude") == "console-consumer-.*,connect-.*,__.*"
+    assert default_of("emit.heartbeats.interval.seconds") == "1"
+    assert default_of("fetch.max.bytes", "consumer") == "52428800"
+    with pytest.raises(LookupError, match=r"ssl\.key\.password has no default"):
+        default_of("ssl.key.password")

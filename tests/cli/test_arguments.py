@@ -44,7 +44,10 @@ def test_help_brings_no_client_along() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("command", ["", "plan", "run", "lag", "ledger", "pause", "resume", "flows", "version", "dev"])
+@pytest.mark.parametrize(
+    "command",
+    ["", "plan", "run", "lag", "ledger", "pause", "resume", "flows", "version", "dev", "config", "config import-mm1"],
+)
 def test_every_command_has_help(command: str) -> None:
     answer = ferry(*command.split(), "--help")
     assert answer.code == 0

@@ -2,6 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.StringReader;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -24,6 +25,7 @@ public class JavaOracle {
             switch (words[0]) {
                 case "properties" -> out.append(properties(decode(words[1])));
                 case "regex" -> out.append(regex(decode(words[1]), decode(words[2])));
+                case "whitelist" -> out.append(whitelist(decode(words[1]), decode(words[2])));
                 case "client" -> out.append(client(decode(words[1]), words[2], words[3], words[4], words[5]));
                 case "policy" -> out.append(policy(words[1], decode(words[2]), decode(words[3]), decode(words[4])));
                 default -> throw new IllegalArgumentException(line);
@@ -67,6 +69,18 @@ public class JavaOracle {
         } catch (PatternSyntaxException e) {
             return "error";
         }
+    }
+
+    /** Whether a whitelist of MirrorMaker 1 takes a topic: the class it used is in Kafka's tools to this day. */
+    static String whitelist(String list, String topic) throws Exception {
+        Class<?> type = Class.forName("org.apache.kafka.tools.filter.TopicFilter$IncludeList");
+        Object filter;
+        try {
+            filter = type.getConstructor(String.class).newInstance(list);
+        } catch (InvocationTargetException e) {
+            return "error";
+        }
+        return type.getMethod("isTopicAllowed", String.class, boolean.class).invoke(filter, topic, true).toString();
     }
 
     /** Connectors by the text of their file: reading one scans the class path, which takes half a second. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from ferry.cli.config_check import check_command
+from ferry.cli.import_mm1 import import_mm1_command
 
 config_app = typer.Typer(
     name="config",
@@ -14,3 +15,8 @@ config_app = typer.Typer(
 )
 
 config_app.command("check")(check_command)
+config_app.command(
+    "import-mm1",
+    # The options of MirrorMaker 1 are read by ferry.mm1, which knows the spellings of all versions.
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(import_mm1_command)

@@ -1,0 +1,38 @@
+"""Where MirrorMaker 1's consumer group stood, as Kafka's own tool exports it.
+
+Source: `kafka-consumer-groups.sh --reset-offsets --to-current --dry-run --export`: lines of `topic,partition,offset`,
+with the group before them when several groups are asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+
+from ferry.errors import BadInput
+
+_REMEDY = "write topic,partition,offset as kafka-consumer-groups.sh --export does"
+
+
+def read_offsets(text: str, file: str) -> str:
+    """The offsets in `text` as `ferry.start` takes them. Raises BadInput with the line and the remedy."""
+    found: dict[tuple[str, int], int] = {}
+    groups: set[str] = set()
+    rows = csv.reader(text.splitlines())
+    for row in rows:
+        cells = [cell.strip() for cell in row]
+        place = f"{file}:{rows.line_num}"
+        if not any(cells):
+            continue
+        if len(cells) == 4:
+            groups.add(cells.pop(0))
+        if len(cells) != 3 or not cells[0] or not all(cell.isascii() and cell.isdigit() for cell in cells[1:]):
+            raise BadInput(f"{place}: {','.join(row)!r} is no position; {_REMEDY}")
+        if len(groups) > 1:
+            raise BadInput(f"{place}: positions of several groups ({', '.join(sorted(groups))}); keep MirrorMaker's")
+        partition = (cells[0], int(cells[1]))
+        if partition in found:
+            raise BadInput(f"{place}: the position of {cells[0]}-{cells[1]} is given twice; keep one")
+        found[partition] = int(cells[2])
+    if not found:
+        raise BadInput(f"{file}: holds no position; {_REMEDY}")
+    return ", ".join(f"{topic}:{partition}:{offset}" for (topic, partition), offset in sorted(found.items()))

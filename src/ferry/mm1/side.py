@@ -1,0 +1,142 @@
+"""One consumer or producer file of MirrorMaker 1: its lines for the new file, and what became of each of its keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import PurePath
+
+from ferry.config.layers import is_common_client_key
+from ferry.config.problem import BadValue
+from ferry.config.properties import Property
+from ferry.config.secrets import HIDDEN, has_reference, is_secret
+from ferry.errors import BadInput
+from ferry.mm1.keys import KeyRule, Meaning
+from ferry.mm1.outcome import Fate, Outcome, Place
+from ferry.mm1.sheet import Line
+
+_COMMENT_BEHIND = re.compile(r"\s[#!]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideFile:
+    """A properties file: its name as given, where it is, and its entries."""
+
+    name: str
+    path: PurePath
+    """Absolute: the new file refers to it for passwords."""
+    entries: tuple[Property, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Side:
+    """A file while it is converted. Keys with a meaning for the whole flow are left to the conversion."""
+
+    file: SideFile
+    alias: str
+    rules: Sequence[KeyRule]
+    copy_secrets: bool
+    lines: list[Line] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    entries: dict[str, Property] = field(default_factory=dict)
+    """Of duplicates the last one, as Java has it."""
+
+    def meaning(self, meaning: Meaning) -> Property | None:
+        """The entry with that meaning."""
+        names = next((rule.names for rule in self.rules if rule.meaning is meaning), ())
+        return next((self.entries[name] for name in names if name in self.entries), None)
+
+    def place(self, entry: Property) -> Place:
+        """Where the entry stands."""
+        return Place(file=self.file.name, line=entry.line)
+
+    def remark(self, entry: Property) -> str:
+        """The comment above the entry's line in the new file."""
+        return f"{self.place(entry)}: {entry.key}"
+
+    def say(self, entry: Property, fate: Fate, why: str, became: str = "") -> None:
+        """Note what became of an entry."""
+        shown = HIDDEN if is_secret(entry.key) else entry.value
+        self.outcomes.append(
+            Outcome(place=self.place(entry), option=entry.key, value=shown, fate=fate, became=became, why=why)
+        )
+
+    def overruled(self, entry: Property, winner: str) -> None:
+        """Note that something else says the same with more weight."""
+        self.say(entry, Fate.GONE, f"{winner} says it instead")
+
+    def bad(self, entry: Property, message: str) -> BadInput:
+        """An entry that cannot be read."""
+        return BadInput(f"{self.place(entry)}: {entry.key}: {message}")
+
+    def write(self, entry: Property, key: str, value: str, why: str) -> None:
+        """A line of the new file behind the cluster's alias. A secret becomes a reference, unless it may be copied."""
+        if not is_secret(entry.key) and _COMMENT_BEHIND.search(entry.value):
+            raise self.bad(
+                entry,
+                f"the value read is {entry.value!r}: text behind a value belongs to it; put the comment on a line of"
+                " its own",
+            )
+        name = f"{self.alias}.{key}"
+        if is_secret(entry.key):
+            value = self._reference(entry)
+        self.lines.append(Line(key=name, value=value, remark=self.remark(entry), origin=self.place(entry)))
+        shown = HIDDEN if is_secret(entry.key) and not has_reference(value) else value
+        self.say(entry, Fate.KEPT, why, f"{name} = {shown}")
+
+    def _reference(self, entry: Property) -> str:
+        if self.copy_secrets or has_reference(entry.value) or not entry.value:
+            return entry.value
+        path = str(self.file.path)
+        if set(path) & set(":}"):
+            raise self.bad(
+                entry,
+                f"a password in {path} cannot be referred to, for : and }} end a reference; move the file, or add"
+                " --copy-secrets",
+            )
+        return f"${{file:{path}:{entry.key}}}"
+
+
+def read_side(file: SideFile, alias: str, rules: Sequence[KeyRule], *, copy_secrets: bool, servers_given: bool) -> Side:
+    """The file by the table of its keys. Raises BadInput for a value that cannot be read."""
+    side = Side(file=file, alias=alias, rules=rules, copy_secrets=copy_secrets)
+    for entry in file.entries:
+        earlier = side.entries.get(entry.key)
+        if earlier is not None:
+            side.say(earlier, Fate.GONE, f"line {entry.line} sets it again, and Java takes the last")
+        side.entries[entry.key] = entry
+    known: set[str] = set()
+    for rule in rules:
+        known.update(rule.names)
+        found = [side.entries[name] for name in rule.names if name in side.entries]
+        _apply(side, rule, found, servers_given=servers_given)
+    for name, entry in side.entries.items():
+        if name in known:
+            continue
+        if is_common_client_key(name):
+            side.write(entry, name, entry.value.strip(), "each cluster has its own security settings")
+        else:
+            close = get_close_matches(name, known, n=1, cutoff=0.6)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            side.say(entry, Fate.UNKNOWN, f"no client of MirrorMaker 1 reads it, so it did nothing{hint}")
+    return side
+
+
+def _apply(side: Side, rule: KeyRule, found: Sequence[Property], *, servers_given: bool) -> None:
+    if rule.fate is not Fate.KEPT:
+        for entry in found:
+            side.say(entry, rule.fate, rule.why)
+        return
+    for at, entry in enumerate(found):
+        if rule.meaning is Meaning.SERVERS and servers_given:
+            side.overruled(entry, "the command line")
+        elif at > 0:
+            side.overruled(entry, f"{found[0].key} on line {found[0].line}")
+        elif rule.becomes:
+            try:
+                value = rule.convert(entry.value)
+            except BadValue as error:
+                raise side.bad(entry, str(error)) from None
+            side.write(entry, rule.becomes, value, rule.why)

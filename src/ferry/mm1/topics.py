@@ -1,0 +1,61 @@
+"""MirrorMaker 1's white- and blacklists as lists of MirrorMaker 2.
+
+Source: `kafka.consumer.TopicFilter` (now `org.apache.kafka.server.util.TopicFilter`): commas mean `|`, blanks and the
+quotes around the whole are dropped, and the expression must match the whole name. MirrorMaker 2 joins the items of a
+list with `|` again, so that both make the same expression.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ferry.config import values
+from ferry.config.problem import BadValue
+
+_DANGLING_STAR = re.compile(r"(?<![\\.)\]}*+?])[A-Za-z0-9_-]\*")
+_OPENERS, _CLOSERS = "([", ")]"
+
+
+def as_list(written: str) -> tuple[str, ...]:
+    """The items of a white- or blacklist; a lone `*`, as the manuals write it, is `.*`.
+
+    Raises BadValue, with the remedy, for what Java or Ferry cannot read and for a list that names nothing.
+    """
+    plain = re.sub(r"^[\"']+|[\"']+$", "", written.strip().replace(" ", ""))
+    items = tuple(".*" if item == "*" else item for item in _items(plain) if item)
+    if not items:
+        raise BadValue(f"{written!r} names no topic; write names or Java regular expressions, with commas between")
+    values.pattern_list(", ".join(items))
+    return items
+
+
+def remark(items: tuple[str, ...]) -> str:
+    """What a reader of the list should know about it; empty when it says what it seems to say."""
+    for item in items:
+        if "consumer-offsets" in item:
+            return f"; Kafka's topic is spelled __consumer_offsets, not {item}, and is never copied"
+        if item != ".*" and _DANGLING_STAR.search(item) and ".*" not in item:
+            return f"; {item} repeats only the letter before its *, as in Java: for any text write .*"
+    return ""
+
+
+def _items(expression: str) -> list[str]:
+    r"""The expression cut at `,` and `|` outside of groups, classes and `\Q...\E`; inside, a comma becomes `|`."""
+    items = [""]
+    depth = 0
+    at = 0
+    while at < len(expression):
+        char = expression[at]
+        taken = char
+        if expression.startswith("\\Q", at):
+            end = expression.find("\\E", at)
+            taken = expression[at : end + 2 if end >= 0 else len(expression)]
+        elif char == "\\":
+            taken = expression[at : at + 2]
+        at += len(taken)
+        depth += (char in _OPENERS) - (char in _CLOSERS) if len(taken) == 1 else 0
+        if taken in (",", "|") and depth <= 0:
+            items.append("")
+        else:
+            items[-1] += taken.replace(",", "|")
+    return items

@@ -1,0 +1,200 @@
+"""Whole set-ups of MirrorMaker 1: the new file says the same, and every option is accounted for."""
+
+import pytest
+
+from ferry.config.jaas import parse_jaas
+from ferry.config.keys import FERRY_KEYS_BY_NAME
+from ferry.config.start import StartEarliest, StartLatest, StartOffsets
+from ferry.errors import BadInput
+from ferry.mm1.convert import MERGE_KEY
+from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS
+from ferry.mm1.login import read_login
+from ferry.mm1.outcome import Fate
+from tests.mm1.setups import SOURCE, TARGET, converted, outcome, settings
+
+JAAS = 'KafkaClient { a.Krb5LoginModule required keyTab="/k" principal="m@R" serviceName="kafka"; };'
+
+OLDEST = (
+    "zk.connect=zoo:2181/kafka\nzk.connectiontimeout.ms=1000000\nconsumer.timeout.ms=-1\ngroupid=mirror\n"
+    "shallow.iterator.enable=true\nmirror.topics.whitelist=app_log\n"
+)
+
+
+def test_the_oldest_set_up_with_nothing_but_zookeeper() -> None:
+    conversion = converted(
+        consumers=(OLDEST,),
+        producer="zk.connect=zoo2:2181\nproducer.type=async\n",
+        source_servers="west-1:9092",
+        target_servers="east-1:9092",
+    )
+    read = settings(conversion)
+    flow = read.flow("west->east")
+    assert flow.topics.include.items == ("app_log",)
+    assert flow.policy_name == "IdentityReplicationPolicy"
+    assert flow.start == StartEarliest()
+    assert flow.client("source", "consumer")["bootstrap.servers"] == "west-1:9092"
+    assert conversion.to_decide() == ()
+
+
+def test_the_usual_set_up() -> None:
+    conversion = converted(
+        "--whitelist", "topic1, topic2", "--num.streams", "4", "--abort.on.send.fail", "--new.consumer",
+        consumers=("bootstrap.servers=west-1:9092\ngroup.id=mirror\nenable.auto.commit=false\n",),
+        producer="bootstrap.servers=east-1:9092\nacks=-1\nretries=2147483647\nblock.on.buffer.full=true\n",
+    )  # fmt: skip
+    flow = settings(conversion).flow("west->east")
+    assert flow.topics.include.items == ("topic1", "topic2")
+    assert (flow.tasks_max, flow.isolation_level, flow.start) == (4, "read_committed", StartLatest())
+    assert (flow.replication_factor, flow.sync_topic_configs, flow.selection.heartbeats) == (-1, False, False)
+    assert flow.policy.format_remote_topic("west", "topic1") == "topic1"
+    assert flow.selection.takes("topic1")
+    assert not flow.selection.takes("topic3")
+
+
+def test_topics_that_mirrormaker_2_would_leave_out_are_still_copied() -> None:
+    flow = settings(converted("--whitelist", "*")).flow("west->east")
+    assert flow.selection.takes("orders.replica")
+    assert not flow.selection.takes("__consumer_offsets")
+
+
+def test_a_blacklist_alone_takes_all_the_rest() -> None:
+    flow = settings(converted("--blacklist=__consumer-offsets,audit.*")).flow("west->east")
+    assert flow.selection.takes("orders")
+    assert not flow.selection.takes("audit.log")
+    assert not flow.selection.takes("__consumer_offsets")
+
+
+def test_the_command_line_s_list_wins_over_the_file_s() -> None:
+    conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}mirror.topics.whitelist=b\n",))
+    assert settings(conversion).flow("west->east").topics.include.items == ("a",)
+    assert outcome(conversion, "mirror.topics.whitelist").why == "--whitelist on the command line says it instead"
+
+
+def test_the_old_mirror_s_own_threads() -> None:
+    file = f"{SOURCE}mirror.topics.whitelist=b\nmirror.topics.blacklist=bb\nmirror.consumer.numthreads=3\n"
+    flow = settings(converted(consumers=(file,))).flow("west->east")
+    assert (flow.tasks_max, flow.topics.exclude.items) == (3, ("bb",))
+    overruled = converted("--num.streams=2", consumers=(file,))
+    assert settings(overruled).flow("west->east").tasks_max == 2
+    assert outcome(overruled, "mirror.consumer.numthreads").fate is Fate.GONE
+
+
+def test_several_sources_become_several_flows() -> None:
+    west, south = SOURCE, "bootstrap.servers=south-1:9092\nauto.offset.reset=smallest\n"
+    conversion = converted("--whitelist", "a.*", consumers=(west, south))
+    read = settings(conversion)
+    assert [str(flow.flow) for flow in read.flows] == ["west1->east", "west2->east"]
+    assert [flow.start for flow in read.flows] == [StartLatest(), StartEarliest()]
+    merges = MERGE_KEY in FERRY_KEYS_BY_NAME
+    assert bool(conversion.to_decide()) is not merges
+    assert (f"west1->east.{MERGE_KEY} = " in conversion.text) is merges
+
+
+def test_positions_of_the_group_are_where_the_first_run_begins() -> None:
+    conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}group.id=g\n",), offsets="a:0:5, a:1:6")
+    assert isinstance(settings(conversion).flow("west->east").start, StartOffsets)
+    assert outcome(conversion, "group.id").fate is Fate.KEPT
+
+
+def test_each_side_has_its_own_security() -> None:
+    conversion = converted(
+        "--whitelist", "a",
+        consumers=(f"{SOURCE}security.protocol=SSL\nssl.keystore.password=geheim1\n",),
+        producer=f"{TARGET}security.protocol=SSL\nssl.keystore.password=geheim2\n",
+    )  # fmt: skip
+    read = settings(conversion)
+    told = repr(read) + conversion.text + repr(conversion)
+    assert "geheim" not in told
+    assert "west.ssl.keystore.password = ${file:/etc/mm/c1:ssl.keystore.password}\n" in conversion.text
+    assert "east.ssl.keystore.password = ${file:/etc/mm/p:ssl.keystore.password}\n" in conversion.text
+
+
+def test_secrets_are_copied_when_asked_for_and_never_shown() -> None:
+    file = f"{SOURCE}security.protocol=SSL\nssl.keystore.password=ge\\\\heim \n"
+    conversion = converted("--whitelist", "a", consumers=(file,), copy_secrets=True)
+    flow = settings(conversion).flow("west->east")
+    assert flow.client("source", "consumer")["ssl.keystore.password"] == "ge\\heim "
+    row = outcome(conversion, "ssl.keystore.password")
+    assert "heim" not in repr(conversion.outcomes)
+    assert row.became == "west.ssl.keystore.password = [hidden]"
+
+
+def test_kerberos_by_the_jaas_file_of_the_command_line() -> None:
+    file = f"{SOURCE}security.protocol=PLAINTEXTSASL\n"
+    conversion = converted("--whitelist", "a", consumers=(file,), login=read_login(JAAS, "jaas.conf"))
+    client = settings(conversion).flow("west->east").client("source", "consumer")
+    assert client["security.protocol"] == "SASL_PLAINTEXT"
+    assert client["sasl.kerberos.service.name"] == "kafka"
+    assert parse_jaas(client["sasl.jaas.config"]).options["principal"] == "m@R"
+    assert outcome(conversion, "KafkaClient").fate is Fate.KEPT
+
+
+def test_a_login_that_is_nowhere_is_left_to_decide() -> None:
+    conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}security.protocol=SASL_SSL\n",))
+    (row,) = conversion.to_decide()
+    assert "java.security.auth.login.config" in row.why
+
+
+@pytest.mark.parametrize("option", ["--num.producers=2", "--queue.size=2000", "--offset.commit.interval.ms=1"])
+def test_options_without_meaning_are_told(option: str) -> None:
+    conversion = converted("--whitelist", "a", option)
+    row = outcome(conversion, option.partition("=")[0])
+    assert (row.fate, row.became) == (Fate.GONE, "")
+
+
+def test_a_message_handler_is_left_to_decide() -> None:
+    conversion = converted("--whitelist", "a", "--message.handler=x.Y", "--message.handler.args=z")
+    assert [row.option for row in conversion.to_decide()] == ["--message.handler"]
+
+
+def test_every_option_is_accounted_for() -> None:
+    """All keys at once: none may be missing from the account."""
+    values = {
+        "bootstrap.servers": "a:1", "metadata.broker.list": "a:1", "broker.list": "0:a:1",
+        "auto.offset.reset": "latest", "autooffset.reset": "latest", "isolation.level": "read_committed",
+        "security.protocol": "SSL", "client.dns.lookup": "use_all_dns_ips",
+    }  # fmt: skip
+    names = [[name for rule in rules for name in rule.names] for rules in (CONSUMER_KEYS, PRODUCER_KEYS)]
+    texts = ["".join(f"{name}={values.get(name, '1')}\n" for name in side) for side in names]
+    conversion = converted("--whitelist", "a", "--num.streams", "2", consumers=(texts[0],), producer=texts[1])
+    settings(conversion)
+    for file, side in zip(("c1", "p"), names, strict=True):
+        assert sorted(row.option for row in conversion.outcomes if row.place.file == file and row.place.line) == sorted(
+            side
+        )
+    order = [(row.place.file, row.place.line or 10_000) for row in conversion.outcomes if row.place.file]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize(
+    ("words", "consumer", "producer", "sentence"),
+    [
+        ([], SOURCE, TARGET, "--whitelist is missing: add --whitelist with topic names"),
+        (["--whitelist", "(a"], SOURCE, TARGET, "command line: --whitelist: regular expression '(a' is refused"),
+        (["--blacklist", "["], SOURCE, TARGET, "command line: --blacklist: regular expression '[' is refused"),
+        ([], f"{SOURCE}mirror.topics.whitelist=*a\n", TARGET, "c1:2: mirror.topics.whitelist: regular expression"),
+        (["--whitelist", "a"], "zk.connect=z:2181/k\n", TARGET,
+         "c1:1: zk.connect: names ZooKeeper only (z:2181/k), which no client asks any more; give --source.bootstrap"),
+        (["--whitelist", "a"], SOURCE, "\nzookeeper.connect=z:2181\n",
+         "p:2: zookeeper.connect: names ZooKeeper only (z:2181), which no client asks any more; give --target"),
+        (["--whitelist", "a"], "", TARGET, "c1: bootstrap.servers: is missing; add it to the file, or give --source"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_or_wrong_is_one_sentence(
+    words: list[str], consumer: str, producer: str, sentence: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        converted(*words, consumers=(consumer,), producer=producer)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_password_in_a_jaas_file_is_not_copied_unasked() -> None:
+    login = read_login('KafkaClient { a.PlainLoginModule required username="u" password="geheim"; };', "jaas.conf")
+    file = f"{SOURCE}security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+    with pytest.raises(BadInput) as caught:
+        converted("--whitelist", "a", consumers=(file,), login=login)
+    assert str(caught.value).startswith("jaas.conf: KafkaClient: holds a password")
+    assert "geheim" not in str(caught.value)
+    asked = converted("--whitelist", "a", consumers=(file,), login=login, copy_secrets=True)
+    assert 'password="geheim"' in asked.text
+    assert "geheim" not in repr(asked)

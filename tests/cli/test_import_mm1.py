@@ -48,7 +48,9 @@ def test_a_pasted_command_line_and_an_output_file(files: list[str], tmp_path: Pa
     answer = imported(*words, "--output", output, "--source.alias", "west", "--target.alias", "east")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines()[0].startswith("command line: --consumer.config = ")
-    assert answer.out.splitlines()[-1].endswith(f"0 left for you to decide; next: ferry plan --config {output}")
+    assert answer.out.splitlines()[-1].endswith(f"0 left for you to decide; next: ferry config check {output}")
+    checked = ferry("config", "check", output, "--strict")
+    assert (checked.code, checked.err) == (0, "")
     flow = load(output).flow("west->east")
     assert (flow.topics.include.items, flow.tasks_max) == (("a", "b"), 2)
     # A password is referred to, and found where it always was.
@@ -123,6 +125,7 @@ def test_positions_come_from_kafka_s_own_export(files: list[str], tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["-Djava.security.auth.login.config=/dev/null", "--whitelist", "a"], "/dev/null: does not begin with a login"),
         ([], "--whitelist is missing: add --whitelist"),
         (["--whitelist", "(a"], "command line: --whitelist: regular expression '(a' is refused"),
         (["--whitelist", "a", "--bogus"], "--bogus is no option of MirrorMaker 1 or of this command"),

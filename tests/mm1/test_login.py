@@ -1,9 +1,11 @@
 """The `KafkaClient` section of a JAAS file."""
 
+from pathlib import PurePosixPath
+
 import pytest
 
 from ferry.config.jaas import parse_jaas
-from ferry.config.problem import BadValue
+from ferry.errors import BadInput
 from ferry.mm1.login import read_login
 
 KERBEROS = """
@@ -21,7 +23,7 @@ KafkaClient {
 
 
 def test_the_section_becomes_one_value() -> None:
-    login = read_login(KERBEROS, "jaas.conf")
+    login = read_login(KERBEROS, "jaas.conf", PurePosixPath("/etc/mm/jaas.conf"))
     again = parse_jaas(login.text())
     assert again.module == "com.sun.security.auth.module.Krb5LoginModule"
     assert again.options == {
@@ -30,29 +32,25 @@ def test_the_section_becomes_one_value() -> None:
         "serviceName": "kafka",
         "principal": "mirror/host@EXAMPLE.COM",
     }
-    assert not login.has_secret()
 
 
 def test_quotes_braces_and_slashes_inside_a_value() -> None:
-    login = read_login('KafkaClient { a.B required username="u//x" password="p}\\"w;"; };', "jaas.conf")
+    login = read_login(
+        'KafkaClient { a.B required username="u//x" password="p}\\"w;"; };',
+        "jaas.conf",
+        PurePosixPath("/etc/mm/jaas.conf"),
+    )
     assert parse_jaas(login.text()).options == {"username": "u//x", "password": 'p}"w;'}
-    assert login.has_secret()
     assert "p}" not in repr(login)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "has no section KafkaClient"),
-        ("KafkaServer { a.B required; };", "has no section KafkaClient"),
-        ("// KafkaClient { a.B required; };", "has no section KafkaClient"),
-        ("KafkaClient { a.B required; }", "has no section KafkaClient"),
-        ("KafkaClient { };", "does not begin with a login module"),
-        ("KafkaClient { a.B required x=1 };", "does not end with a semicolon"),
-        ("KafkaClient { a.B required; c.D required; };", "more than one login module"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(text: str, words: str) -> None:
-    with pytest.raises(BadValue) as caught:
-        read_login(text, "jaas.conf")
-    assert words in str(caught.value)
+def test_the_new_file_refers_to_it() -> None:
+    login = read_login(KERBEROS, "jaas.conf", PurePosixPath("/etc/mm/jaas.conf"))
+    assert login.reference() == "${dir:/etc/mm:jaas.conf}"
+
+
+def test_a_path_that_ends_a_reference_is_refused() -> None:
+    login = read_login(KERBEROS, "jaas.conf", PurePosixPath("/etc/m:m/jaas.conf"))
+    with pytest.raises(BadInput) as caught:
+        login.reference()
+    assert str(caught.value).startswith("jaas.conf: its path /etc/m:m cannot stand in a reference")

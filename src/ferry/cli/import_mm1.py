@@ -124,16 +124,19 @@ def _side_file(name: str) -> SideFile:
 
 
 def _login(arguments: Arguments) -> Login | None:
+    """The JAAS file that the pasted command line names, or KAFKA_OPTS, where Kafka's scripts look."""
+    from ferry.config.jaas import jaas_file
     from ferry.config.problem import BadValue
     from ferry.config.settings import read_text
     from ferry.mm1.login import read_login
 
-    if arguments.jaas_file is None:
+    path = Path(arguments.jaas_file) if arguments.jaas_file is not None else jaas_file()
+    if path is None:
         return None
     try:
-        return read_login(read_text(Path(arguments.jaas_file)), arguments.jaas_file)
+        return read_login(read_text(path), str(path), path.resolve())
     except BadValue as error:
-        raise BadInput(f"{arguments.jaas_file}: {error}") from None
+        raise BadInput(f"{path}: {error}") from None
 
 
 def _look_at_output(
@@ -260,7 +263,7 @@ def _print(conversion: Conversion, output: Path | None) -> None:
     left = len(conversion.to_decide())
     print(
         f"{count_of(len(conversion.flows), 'flow')}, {count_of(len(conversion.outcomes), 'option')} accounted for,"
-        f" {left} left for you to decide; next: ferry plan --config {output or 'FILE'}",
+        f" {left} left for you to decide; next: ferry config check {output or 'FILE'}",
         file=account,
     )
 

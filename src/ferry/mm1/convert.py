@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.config import values
-from ferry.config.examine import POLICY_PACKAGE, examine
+from ferry.config.examine import examine
 from ferry.config.keys import FERRY_KEYS_BY_NAME
+from ferry.config.policies import PACKAGE
 from ferry.config.problem import BadValue, Severity
 from ferry.config.properties import Property
 from ferry.config.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput
-from ferry.mm1.arguments import Arguments, Given
+from ferry.mm1.arguments import JAAS_PROPERTY, Arguments, Given
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule, Meaning, servers
 from ferry.mm1.login import Login
 from ferry.mm1.outcome import Fate, Outcome, Place
@@ -30,7 +31,7 @@ COMMAND_LINE = Place()
 
 _LIKE_MM1 = "As MirrorMaker 1: "
 _ALL_FLOWS = (
-    ("replication.policy.class", f"{POLICY_PACKAGE}IdentityReplicationPolicy", "topics keep their names"),
+    ("replication.policy.class", f"{PACKAGE}IdentityReplicationPolicy", "topics keep their names"),
     ("replication.factor", "-1", "new topics get the target brokers' default replication factor"),
     ("sync.topic.configs.enabled", "false", "the target's topic settings are left alone"),
     ("sync.topic.acls.enabled", "false", "the target's permissions are left alone"),
@@ -156,7 +157,6 @@ class _Conversion:
         if protocol is None or not protocol.value.startswith("SASL") or self.sheet.get(key) is not None:
             return
         login = self.request.login
-        option = "-Djava.security.auth.login.config"
         if login is None:
             self.outcomes.append(
                 Outcome(
@@ -164,28 +164,22 @@ class _Conversion:
                     option="security.protocol",
                     value=protocol.value,
                     fate=Fate.LOOK,
-                    why=f"the login is in the JAAS file that {option} named: give it here, too, or write {key}",
+                    why=f"the login is in the JAAS file that {JAAS_PROPERTY} named: give it here, too, write"
+                    f" {key}, or name the file in KAFKA_OPTS when Ferry runs",
                 )
             )
             return
+        value = login.text() if self.request.copy_secrets else login.reference()
         place = Place(file=login.file)
-        if login.has_secret() and not self.request.copy_secrets:
-            raise BadInput(
-                f"{login.file}: KafkaClient: holds a password, which would stand in the new file: add --copy-secrets"
-                f" to let it, or put {key.partition('.')[2]} into {side.file.name}"
-            )
-        self.sheet.add(key, login.text(), f"{login.file}: KafkaClient", place)
-        service, name = login.jaas.options.get("serviceName"), f"{side.alias}.sasl.kerberos.service.name"
-        if service and self.sheet.get(name) is None:
-            self.sheet.add(name, service, f"{login.file}: serviceName", place)
+        self.sheet.add(key, value, f"{login.file}: KafkaClient", place)
         self.outcomes.append(
             Outcome(
                 place=place,
                 option="KafkaClient",
                 value=login.jaas.module,
                 fate=Fate.KEPT,
-                became=f"{key} = {HIDDEN}",
-                why="each cluster has a login of its own now, and may have another principal",
+                became=f"{key} = {HIDDEN if self.request.copy_secrets else value}",
+                why="each cluster has a line of its own now, and may have another principal",
             )
         )
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ferry.config.properties import written
 from ferry.mm1.outcome import Place
-
-_IN_KEYS = {char: f"\\{char}" for char in "\\ :=#!"}
-_CONTROLS = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +45,8 @@ class Sheet:
             for line in lines:
                 if line.remark:
                     out.append(_comment(line.remark))
-                out.append(entry(line.key, line.value))
+                out.append(written(line.key, line.value))
         return "\n".join(out) + "\n"
-
-
-def entry(key: str, value: str) -> str:
-    """`key = value`, escaped so that `java.util.Properties` reads both back as they are."""
-    escaped = value.replace("\\", "\\\\")
-    stripped = escaped.lstrip(" ")
-    escaped = "\\ " * (len(escaped) - len(stripped)) + stripped
-    for char, written in _CONTROLS.items():
-        escaped = escaped.replace(char, written)
-    plain = "".join(_IN_KEYS.get(char, _CONTROLS.get(char, char)) for char in key)
-    return f"{plain} = {escaped}"
 
 
 def _comment(text: str) -> str:

@@ -89,14 +89,17 @@ class Side:
     def _reference(self, entry: Property) -> str:
         if self.copy_secrets or has_reference(entry.value) or not entry.value:
             return entry.value
-        path = str(self.file.path)
-        if set(path) & set(":}"):
-            raise self.bad(
-                entry,
-                f"a password in {path} cannot be referred to, for : and }} end a reference; move the file, or add"
-                " --copy-secrets",
-            )
-        return f"${{file:{path}:{entry.key}}}"
+        return reference("file", self.file.path, entry.key, str(self.place(entry)))
+
+
+def reference(provider: str, path: PurePath, name: str, place: str) -> str:
+    """`${provider:path:name}`. Raises BadInput, which begins with `place`, for a path that such a line cannot hold."""
+    if set(str(path)) & set(":}"):
+        raise BadInput(
+            f"{place}: its path {path} cannot stand in a reference, which : and }} would end; move the file, or add"
+            " --copy-secrets"
+        )
+    return f"${{{provider}:{path}:{name}}}"
 
 
 def read_side(file: SideFile, alias: str, rules: Sequence[KeyRule], *, copy_secrets: bool, servers_given: bool) -> Side:

@@ -21,6 +21,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         required=not os.environ.get(CONFIG_VARIABLE),
         help=f"configuration file; else the environment variable {CONFIG_VARIABLE}",
     )
+    parser.add_argument("--clients", type=Path, help="pipe that hands the connection data over; else the file has it")
     parser.add_argument("--flow", required=True, help="source->target")
     parser.add_argument("--run", required=True, help="run id whose plan is in the ledger")
     parser.add_argument("--lane", help="lane of the run; else the flow's own")
@@ -36,6 +37,7 @@ if __name__ == "__main__":
     sys.exit(
         main(
             config=given.config,
+            clients=given.clients,
             flow=given.flow,
             run=given.run,
             lane=given.lane,

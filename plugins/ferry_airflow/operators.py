@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,9 +24,9 @@ from airflow.sdk.exceptions import (
 )
 
 from ferry.config.flow import FlowConfig
-from ferry.config.settings import load
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Superseded
 from ferry.model import Origin
+from ferry_airflow.connection import flow_of
 
 FINAL = (BadInput, Refused, Superseded, Corrupt)
 """Errors that a retry meets again."""
@@ -35,6 +35,7 @@ KILL_GRACE_SECONDS = 4.0
 """Airflow kills a task 5 s after it asked it to end; by then nothing of Spark may be left."""
 
 CONNECT = "spark_connect"
+CLUSTER_MODE = "cluster"
 JOB_SAYS = "ferry: "
 EXIT_REFUSED = 2
 
@@ -97,7 +98,7 @@ class FerryCopyOperator(SparkSubmitOperator):
         if connection.conn_type == CONNECT:
             self._copy_connected(flow, context)
         else:
-            self._submit(str(connection.host or ""), str(connection.extra_dejson.get("deploy-mode") or ""), context)
+            self._submit(connection, flow, context)
 
     def on_kill(self) -> None:
         """End the driver in order, so that it ends its open chunk; then make sure that nothing of Spark is left."""
@@ -114,11 +115,19 @@ class FerryCopyOperator(SparkSubmitOperator):
         if self._hook is not None:
             super().on_kill()
 
-    def _submit(self, master: str, deploy_mode: str, context: Context) -> None:
+    def _submit(self, connection: Any, flow: FlowConfig, context: Context) -> None:
+        from ferry.spark.handover import emptied, offered  # noqa: PLC0415 - as above
         from ferry.spark.lifeline import SUPERVISOR_VARIABLE, supervisor  # noqa: PLC0415 - as above
         from ferry.spark.package import zip_package  # noqa: PLC0415 - as above
         from ferry.spark.submit import submit_conf  # noqa: PLC0415 - as above
 
+        master, deploy_mode = str(connection.host or ""), connection.extra_dejson.get("deploy-mode")
+        if deploy_mode == CLUSTER_MODE and flow.connections:
+            named = ", ".join(sorted(flow.connections.values()))
+            raise AirflowFailException(
+                f"flow {flow.flow} uses Airflow connection {named}, which a driver in the Spark cluster cannot be"
+                f" handed: make the deploy mode of {self._conn_id!r} client"
+            )
         origin = _origin(context)
         self.conf = {**submit_conf(), **(self.conf or {})}
         self.application_args = [
@@ -127,15 +136,21 @@ class FerryCopyOperator(SparkSubmitOperator):
             *("--try-number", str(origin.try_number), "--host", origin.host),
         ]
         env = {str(key): str(value) for key, value in (self.env_vars or {}).items()}
-        if deploy_mode != "cluster":
+        if deploy_mode != CLUSTER_MODE:
+            env |= emptied(flow, os.environ)
             env[SUPERVISOR_VARIABLE] = supervisor()
             env.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-        with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ferry-")))
+            if deploy_mode != CLUSTER_MODE:
+                with _airflow_errors():
+                    clients = stack.enter_context(offered(flow, folder / "clients"))
+                self.application_args += ["--clients", str(clients)]
             if master.startswith("local"):
                 env.setdefault("PYSPARK_PYTHON", os.environ.get("PYSPARK_PYTHON", sys.executable))
                 env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             elif not self.py_files:
-                self.py_files = str(zip_package(Path(folder) / "ferry.zip"))
+                self.py_files = str(zip_package(folder / "ferry.zip"))
             self.env_vars = env
             try:
                 super().execute(context)
@@ -229,7 +244,7 @@ def _connection(conn_id: str) -> Any:
 
 def _flow(operator: FerryPlanOperator | FerryCopyOperator | FerryReportOperator) -> FlowConfig:
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every connection at INFO
-    return load(Path(operator.config)).flow(operator.flow)
+    return flow_of(Path(operator.config), operator.flow)
 
 
 def _run(context: Context) -> str:

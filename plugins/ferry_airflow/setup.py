@@ -1,4 +1,4 @@
-"""What an Airflow needs before a flow's DAG can run: one pool per flow, and Spark connections. Safe to run again.
+"""What an Airflow needs before a flow's DAG can run: a pool per flow, Spark and Kafka connections. Safe to run again.
 
 `ferry airflow setup` and `python -m ferry_airflow.setup` do this for the Airflow of AIRFLOW_HOME;
 `python -m ferry_airflow.setup --local HOME` first makes HOME a local Airflow (SQLite, LocalExecutor).
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ferry.config.connection import TYPE as KAFKA_TYPE
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
 from ferry.errors import FerryError, Refused
@@ -51,7 +52,9 @@ def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
         for conn_id in conn_ids
         if (sentence := _ensure_connection(conn_id, create=create_spark and conn_id == DEFAULT_SPARK))
     ]
-    return SetupResult(pools=tuple(pools), connections=tuple(conn_ids), missing=tuple(missing))
+    kafka_ids = sorted({conn_id for flow in flows for conn_id in flow.connections.values()})
+    missing += [sentence for conn_id in kafka_ids if (sentence := _kafka_connection(conn_id))]
+    return SetupResult(pools=tuple(pools), connections=(*conn_ids, *kafka_ids), missing=tuple(missing))
 
 
 def _ensure_pool(name: str) -> None:
@@ -88,6 +91,18 @@ def _ensure_connection(conn_id: str, *, create: bool) -> str | None:
     return None
 
 
+def _kafka_connection(conn_id: str) -> str | None:
+    """None when the connection is there; else what somebody has to do. Its settings are the Test button's matter."""
+    from airflow.models.connection import Connection  # noqa: PLC0415 - as above
+    from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
+
+    try:
+        kind = Connection.get_connection_from_secrets(conn_id).conn_type
+    except AirflowNotFoundException:
+        return f"Kafka connection {conn_id!r} is missing: create it with the type Kafka cluster"
+    return None if kind == KAFKA_TYPE else f"connection {conn_id!r} is of type {kind!r}: make it {KAFKA_TYPE!r}"
+
+
 def main(arguments: Sequence[str]) -> int:
     """The command line; the exit code is 2 when a connection is missing or the file is wrong."""
     parser = argparse.ArgumentParser(prog="python -m ferry_airflow.setup", description=__doc__)
@@ -107,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
         return error.exit_code
     for sentence in result.missing:
         print(sentence, file=sys.stderr)
-    print(f"pools: {', '.join(result.pools) or 'none'}; Spark connections: {', '.join(result.connections)}")
+    print(f"pools: {', '.join(result.pools) or 'none'}; connections: {', '.join(result.connections)}")
     return 0
 
 

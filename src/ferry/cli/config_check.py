@@ -12,6 +12,7 @@ from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import count_of, print_json, print_table
 
 if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.cluster import ClusterConfig
     from ferry.config.effective import Effective
     from ferry.config.examine import Examined
     from ferry.config.findings import Setting
@@ -72,10 +73,14 @@ def _show_clusters(examined: Examined) -> None:
     print_table(
         ["from", "cluster", "bootstrap servers"],
         (
-            [_origin(examined.servers_line(alias)), alias, cluster.bootstrap_servers]
+            [_origin(examined.servers_line(alias)), alias, _servers(cluster)]
             for alias, cluster in examined.clusters.items()
         ),
     )
+
+
+def _servers(cluster: ClusterConfig) -> str:
+    return cluster.bootstrap_servers if cluster.connection is None else f"Airflow connection {cluster.connection}"
 
 
 def _show_flow(flow: Effective) -> None:

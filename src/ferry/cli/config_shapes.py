@@ -39,6 +39,8 @@ def problem_json(problem: Problem) -> Json:
 
 
 def _cluster_json(cluster: ClusterConfig) -> Json:
+    if cluster.connection is not None:
+        return {"alias": cluster.alias, "bootstrap_servers": [], "airflow_connection": cluster.connection}
     return {"alias": cluster.alias, "bootstrap_servers": cluster.bootstrap_servers.split(",")}
 
 

@@ -77,9 +77,10 @@ class Desk:
     def settings(self) -> Settings:
         """The configuration file; BadInput names what is wrong in it."""
         # Imported here, like all that is heavy: the command line starts light.
+        from ferry.config.connection import from_environment
         from ferry.config.settings import load
 
-        settings = load(self.config_file())
+        settings = load(self.config_file(), from_environment)
         if not self.quiet:
             for problem in settings.problems:
                 print_warning(str(problem))

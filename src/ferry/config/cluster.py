@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ferry.config.connection import unknown_here
 from ferry.config.layers import Role
 from ferry.config.secrets import ClientProperties, Providers
+from ferry.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,18 +16,25 @@ class ClusterConfig:
 
     alias: str
     bootstrap_servers: str
+    """Empty when an Airflow connection holds them that nobody has looked up."""
     properties: ClientProperties
     """What counts for every client of the cluster: bootstrap servers and security."""
     consumer: ClientProperties
     producer: ClientProperties
     admin: ClientProperties
     providers: Providers
+    connection: str | None = None
+    """The Airflow connection that stands in for the cluster's own settings."""
+    is_unknown: bool = False
+    """Whether that connection is not looked up, so that no client can be had."""
 
     def client(self, role: Role) -> ClientProperties:
         """Effective properties of a client that serves no flow, secrets resolved.
 
-        Raises BadInput when a referenced variable, file or entry is missing.
+        Raises BadInput when a referenced variable, file or entry is missing, or the connection is unknown here.
         """
+        if self.connection is not None and self.is_unknown:
+            raise BadInput(unknown_here(self.alias, self.connection))
         match role:
             case "consumer":
                 return self.providers.resolve_all(self.consumer)

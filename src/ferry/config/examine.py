@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from ferry.config import values
 from ferry.config.aliases import read_aliases
 from ferry.config.cluster import ClusterConfig
+from ferry.config.connection import Lookup, nobody
 from ferry.config.findings import Findings, Setting, Unneeded
 from ferry.config.flow import FlowConfig
 from ferry.config.flow_reader import FlowReader, written_properties
 from ferry.config.key_check import KeyCheck
+from ferry.config.keys import CONNECTION
 from ferry.config.layers import ROLES, Entries
 from ferry.config.places import pairs
 from ferry.config.problem import Problem, Severity
@@ -37,15 +39,20 @@ class Examined:
     problems: tuple[Problem, ...]
 
     def servers_line(self, alias: str) -> int | None:
-        """The line that names the cluster's brokers."""
-        entry = self.entries.of_cluster(alias).get("bootstrap.servers")
+        """The line that names the cluster's brokers, or the Airflow connection that does."""
+        connection = self.entries.by_key.get(f"{alias}.{CONNECTION.name}")
+        entry = connection or self.entries.of_cluster(alias).get("bootstrap.servers")
         return None if entry is None else entry.line
 
 
-def examine(text: str, file: str) -> Examined:
-    """What `text` says and everything wrong with it, in file order. Raises BadInput for a bad escape only."""
+def examine(text: str, file: str, lookup: Lookup = nobody) -> Examined:
+    """What `text` says and everything wrong with it, in file order.
+
+    `lookup` is asked for the Airflow connections that the text names. Raises BadInput for a bad escape, and what
+    `lookup` raises.
+    """
     properties = parse(text, file)
-    entries = Entries(file=file, by_key={entry.key: entry for entry in properties})
+    entries = Entries(file=file, by_key={entry.key: entry for entry in properties}).with_connections(lookup)
     return _Examination(entries=entries, findings=Findings(file=file)).run(properties)
 
 
@@ -134,10 +141,10 @@ class _Examination:
         merged = self.entries.of_cluster(alias)
         servers = merged.get("bootstrap.servers")
         text = servers.value if servers is not None else ""
-        if servers is None:
+        if servers is None and not self.entries.is_unknown(alias):
             key = f"{alias}.bootstrap.servers"
             self.findings.report(None, key, f"is missing; add {key} = host:port")
-        elif not has_reference(servers.value):
+        elif servers is not None and not has_reference(servers.value):
             text = self.findings.read(servers, servers.value, values.bootstrap_servers, providers)
         roles = {role: written_properties(self.entries.of_cluster_client(alias, role)) for role in ROLES}
         common = {name: entry for name, entry in roles["admin"].items() if name in merged}
@@ -149,6 +156,8 @@ class _Examination:
             producer=roles["producer"],
             admin=roles["admin"],
             providers=providers,
+            connection=self.entries.connection(alias),
+            is_unknown=self.entries.is_unknown(alias),
         )
 
     def _enabled(self, flow: Flow) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
+from ferry.config.connection import unknown_here
 from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
 from ferry.config.layers import Role, Side
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start
+from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.policy import ReplicationPolicy
 
@@ -109,12 +111,19 @@ class FlowConfig:
     clients: Mapping[tuple[Side, Role], ClientProperties]
     """Properties as written, unresolved; `client` resolves them."""
     providers: Providers
+    connections: Mapping[str, str] = field(default_factory=dict)
+    """The Airflow connection in place of a cluster's settings, by alias."""
+    unknown: frozenset[str] = frozenset()
+    """Aliases whose connection is not looked up: their clients cannot be had."""
 
     def client(self, side: Side, role: Role) -> ClientProperties:
         """Effective Java-named properties of the flow's client on one side, secrets resolved.
 
-        Raises BadInput when a referenced variable, file or entry is missing.
+        Raises BadInput when a referenced variable, file or entry is missing, or the connection is unknown here.
         """
+        alias = self.flow.source if side == "source" else self.flow.target
+        if alias in self.unknown:
+            raise BadInput(unknown_here(alias, self.connections[alias]))
         return self.providers.resolve_all(self.clients[side, role])
 
     def digest(self) -> str:

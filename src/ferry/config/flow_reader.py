@@ -52,6 +52,7 @@ class FlowReader:
         """The flow's configuration; with an error among the findings, defaults stand in its place."""
         clients = {(s, r): self.entries.of_flow_client(self.flow, s, r) for s in SIDES for r in ROLES}
         consumer = clients["source", "consumer"]
+        aliases = (self.flow.source, self.flow.target)
         topics = TopicFilter(
             include=self._value("topics", values.pattern_list),
             exclude=self._value("topics.exclude", values.pattern_list),
@@ -120,6 +121,8 @@ class FlowReader:
             pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
             clients={place: written_properties(entries) for place, entries in clients.items()},
             providers=self.providers,
+            connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
+            unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
         )
 
     def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ferry.config import values
 from ferry.config.catalogue import find, keys_of
 from ferry.config.fates import Fate
 from ferry.config.findings import Findings, Unneeded
-from ferry.config.keys import FERRY_KEYS_BY_NAME
-from ferry.config.layers import ROLES, Entries
+from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
+from ferry.config.layers import ROLES, Entries, is_common_client_key
 from ferry.config.places import Place, place_of
 from ferry.config.properties import Property, written
-from ferry.config.secrets import is_secret
+from ferry.config.secrets import Providers, is_secret
 from ferry.config.slips import RENAMED, alias_ahead, nearest, shown, without_comment
 from ferry.model import Flow
 
@@ -56,13 +57,28 @@ class KeyCheck:
         return None
 
     def _look_at_ferry_key(self, entry: Property, place: Place) -> None:
-        if place.alias is not None:
+        if place.alias is not None and place.name == CONNECTION.name:
+            self._look_at_connection(entry, place.alias)
+        elif place.name.endswith(CONNECTION.name):
+            owner = place.name.removesuffix(CONNECTION.name).removesuffix(".")
+            known = f"clusters = {', '.join(self.aliases)}"
+            why = f"cluster {owner!r} is not among {known}" if owner else "a connection is one cluster's"
+            example = self.aliases[0] if self.aliases else "{alias}"
+            self.findings.report(entry, entry.key, f"{why}; write for example {example}.{CONNECTION.name} = ...")
+        elif place.alias is not None:
             message = "Ferry's keys stand at top level or behind S->T., not behind a cluster's alias"
             self.findings.report(entry, entry.key, message)
         elif place.name not in FERRY_KEYS_BY_NAME:
             near = nearest(place.name, FERRY_KEYS_BY_NAME)
             remedy = f"did you mean {near}?" if near else f"known are {', '.join(FERRY_KEYS_BY_NAME)}"
             self.findings.report(entry, entry.key, f"is no key of Ferry; {remedy}")
+
+    def _look_at_connection(self, entry: Property, alias: str) -> None:
+        conn_id = self.findings.read(entry, "", values.name, Providers(kinds={}))
+        for name, beside in self.entries.under(f"{alias}.").items():
+            if conn_id and is_common_client_key(name):
+                message = f"stands beside Airflow connection {conn_id!r} of line {entry.line}; remove one of the two"
+                self.findings.report(beside, beside.key, message)
 
     def _is_slip(self, entry: Property, place: Place) -> bool:
         """Spellings that are wrong in one certain way; True when the key needs no further look."""

@@ -102,4 +102,12 @@ FERRY_KEYS = (
     ),
 )
 
+CONNECTION = FerryKey(
+    name="ferry.airflow.conn.id",
+    default="",
+    values="an Airflow connection id",
+    meaning="the connection of type Kafka cluster that stands in for the cluster's own settings",
+)
+"""The one key that stands behind a cluster's alias."""
+
 FERRY_KEYS_BY_NAME = {key.name: key for key in FERRY_KEYS}

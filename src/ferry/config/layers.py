@@ -5,10 +5,11 @@ Source: `MirrorMakerConfig.clusterProps` and `connectorBaseConfig`, `MirrorConne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ferry.config.keys import CONNECTION
 from ferry.config.properties import Property
 from ferry.model import Flow
 
@@ -30,6 +31,26 @@ class Entries:
 
     file: str
     by_key: Mapping[str, Property]
+    connected: Mapping[str, Mapping[str, Property] | None] = field(default_factory=dict)
+    """Settings out of Airflow connections, by alias and key; None for one that is not looked up."""
+
+    def with_connections(self, lookup: Callable[[str], Mapping[str, str] | None]) -> Entries:
+        """With the settings of the connections that `lookup` knows, as if they stood on the lines that name them."""
+        connected: dict[str, Mapping[str, Property] | None] = {}
+        for key, entry in self.by_key.items():
+            alias, dot, name = key.partition(f".{CONNECTION.name}")
+            if dot and not name and "->" not in alias:
+                found = lookup(entry.value.strip())
+                connected[alias] = None if found is None else _on_line(alias, entry.line, found)
+        return replace(self, connected=connected)
+
+    def connection(self, alias: str) -> str | None:
+        """The Airflow connection that stands in for the cluster's settings, if one does."""
+        return self.by_key[f"{alias}.{CONNECTION.name}"].value.strip() if alias in self.connected else None
+
+    def is_unknown(self, alias: str) -> bool:
+        """Whether the cluster's settings are in a connection that is not looked up."""
+        return alias in self.connected and self.connected[alias] is None
 
     def under(self, prefix: str) -> dict[str, Property]:
         """The entries whose key begins with `prefix`, by the rest of their key."""
@@ -40,9 +61,14 @@ class Entries:
         return self.by_key.get(f"{flow}.{name}") or self.by_key.get(name)
 
     def of_cluster(self, alias: str) -> dict[str, Property]:
-        """The cluster's properties. Common client keys fall back to the top level, and fill each role."""
-        found = self.under(f"{alias}.")
-        common = {name: entry for name, entry in self.by_key.items() if is_common_client_key(name)}
+        """The cluster's properties. Common client keys fall back to the top level, and fill each role.
+
+        With a connection, that alone says how to reach the cluster: what its Test button tries is what a run uses.
+        """
+        found = {**self.under(f"{alias}."), **(self.connected.get(alias) or {})}
+        common: dict[str, Property] = {}
+        if alias not in self.connected:
+            common = {name: entry for name, entry in self.by_key.items() if is_common_client_key(name)}
         common |= {name: entry for name, entry in found.items() if is_common_client_key(name)}
         for role in ROLES:
             for name, entry in common.items():
@@ -72,6 +98,10 @@ class Entries:
         if (side, role) == ("target", "producer"):
             merged |= _stripped(own, "producer.override.")
         return merged
+
+
+def _on_line(alias: str, line: int, settings: Mapping[str, str]) -> dict[str, Property]:
+    return {name: Property(key=f"{alias}.{name}", value=value, line=line) for name, value in settings.items()}
 
 
 def _stripped(entries: Mapping[str, Property], prefix: str) -> dict[str, Property]:

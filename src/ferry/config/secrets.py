@@ -98,6 +98,11 @@ class Providers:
 
         return _REFERENCE.sub(replacement, value)
 
+    def variables(self, value: str) -> frozenset[str]:
+        """The environment variables that `value` refers to."""
+        found = _REFERENCE.finditer(value)
+        return frozenset(match.group(3) for match in found if self.kinds.get(match.group(1)) is ProviderKind.ENV)
+
     def resolve_all(self, properties: Mapping[str, str]) -> ClientProperties:
         """`resolved` for every property."""
         return ClientProperties(values_by_key={key: self.resolved(key, value) for key, value in properties.items()})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.config.cluster import ClusterConfig
+from ferry.config.connection import Lookup, nobody
 from ferry.config.examine import Examined, examine
 from ferry.config.flow import FlowConfig
 from ferry.config.problem import Problem, Severity
@@ -47,14 +48,17 @@ class Settings:
         return self.clusters[alias]
 
 
-def load(path: Path) -> Settings:
-    """The settings of the file at `path`; raises BadInput when it cannot be read or holds an error."""
-    return _settings(examine(read_text(path), str(path)), path)
+def load(path: Path, lookup: Lookup = nobody) -> Settings:
+    """The settings of the file at `path`; `lookup` is asked for the Airflow connections that it names.
+
+    Raises BadInput when the file cannot be read or holds an error, and what `lookup` raises.
+    """
+    return _settings(examine(read_text(path), str(path), lookup), path)
 
 
-def parse_settings(text: str, file: str) -> Settings:
-    """The settings in `text`, which is called `file` in messages; raises BadInput for the first error in it."""
-    return _settings(examine(text, file), Path(file))
+def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
+    """As `load`, of the file's `text`, which is called `file` in messages."""
+    return _settings(examine(text, file, lookup), Path(file))
 
 
 def read_text(path: Path) -> str:

@@ -110,6 +110,12 @@ class Cluster:
         """Ids of the brokers that the metadata lists, ascending."""
         return tuple(sorted(broker.node_id for broker in self._manager.cluster.brokers()))
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the brokers say they are, `host:port`, by broker id."""
+        brokers = sorted(self._manager.cluster.brokers(), key=lambda broker: int(broker.node_id))
+        return tuple(f"{broker.host}:{broker.port}" for broker in brokers)
+
     async def submit(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Future:
         """Put a request on its connection (in call order) and hand back the future answer.
 

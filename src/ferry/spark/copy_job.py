@@ -24,6 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
+from ferry.config.connection import from_environment
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
@@ -32,6 +33,7 @@ from ferry.run.micro_run import MicroRuns, slot_failure
 from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
 from ferry.spark.call import Call
+from ferry.spark.handover import taken
 from ferry.spark.package import zip_package, zip_specs
 from ferry.spark.progress import ProgressLog
 from ferry.spark.stage import ROW, SlotEnd, copy_packed_slots, copy_slots, parse_rows
@@ -225,9 +227,10 @@ class Terminated(BaseException):
     """SIGTERM came."""
 
 
-def main(*, config: Path, flow: str, run: str, lane: str | None, origin: Origin) -> int:
+def main(*, config: Path, clients: Path | None, flow: str, run: str, lane: str | None, origin: Origin) -> int:
     """The whole job: under spark-submit, or under plain Python with SPARK_REMOTE naming a Spark Connect server.
 
+    `clients` is the pipe in which the task hands the connection data over; without it the file's is resolved here.
     The exit code: 0 done, 1 try again, 2 refused, 3 unreachable, 143 ended by SIGTERM.
     """
 
@@ -245,7 +248,10 @@ def main(*, config: Path, flow: str, run: str, lane: str | None, origin: Origin)
     signal.signal(signal.SIGTERM, terminate)
     lifeline.watch(os.environ)
     try:
-        request = CopyRequest(flow=load(config).flow(flow), run=run, origin=origin, say=say, lane=lane)
+        found = load(config, from_environment).flow(flow)
+        if clients is not None:
+            found = taken(found, clients)
+        request = CopyRequest(flow=found, run=run, origin=origin, say=say, lane=lane)
         copy_run(request, lambda: _session(f"ferry {flow} {run}"))
     except Terminated:
         say("terminated")

@@ -1,0 +1,89 @@
+"""The connection type "Kafka cluster": a cluster's settings kept by Airflow, looked up by the task that uses them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
+
+from ferry.config.connection import TYPE, AirflowConnection, connection_properties
+from ferry.config.flow import FlowConfig
+from ferry.config.secrets import ClientProperties
+from ferry.config.settings import load
+from ferry.errors import BadInput, FerryError
+
+TEST_SECONDS = 10.0
+"""How long the Test button waits for an answer; the web server's worker waits with it."""
+
+
+class KafkaClusterHook(BaseHook):
+    """A Kafka cluster behind an Airflow connection."""
+
+    conn_name_attr = "conn_id"
+    default_conn_name = "kafka_cluster_default"
+    conn_type = TYPE
+    hook_name = "Kafka cluster"
+
+    def __init__(self, conn_id: str = default_conn_name, **kwargs: Any) -> None:
+        """`conn_id` names the connection; it is looked up when it is used."""
+        super().__init__(**kwargs)
+        self.conn_id = conn_id
+
+    def get_conn(self) -> ClientProperties:
+        """The cluster's settings by Java's names; raises BadInput when the connection is missing or wrong."""
+        return settings_of(self.conn_id)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Connect as a run would: the cluster's id and brokers, or why it cannot be reached, in one sentence."""
+        from ferry.config.clients import kafka_python_options  # noqa: PLC0415 - Kafka's libraries only where used
+        from ferry.net.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
+        from ferry.run.task import manager_options  # noqa: PLC0415 - as above
+
+        try:
+            options = manager_options(kafka_python_options(self.get_conn()))
+            loop = event_loop()
+            cluster = Cluster(loop, "of this connection", options, patience_s=TEST_SECONDS)
+            try:
+                loop.run(cluster.open)
+                return True, f"cluster {cluster.cluster_id}, brokers {', '.join(cluster.addresses)}"
+            finally:
+                cluster.close()
+                loop.close()
+        except FerryError as error:
+            return False, str(error)
+
+
+def settings_of(conn_id: str) -> ClientProperties:
+    """The settings of a connection by Java's names; raises BadInput when it is missing or wrong."""
+    try:
+        found = BaseHook.get_connection(conn_id)
+    except (AirflowNotFoundException, AirflowRuntimeError):
+        raise BadInput(
+            f"Airflow connection {conn_id!r} does not exist: create it with the type Kafka cluster, or name another in"
+            " ferry.airflow.conn.id"
+        ) from None
+    return connection_properties(
+        AirflowConnection(
+            conn_id=conn_id,
+            conn_type=str(found.conn_type),
+            host=found.host,
+            port=found.port,
+            login=found.login,
+            password=found.password,
+            extra=found.extra_dejson,
+        )
+    )
+
+
+def flow_of(path: Path, name: str) -> FlowConfig:
+    """The flow `source->target` of the file at `path`, with its clusters' connections looked up, no others.
+
+    Raises BadInput for a mistake in the file or in one of the connections.
+    """
+    flow = load(path).flow(name)
+    if not flow.connections:
+        return flow
+    known = {conn_id: settings_of(conn_id) for conn_id in flow.connections.values()}
+    return load(path, known.get).flow(name)

@@ -1,0 +1,77 @@
+"""Connection data for the driver, from the task that started it: through a named pipe that only their user may open.
+
+A pipe's content is in memory until the driver reads it, once. Nothing of it is in a file, an argument, a Spark
+property or the driver's environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from ferry.config.flow import FlowConfig
+from ferry.config.secrets import ClientProperties, Providers, is_secret
+from ferry.errors import BadInput
+
+JOIN_SECONDS = 0.05
+CONNECTION_VARIABLES = "AIRFLOW_CONN_"
+
+
+@contextmanager
+def offered(flow: FlowConfig, path: Path) -> Iterator[Path]:
+    """Offer the resolved properties of the flow's clients in a pipe at `path` to one reader, while the block runs.
+
+    Raises BadInput, before anything is offered, when a secret cannot be resolved.
+    """
+    content = json.dumps([[side, role, dict(flow.client(side, role))] for side, role in flow.clients]).encode()
+    os.mkfifo(path, 0o600)
+    writer = threading.Thread(target=_write, args=(path, content), name="ferry-handover", daemon=True)
+    writer.start()
+    try:
+        yield path
+    finally:
+        # Nobody may have read: a reader that comes and goes ends the wait, at whatever point the writer is.
+        while writer.is_alive():
+            with suppress(OSError):
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            writer.join(JOIN_SECONDS)
+        path.unlink(missing_ok=True)
+
+
+def taken(flow: FlowConfig, path: Path) -> FlowConfig:
+    """The flow with the properties that `offered` has put into the pipe; they are as they are used, unresolved none.
+
+    Raises BadInput when there is no pipe, or nobody offers anything in it.
+    """
+    try:
+        if not stat.S_ISFIFO(path.stat().st_mode):
+            raise BadInput(f"{path} is no pipe; connection data is handed over by a pipe, never by a file")
+        rows = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} hands no connection data over ({type(error).__name__}); start the task anew") from None
+    clients = {(side, role): ClientProperties(values_by_key=properties) for side, role, properties in rows}
+    return replace(flow, clients=clients, providers=Providers(kinds={}), unknown=frozenset())
+
+
+def emptied(flow: FlowConfig, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that hold secrets of the flow's clients, or an Airflow connection, with nothing in them.
+
+    What the driver is handed it need not inherit: it would pass it on to the JVM and to every worker.
+    """
+    names = {name for name in environment if name.startswith(CONNECTION_VARIABLES)}
+    for properties in flow.clients.values():
+        for key, value in properties.items():
+            if is_secret(key):
+                names |= flow.providers.variables(value) & environment.keys()
+    return dict.fromkeys(sorted(names), "")
+
+
+def _write(path: Path, content: bytes) -> None:
+    with suppress(BrokenPipeError), path.open("wb") as pipe:
+        pipe.write(content)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ferry_airflow import setup
 
-USAGE = "usage: ferry airflow setup [--config FILE]   create pools, check Spark connections; safe to run again"
+USAGE = "usage: ferry airflow setup [--config FILE]   create pools, check connections; safe to run again"
 
 
 def main(arguments: Sequence[str]) -> int:

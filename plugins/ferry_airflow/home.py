@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ USER = "admin"
 PASSWORD = "admin"
 STATE_FILE = "ferry.json"
 SECRET_FILE = "jwt-secret"
+FERNET_FILE = "fernet-key"
 SECRET_BYTES = 32
 
 
@@ -60,6 +62,9 @@ def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None)
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://{LOOPBACK}:{port}/execution/",
+        "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
+        # Without a key Airflow keeps the passwords of connections in its database as they are.
+        "AIRFLOW__CORE__FERNET_KEY": _kept(path / FERNET_FILE, _fernet_key),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{path}/airflow.db",
@@ -67,7 +72,7 @@ def prepare(path: Path, *, config: Path | None = None, dags: Path | None = None)
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": f"http://{LOOPBACK}:{port}",
         "AIRFLOW__API__WORKERS": "1",
-        "AIRFLOW__API_AUTH__JWT_SECRET": _secret(path / SECRET_FILE),
+        "AIRFLOW__API_AUTH__JWT_SECRET": _kept(path / SECRET_FILE, lambda: secrets.token_hex(SECRET_BYTES)),
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(path / "logs"),
         ARCHIVE_VARIABLE: os.environ.get(ARCHIVE_VARIABLE) or str(root / ARCHIVE_FOLDER),
@@ -87,8 +92,13 @@ def _port(state: Path) -> int:
     return port
 
 
-def _secret(path: Path) -> str:
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    """The secret in the file, made when there is none."""
     if not path.exists():
         path.touch(mode=0o600)
-        path.write_text(secrets.token_hex(SECRET_BYTES))
+        path.write_text(make())
     return path.read_text()
+
+
+def _fernet_key() -> str:
+    return base64.urlsafe_b64encode(secrets.token_bytes(SECRET_BYTES)).decode()

@@ -147,8 +147,15 @@ def _refuse_shown_secret(key: str, value: str) -> None:
     """Airflow hides values by the names of their keys; these two names it does not know."""
     if key == "ssl.keystore.key":
         raise BadValue(f"{key} would be shown by Airflow; put the key into a file and write ssl.keystore.location")
-    if key == JAAS and any(is_secret(option) for option in parse_jaas(value).options):
+    if key == JAAS and any(is_secret(option) for option in _jaas_options(value)):
         raise BadValue(f"{key} with a password would be shown by Airflow; write it into Login and Password")
+
+
+def _jaas_options(text: str) -> Mapping[str, str]:
+    try:
+        return parse_jaas(text).options
+    except BadValue as error:
+        raise BadValue(f"{JAAS}: {error}") from None
 
 
 def _login(connection: AirflowConnection, properties: Mapping[str, str]) -> str:

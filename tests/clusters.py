@@ -1,14 +1,38 @@
 """Real brokers for tests, started once per session when the first test asks for them."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from ferry.dev.spec import PLAINTEXT, Listener
 
-SOURCE = ClusterSpec(name="source")
-TARGET = ClusterSpec(name="target")
+SASL = Listener(name="SASL", protocol="SASL_PLAINTEXT")
+USER = "ferry"
+PASSWORDS = {
+    name: tuple(f"planted-{name}-{part}-{secrets.token_hex(8)}" for part in ("a", "b", "c"))
+    for name in ("source", "target")
+}
+"""Passwords of USER at the SASL listeners (PLAIN): each is its parts joined, so that every part can be looked for."""
+
+
+def _with_login(name: str) -> ClusterSpec:
+    password = "".join(PASSWORDS[name])
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return ClusterSpec(
+        name=name,
+        listeners=(PLAINTEXT, SASL),
+        properties={
+            "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl.plain.sasl.jaas.config": f'{module} required user_{USER}="{password}";',
+        },
+    )
+
+
+SOURCE = _with_login("source")
+TARGET = _with_login("target")
 THREE = ClusterSpec(name="three", brokers=3, heap_mb=384)
 OLD = ClusterSpec(name="old", version="3.9.1")
 

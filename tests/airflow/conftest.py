@@ -14,10 +14,11 @@ from ferry.dev.ports import free_ports
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import guarded, start
 from ferry_airflow.rest import AirflowRest
+from tests.airflow import planted
 from tests.harness import Lab
 from tests.spark.jobs import connect_server
 
-FLOWS = ("plain", "narrow", "refused", "killed", "cleared", "unconnected", "wrongly", "connect")
+FLOWS = ("plain", "narrow", "refused", "killed", "cleared", "unconnected", "wrongly", "connect", *planted.ALIASES)
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 SPARK_CONNECT = "spark_connect_test"
@@ -54,6 +55,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
+        "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
     }.get(alias, {})
     flow = f"{alias}->t{alias}"
     own = {
@@ -80,11 +82,16 @@ def _airflow(
 ) -> Iterator[LocalHome]:
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
-    config.write_text(merged([lab(_pair[0], _pair[1], alias) for alias in FLOWS]))
+    text = merged([lab(_pair[0], _pair[1], alias) for alias in FLOWS])
+    config.write_text(planted.with_secrets(text, _pair[1], folder))
     os.environ["AIRFLOW_CONN_KAFKA_NOT_SPARK"] = "kafka://127.0.0.1:1"
     os.environ[f"AIRFLOW_CONN_{SPARK_CONNECT.upper()}"] = f"spark-connect://127.0.0.1:{_connect_port}"
     with guarded(folder / "home"):
-        yield start(folder / "home", config=config).home
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in planted.environment(folder).items():
+                patch.setenv(name, value)
+            home = start(folder / "home", config=config).home
+        yield home
 
 
 def merged(labs: list[Lab]) -> str:

@@ -28,6 +28,16 @@ import ferry, ferry_airflow
 print(sorted(bag.dag_ids), [task.task_id for task in bag.dags[sorted(bag.dag_ids)[0]].topological_sort()])
 print(ferry.__file__, ferry_airflow.__file__)
 """
+FIND = """
+import importlib
+from airflow.providers_manager import ProvidersManager
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+provider = ProvidersManager().providers["ferry-replicator"]
+fields = [name for name in ProvidersManager().connection_form_widgets if name.startswith("extra__kafka_cluster__")]
+hook = ProvidersManagerTaskRuntime().hooks["kafka_cluster"]
+print(provider.data["name"], hook.hook_name, hook.connection_testable, len(fields) > 5)
+print(importlib.import_module(hook.hook_class_name.rpartition(".")[0]).__file__)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -69,28 +79,38 @@ def test_two_lines_make_a_dag_per_flow(python: Path, tmp_path: Path) -> None:
     (dags / "flows.py").write_text(TWO_LINES)
     config = tmp_path / "flow.properties"
     config.write_text(FLOW)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "AIRFLOW_HOME": str(tmp_path / "airflow"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "FERRY_CONFIG": str(config),
-    }
-    done = subprocess.run(
-        [str(python), "-c", PARSE.format(folder=str(dags))],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    *_, dag_line, files = done.stdout.strip().splitlines()
+    *_, dag_line, files = said(python, PARSE.format(folder=str(dags)), tmp_path, FERRY_CONFIG=str(config))
     assert dag_line == "['ferry__a__b'] ['plan', 'copy', 'report']"
     assert str(CHECKOUT / "src") not in files
     assert str(CHECKOUT / "plugins") not in files
 
 
+def test_airflow_finds_the_connection_type(python: Path, tmp_path: Path) -> None:
+    *_, found, file = said(python, FIND, tmp_path)
+    assert found == "Ferry Kafka cluster True True"
+    assert str(CHECKOUT / "plugins") not in file
+
+
 def test_the_command_is_there(python: Path) -> None:
     done = subprocess.run([str(python.parent / "ferry"), "version"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def said(python: Path, program: str, home: Path, **environment: str) -> list[str]:
+    """The lines that a program prints in an Airflow home of its own."""
+    done = subprocess.run(
+        [str(python), "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "AIRFLOW_HOME": str(home / "airflow"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            **environment,
+        },
+        cwd=home,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip().splitlines()

@@ -1,0 +1,164 @@
+"""Flows whose clusters ask for a login, with the secrets where users put them, and the places to look for them.
+
+The source of each flow is an Airflow connection. The target's password is a literal in the file, a `${env:}` and a
+`${file:}` reference, one behind the other in one `sasl.jaas.config`; an `ssl.key.password` stands beside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+from ferry.dev import RunningCluster
+from ferry.spark.lifeline import SUPERVISOR_VARIABLE
+from tests.clusters import PASSWORDS, USER
+
+ALIASES = ("linked", "planted", "shipped")
+CONNECTIONS = {"linked": "kafka_linked", "planted": "kafka_planted", "shipped": "kafka_planted"}
+VARIABLE = "FERRY_PLANTED"
+LITERAL, BY_VARIABLE, BY_FILE = PASSWORDS["target"]
+SECRETS = {
+    "literal": LITERAL,
+    "variable": BY_VARIABLE,
+    "file": BY_FILE,
+    "key password": f"planted-key-{secrets.token_hex(8)}",
+    "connection": "".join(PASSWORDS["source"]),
+}
+LOOK_SECONDS = 0.1
+
+
+def with_secrets(text: str, target: RunningCluster, folder: Path) -> str:
+    """The configuration file's text, with connections for the sources of the flows and logins for their targets."""
+    vault = folder / "vault.properties"
+    vault.write_text(f"password = {BY_FILE}\n")
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    password = f"{LITERAL}${{env:{VARIABLE}}}${{file:{vault}:password}}"
+    lines = []
+    for line in text.splitlines():
+        alias = line.partition(".")[0]
+        if not line.startswith(f"{alias}.bootstrap.servers = "):
+            lines.append(line)
+        elif alias in ALIASES:
+            lines.append(f"{alias}.ferry.airflow.conn.id = {CONNECTIONS[alias]}")
+        elif alias.removeprefix("t") in ALIASES:
+            lines += [
+                f"{alias}.bootstrap.servers = {target.bootstrap_of('SASL')}",
+                f"{alias}.security.protocol = SASL_PLAINTEXT",
+                f"{alias}.sasl.mechanism = PLAIN",
+                f'{alias}.sasl.jaas.config = {module} required username="{USER}" password="{password}";',
+                f"{alias}.ssl.key.password = {SECRETS['key password']}",
+            ]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """What Airflow is started with: the variable that the file refers to, and Spark's event log in `folder`/events."""
+    events, conf = folder / "events", folder / "spark-conf"
+    events.mkdir()
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(
+        f"spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir {events.as_uri()}\n"
+    )
+    return {VARIABLE: BY_VARIABLE, "SPARK_CONF_DIR": str(conf)}
+
+
+def connection(conn_id: str, source: RunningCluster, password: str = SECRETS["connection"]) -> dict[str, Any]:
+    """A connection to the source's SASL listener, as the form sends it."""
+    return {
+        "connection_id": conn_id,
+        "conn_type": "kafka_cluster",
+        "host": source.bootstrap_of("SASL"),
+        "login": USER,
+        "password": password,
+        "extra": json.dumps(
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "ssl.key.password": SECRETS["key password"],
+                "ssl.truststore.location": None,
+            }
+        ),
+    }
+
+
+def found(pieces: Iterable[tuple[str, bytes]]) -> set[tuple[str, str]]:
+    """Which secret is in which of the named pieces, as it is or in Base64."""
+    needles = {name: _needles(secret) for name, secret in SECRETS.items()}
+    return {
+        (name, where)
+        for where, content in pieces
+        for name, forms in needles.items()
+        if any(form in content for form in forms)
+    }
+
+
+def _needles(secret: str) -> tuple[bytes, ...]:
+    raw = secret.encode()
+    # In Base64 a text looks different at each of three positions; its first and last characters mix with neighbours.
+    return raw, *(base64.b64encode(b"\0" * shift + raw)[4:-4] for shift in range(3))
+
+
+def files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Every regular file below the folder."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            yield str(path), path.read_bytes()
+
+
+def cells(database: Path) -> Iterator[tuple[str, bytes]]:
+    """Every row of every table: long values are spread over pages in the file itself."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connected:
+        for (table,) in connected.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for row in connected.execute(f'SELECT * FROM "{table}"'):
+                yield table, b"\n".join(cell if isinstance(cell, bytes) else str(cell).encode() for cell in row)
+    connected.close()
+
+
+class Watch:
+    """Looks at all processes again and again while its block runs: what they carry and that they were there."""
+
+    def __init__(self) -> None:
+        """`carried`: secret, place, and whether a process of Spark's or another; `seen`: commands of Spark's."""
+        self.carried: set[tuple[str, str, str]] = set()
+        self.seen: set[str] = set()
+        self._known: set[tuple[int, tuple[str, ...]]] = set()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            for process in psutil.process_iter():
+                try:
+                    command = tuple(process.cmdline())
+                    if (process.pid, command) not in self._known:
+                        self._add(command, process.environ())
+                        self._known.add((process.pid, command))
+                except psutil.Error:
+                    continue  # ended, or another user's
+
+    def _add(self, command: tuple[str, ...], environment: dict[str, str]) -> None:
+        of_spark = bool(environment.get(SUPERVISOR_VARIABLE))
+        if of_spark:
+            self.seen.add(" ".join(command))
+        owner = "spark" if of_spark else "other"
+        pieces = [("argv", "\n".join(command).encode()), ("environ", "\n".join(environment.values()).encode())]
+        self.carried |= {(secret, place, owner) for secret, place in found(pieces)}

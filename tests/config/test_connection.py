@@ -104,7 +104,7 @@ def test_parsing_asks_nobody_and_a_client_says_what_is_missing() -> None:
     assert read.problems == ()
     assert flow.connections == {"west": "kafka_west"}
     assert flow.client("target", "producer")["bootstrap.servers"] == "broker-3:9092"
-    with pytest.raises(BadInput, match=r"cluster west is Airflow connection 'kafka_west'.*AIRFLOW_CONN_KAFKA_WEST"):
+    with pytest.raises(BadInput, match=r"Airflow connection 'kafka_west' is looked up.*AIRFLOW_CONN_KAFKA_WEST"):
         flow.client("source", "consumer")
     with pytest.raises(BadInput, match="'kafka_west'"):
         read.cluster("west").client("admin")
@@ -139,8 +139,14 @@ def test_a_connection_counts_instead_of_the_top_level() -> None:
         ("west.bootstrap.servers = b:1", "f:7: west.bootstrap.servers: stands beside Airflow connection 'kafka_west'"),
         ("wset.ferry.airflow.conn.id = x", "f:7: wset.ferry.airflow.conn.id: cluster 'wset' is not among"),
         ("east.ferry.airflow.conn.id = a b", "f:7: east.ferry.airflow.conn.id: 'a b' is not a name"),
-        ("ferry.airflow.conn.id = x", "f:7: ferry.airflow.conn.id: is no key of Ferry"),
-        ("west->east.ferry.airflow.conn.id = x", "f:7: west->east.ferry.airflow.conn.id: is no key of Ferry"),
+        (
+            "ferry.airflow.conn.id = x",
+            "f:7: ferry.airflow.conn.id: a connection is one cluster's; write for example west.",
+        ),
+        (
+            "west->east.ferry.airflow.conn.id = x",
+            "f:7: west->east.ferry.airflow.conn.id: a connection is one cluster's",
+        ),
     ],
 )
 def test_a_wrong_line_is_named(line: str, sentence: str) -> None:

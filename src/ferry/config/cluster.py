@@ -34,7 +34,7 @@ class ClusterConfig:
         Raises BadInput when a referenced variable, file or entry is missing, or the connection is unknown here.
         """
         if self.connection is not None and self.is_unknown:
-            raise BadInput(unknown_here(self.alias, self.connection))
+            raise BadInput(unknown_here(self.connection))
         match role:
             case "consumer":
                 return self.providers.resolve_all(self.consumer)

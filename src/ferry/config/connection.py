@@ -85,11 +85,11 @@ def from_environment(conn_id: str) -> ClientProperties | None:
     return connection_properties(connection)
 
 
-def unknown_here(alias: str, conn_id: str) -> str:
+def unknown_here(conn_id: str) -> str:
     """Why a cluster cannot be reached from where its connection is not known, and what to do."""
     return (
-        f"cluster {alias} is Airflow connection {conn_id!r}, which only Airflow's tasks look up; set"
-        f" {VARIABLE.format(conn_id.upper())} to the connection in JSON to use it here"
+        f"Airflow connection {conn_id!r} is looked up by Airflow's tasks only; set {VARIABLE.format(conn_id.upper())}"
+        " to the connection in JSON to use it here"
     )
 
 

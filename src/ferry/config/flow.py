@@ -123,7 +123,7 @@ class FlowConfig:
         """
         alias = self.flow.source if side == "source" else self.flow.target
         if alias in self.unknown:
-            raise BadInput(unknown_here(alias, self.connections[alias]))
+            raise BadInput(unknown_here(self.connections[alias]))
         return self.providers.resolve_all(self.clients[side, role])
 
     def digest(self) -> str:

@@ -41,7 +41,7 @@ class Entries:
             alias, dot, name = key.partition(f".{CONNECTION.name}")
             if dot and not name and "->" not in alias:
                 found = lookup(entry.value.strip())
-                connected[alias] = None if found is None else _on_line(alias, entry.line, found)
+                connected[alias] = None if found is None else _on_line(alias, entry, found)
         return replace(self, connected=connected)
 
     def connection(self, alias: str) -> str | None:
@@ -100,8 +100,8 @@ class Entries:
         return merged
 
 
-def _on_line(alias: str, line: int, settings: Mapping[str, str]) -> dict[str, Property]:
-    return {name: Property(key=f"{alias}.{name}", value=value, line=line) for name, value in settings.items()}
+def _on_line(alias: str, line: Property, settings: Mapping[str, str]) -> dict[str, Property]:
+    return {name: replace(line, key=f"{alias}.{name}", value=value) for name, value in settings.items()}
 
 
 def _stripped(entries: Mapping[str, Property], prefix: str) -> dict[str, Property]:

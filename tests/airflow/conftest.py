@@ -18,7 +18,10 @@ from tests.airflow import planted
 from tests.harness import Lab
 from tests.spark.jobs import connect_server
 
-FLOWS = ("plain", "narrow", "refused", "killed", "cleared", "unconnected", "wrongly", "connect", *planted.ALIASES)
+FLOWS = (
+    *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
+    *planted.ALIASES,
+)
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 SPARK_CONNECT = "spark_connect_test"
@@ -51,6 +54,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     """A flow that copies the topics whose names begin with its alias."""
     settings = {
         "plain": {},
+        "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
         "killed": {"ferry.chunk.bytes": "1"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
@@ -59,7 +63,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     }.get(alias, {})
     flow = f"{alias}->t{alias}"
     own = {
-        f"{flow}.{key}": value for key, value in {**settings, "ferry.schedule": "none", "ferry.retries": "0"}.items()
+        f"{flow}.{key}": value for key, value in {"ferry.retries": "0", **settings, "ferry.schedule": "none"}.items()
     }
     return Lab(source=source, target=target, alias=alias, topics=(f"{alias}-.*",), settings=own)
 

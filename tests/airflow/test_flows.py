@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+
 import psutil
 
 from tests.airflow.conftest import Flows
 from tests.harness import Lab, create_topic, numbered, producer, read_topic, send
-from tests.spark.jobs import until
+from tests.spark.jobs import all_gone, until
 
 
 def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
@@ -104,11 +108,54 @@ def test_killing_copy_ends_the_chunk_and_leaves_no_spark_behind(flows: Flows) ->
     with lab.runs() as runs:
         until(lambda: not runs.ledger().open, "the end of the open chunks", 10)
     assert flows.rest.wait_run(dag, run) == "failed"
-    assert lab.receipts()
+    kept = lab.receipts()
+    assert kept
     assert flows.rest.states(dag, run)["report"] == "failed"
+
+    # A newer run that copies something else owns what is left; the old one, cleared, says so and copies nothing.
+    create_topic(flows.source, "killed-empty")
+    newer, state = flows.run("killed", {"topics": ["killed-empty"]})
+    assert state == "success"
+    flows.rest.clear(dag, run)
+    flows.rest.wait_run(dag, run, states=("queued", "running"))
+    assert flows.rest.wait_run(dag, run) == "failed"
+    assert f"superseded by {newer}" in flows.rest.log(dag, run, "plan", 2)
+    assert f"superseded by {newer}" in flows.rest.log(dag, run, "report", 2)
+    assert lab.receipts() == kept
     _, state = flows.run("killed")
     assert state == "success"
     assert lab.assert_equal() == 60_000
+
+
+def test_a_copy_task_killed_outright_is_tried_again_by_its_own_plan(flows: Flows, rng: random.Random) -> None:
+    create_topic(flows.source, "struck-t", 4)
+    send(producer(flows.source, batch_num_messages=20), "struck-t", numbered(24_000, partitions=4, size=300))
+    dag, lab = flows.dag("struck"), flows.lab("struck")
+    run = flows.rest.trigger(dag)
+    flows.rest.wait_task(dag, run, "copy", {"running"})
+    point = rng.randint(1, 400)  # of about 600 chunks with two receipts each
+    until(lambda: len(lab.receipts()) >= point, f"receipt {point}")
+    task = psutil.Process(int(lab.receipts()[0].origin.host.rpartition(":")[2]))
+    spark = task.children(recursive=True)
+    assert set(job_processes(run)) <= set(spark), "the receipts do not name the process of the task"
+    with lab.runs() as runs:
+        before = runs.opened(run)
+    os.kill(task.pid, signal.SIGKILL)
+
+    all_gone([task, *spark])
+    assert not job_processes(run)
+    with lab.runs() as runs:
+        until(lambda: not runs.ledger().open, "the end of the open chunks", 10)
+    assert 0 < sum(receipt.records for receipt in lab.receipts()) < 24_000, "the kill came too late to matter"
+    send(producer(flows.source), "struck-t", numbered(400, partitions=4, start=24_000))
+    flows.rest.wait_task(dag, run, "copy", {"up_for_retry"})
+
+    assert flows.rest.wait_run(dag, run) == "success"
+    with lab.runs() as runs:
+        assert runs.opened(run) == before, "the retry has another plan"
+    assert {receipt.origin.try_number for receipt in lab.receipts()} == {1, 2}
+    assert not job_processes(run)
+    assert lab.assert_equal() == 24_000, "what came after the plan is for the next run"
 
 
 def test_a_missing_or_wrong_connection_is_named(flows: Flows) -> None:

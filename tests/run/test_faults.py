@@ -6,6 +6,7 @@ import json
 import random
 import signal
 import string
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,7 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from kafka.protocol.admin import AlterClientQuotasRequest
+from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.config.clients import kafka_python_options
 from ferry.decide.plan_codec import plan_records
@@ -25,7 +27,7 @@ from ferry.errors import BadInput, FerryError, Refused, Retryable, Superseded, U
 from ferry.model import Flow, Plan, Slice
 from ferry.model import TopicPartition as Place
 from ferry.net.admin import transaction_state
-from ferry.net.cluster import Cluster, event_loop
+from ferry.net.cluster import TRANSACTION, Cluster, event_loop
 from ferry.net.ledger import LedgerTopic, ledger_topic
 from ferry.run.kafka_port import position_group, transactional_id
 from ferry.run.micro_run import local_origin
@@ -190,6 +192,43 @@ def test_a_transaction_that_timed_out_is_copied_again(
             Superseded
         ):  # the broker's own abort looks like a newer writer: the attempt ends, the next copies
             copy_held(runs, plan, plan.used_slots[0], Hooks(before={"commit": until_the_broker_gave_up}))
+        assert lab.copy(runs, plan).state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+@pytest.mark.parametrize("newer", ["takes over", "dies"])
+def test_a_newer_writer_has_begun_to_fence_when_we_commit(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, newer: str
+) -> None:
+    """The broker has aborted our transaction, the newer writer has yet to ask again: our commit is called invalid."""
+    lab = new_lab(source_cluster, target_cluster, topic)
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        slot = plan.used_slots[0]
+        name = transactional_id(lab.flow.flow, "live", slot)
+
+        async def initialise(client: Cluster) -> Any:
+            wish = {"transactional_id": name, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1}
+            return await client.ask(InitProducerIdRequest(**wish), await client.coordinator(TRANSACTION, name))
+
+        async def state(client: Cluster) -> str:
+            return await transaction_state(client, name)
+
+        again = threading.Timer(0.2, on_cluster, (target_cluster, initialise))
+
+        def begin_to_fence() -> None:
+            on_cluster(target_cluster, initialise)
+            wait_until(lambda: "CompleteAbort" in on_cluster(target_cluster, state))
+            if newer == "takes over":
+                again.start()
+
+        hooks = Hooks(before={"commit": begin_to_fence})
+        if newer == "takes over":
+            with pytest.raises(Superseded, match=f"a newer writer holds {name}"):
+                copy_held(runs, plan, slot, hooks)
+            again.join()
+        else:
+            assert sum(receipt.records for receipt in copy_held(runs, plan, slot, hooks).receipts) == 2_000
         assert lab.copy(runs, plan).state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from kafka.future import Future
+from kafka.protocol.admin import DescribeTransactionsRequest
 from kafka.protocol.producer import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -31,6 +32,8 @@ from ferry.net.transport import produce_request
 
 POSITIONS_PER_REQUEST = 1000
 SEQUENCE_MASK = 0x7FFFFFFF
+NEWER_WRITER_SECONDS = 1.0
+"""How long a newer writer, who repeats its InitProducerId until our markers are written, is given to show itself."""
 
 
 class Transaction:
@@ -228,6 +231,8 @@ class Transaction:
             raise OutcomeUnknown(f"commit of {self.transactional_id}: {error}") from error
         if answer.error_code in codes.FENCED:
             self.raise_for(answer.error_code, "EndTxn")
+        if answer.error_code == codes.INVALID_TXN_STATE and await self._has_newer_writer():
+            self.raise_for(codes.PRODUCER_FENCED, "EndTxn")
         if answer.error_code:
             raise OutcomeUnknown(f"commit of {self.transactional_id} answered {codes.describe(answer.error_code)}")
         if self.joins_by_producing:
@@ -235,6 +240,27 @@ class Transaction:
         else:
             self._joined.clear()
             self._groups.clear()
+
+    async def _has_newer_writer(self) -> bool:
+        """Whether somebody initialised this transactional id after us; False too when that cannot be learned.
+
+        With version 2, a broker that has just aborted our transaction takes our commit for a late repetition and calls
+        it invalid, not fenced (KIP-890). It has raised the epoch by one, be it for a newer writer or because the time
+        was over; a newer writer then gets an epoch, or a producer id, of its own.
+        """
+        until = time.monotonic() + NEWER_WRITER_SECONDS
+        with suppress(FerryError):
+            while time.monotonic() < until:
+                answer = await self._at_coordinator(
+                    DescribeTransactionsRequest(transactional_ids=[self.transactional_id])
+                )
+                state = answer.transaction_states[0]
+                if state.error_code:
+                    return False
+                if state.producer_id != self.producer_id or state.producer_epoch > self.producer_epoch + 1:
+                    return True
+                await self.cluster.loop.sleep(0.02)
+        return False
 
     def _renew(self, producer_id: int, producer_epoch: int) -> None:
         self.producer_id, self.producer_epoch = producer_id, producer_epoch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -117,15 +118,20 @@ def until(condition: Callable[[], bool], what: str, seconds: float = 120) -> Non
         time.sleep(POLL_SECONDS)
 
 
-def copying(lab: Lab, job: Job) -> None:
-    """Wait until the job has committed its first chunks, and is not done."""
+def copying(lab: Lab, job: Job, receipts: int = 1) -> None:
+    """Wait until the job has committed so many receipts, and is not done."""
 
     def begun() -> bool:
         assert job.process.poll() is None, f"ended before it was hit:\n{job.text()}"
-        return len(lab.receipts()) > 0
+        return len(lab.receipts()) >= receipts
 
-    until(begun, "a first receipt")
+    until(begun, f"receipt {receipts}")
     assert job.process.poll() is None
+
+
+def random_point(rng: random.Random) -> int:
+    """How many receipts of a `slow_lab` run, which has about 1,200, shall be there before something is killed."""
+    return rng.randint(1, 500)
 
 
 def all_gone(processes: list[psutil.Process], seconds: float = 30) -> None:

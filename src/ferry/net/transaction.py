@@ -32,7 +32,8 @@ from ferry.net.transport import produce_request
 
 POSITIONS_PER_REQUEST = 1000
 SEQUENCE_MASK = 0x7FFFFFFF
-NEWER_WRITER_SECONDS = 1.0
+_ENDED_BY_ANOTHER = frozenset({codes.INVALID_TXN_STATE, codes.CONCURRENT_TRANSACTIONS})
+NEWER_WRITER_SECONDS = 3.0
 """How long a newer writer, who repeats its InitProducerId until our markers are written, is given to show itself."""
 
 
@@ -231,7 +232,7 @@ class Transaction:
             raise OutcomeUnknown(f"commit of {self.transactional_id}: {error}") from error
         if answer.error_code in codes.FENCED:
             self.raise_for(answer.error_code, "EndTxn")
-        if answer.error_code == codes.INVALID_TXN_STATE and await self._has_newer_writer():
+        if answer.error_code in _ENDED_BY_ANOTHER and await self._has_newer_writer():
             self.raise_for(codes.PRODUCER_FENCED, "EndTxn")
         if answer.error_code:
             raise OutcomeUnknown(f"commit of {self.transactional_id} answered {codes.describe(answer.error_code)}")
@@ -244,9 +245,10 @@ class Transaction:
     async def _has_newer_writer(self) -> bool:
         """Whether somebody initialised this transactional id after us; False too when that cannot be learned.
 
-        With version 2, a broker that has just aborted our transaction takes our commit for a late repetition and calls
-        it invalid, not fenced (KIP-890). It has raised the epoch by one, be it for a newer writer or because the time
-        was over; a newer writer then gets an epoch, or a producer id, of its own.
+        With version 2, a broker that is aborting our transaction says so, and one that has just done it takes our
+        commit for a late repetition and calls it invalid: neither says fenced (KIP-890). It has raised the epoch by
+        one, be it for a newer writer or because the time was over; a newer writer then gets an epoch, or a producer
+        id, of its own.
         """
         until = time.monotonic() + NEWER_WRITER_SECONDS
         with suppress(FerryError):

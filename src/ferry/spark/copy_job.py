@@ -11,6 +11,7 @@ import secrets
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,6 +47,9 @@ GRACE_SECONDS = 8.0
 """After SIGTERM: how long the orderly end may take before the process ends all the same."""
 
 FENCE_PATIENCE_SECONDS = 5.0
+WORKER_SECONDS = 2.5
+"""Spark ends the Python worker of an interrupted task after spark.python.task.killTimeout, 2 s unless set."""
+
 REMOTE_VARIABLE = "SPARK_REMOTE"
 TERMINATED = 128 + signal.SIGTERM
 AGAIN = (Retryable, Unreachable)
@@ -104,7 +108,7 @@ def _on_spark(
         return Call(work).result()
     except BaseException as error:
         _interrupt(spark, tag)
-        end_chunks(request, plan)
+        end_chunks(request, plan, linger_s=WORKER_SECONDS if _is_remote(spark) else 0)
         if isinstance(error, (PySparkException, Py4JError)):
             why = _gist(error)
             raise Retryable(f"Spark gave up run {plan.run} of {plan.flow} ({why}): see its log") from error
@@ -139,7 +143,7 @@ def _collect(spark: SparkSession, specs: dict[int, TaskSpec]) -> list[SlotEnd]:
 
 def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
     """The function of the tasks; on Spark Connect its specs travel apart from it, for the server logs functions."""
-    if not type(spark).__module__.startswith("pyspark.sql.connect."):
+    if not _is_remote(spark):
         return partial(copy_slots, specs)
     name = f"ferry_specs_{secrets.token_hex(8)}"
     with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
@@ -180,18 +184,27 @@ def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
         raise kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks gave up: {failures[0]}")
 
 
-def end_chunks(request: CopyRequest, plan: Plan) -> None:
+def end_chunks(request: CopyRequest, plan: Plan, *, linger_s: float = 0) -> None:
     """End the open transactions of the run at once, over fresh connections: the caller's may be amid a call.
 
-    Nothing is done for a superseded run: its slots belong to a newer one.
+    Once more after `linger_s` where tasks outlive this process: one that was only beginning may open a transaction
+    behind the first fencing. Nothing is done for a superseded run: its slots belong to a newer one.
     """
     try:
         with MicroRuns(request.flow, lane=request.lane, patience_s=FENCE_PATIENCE_SECONDS) as runs:
-            if runs.superseded(plan) is None:
+            for pause in (0, linger_s) if linger_s else (0,):
+                time.sleep(pause)
+                if runs.superseded(plan) is not None:
+                    return
                 runs.fence(plan)
-                request.say(f"run {plan.run} of {plan.flow}: ended the open chunks; what was committed stays")
+            request.say(f"run {plan.run} of {plan.flow}: ended the open chunks; what was committed stays")
     except FerryError as error:
         request.say(f"open chunks end by their transaction timeout ({error})")
+
+
+def _is_remote(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect, whose tasks nobody ends by ending this process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _interrupt(spark: SparkSession, tag: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
-from tests.spark.jobs import JOB, Job, all_gone, copying, job_arguments, plan, slow_lab, submit, until
+from tests.spark.jobs import JOB, Job, all_gone, copying, job_arguments, plan, random_point, slow_lab, submit, until
 
 MOST_WORKER_BYTES = 300 * 1024 * 1024
 
@@ -141,12 +142,17 @@ def test_sigterm_ends_the_open_chunk_at_once_and_keeps_the_receipts(
 
 @pytest.mark.parametrize("hit", ["driver", "jvm", "worker"])
 def test_sigkill_is_harmless(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, hit: str
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    hit: str,
+    rng: random.Random,
 ) -> None:
     lab = slow_lab(source_cluster, target_cluster, topic)
     plan(lab, "killed")
     job = submit(lab, "killed", tmp_path)
-    copying(lab, job)
+    copying(lab, job, random_point(rng))
     tree = job.tree()
     victims = {"driver": job.driver, "jvm": lambda: tree[0], "worker": lambda: job.workers()[-1]}
     victims[hit]().kill()

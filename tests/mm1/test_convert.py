@@ -134,6 +134,15 @@ def test_kerberos_by_the_jaas_file_of_the_command_line(tmp_path: Path) -> None:
     assert (row.fate, row.became) == (Fate.KEPT, f"west.sasl.jaas.config = ${{dir:{tmp_path}:jaas.conf}}")
 
 
+def test_options_of_the_java_process_are_told_as_well() -> None:
+    words = ("-Djava.security.krb5.conf=/etc/krb5.conf", "-Xmx1G", "-Dx.password=geheim")
+    conversion = converted("--whitelist", "a", *words, "-Djava.security.auth.login.config=/etc/jaas.conf")
+    assert outcome(conversion, "-Djava.security.krb5.conf").fate is Fate.LOOK
+    assert outcome(conversion, "-Xmx1G").fate is Fate.GONE
+    assert outcome(conversion, "-Dx.password").value == "[hidden]"
+    assert outcome(conversion, "-Djava.security.auth.login.config").why == "neither side logs in by it"
+
+
 def test_a_login_that_is_nowhere_is_left_to_decide() -> None:
     conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}security.protocol=SASL_SSL\n",))
     (row,) = conversion.to_decide()

@@ -7,8 +7,8 @@ one option only, so `--abort.on.send.fail` is `--abort.on.send.failure`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ferry.config import values
@@ -17,6 +17,7 @@ from ferry.errors import BadInput
 from ferry.mm1.outcome import Fate
 
 JAAS_PROPERTY = "-Djava.security.auth.login.config"
+KERBEROS_PROPERTY = "-Djava.security.krb5.conf"
 
 
 class Takes(Enum):
@@ -99,8 +100,13 @@ class Arguments:
     """A command line of MirrorMaker 1."""
 
     given: tuple[Given, ...]
-    jaas_file: str | None = None
-    """The file that `-Djava.security.auth.login.config` names."""
+    java: Mapping[str, str] = field(default_factory=dict)
+    """Options of the Java process, such as `-Djava.security.auth.login.config`, and their values."""
+
+    @property
+    def jaas_file(self) -> str | None:
+        """The JAAS file that the command line names."""
+        return self.java.get(JAAS_PROPERTY)
 
     def all(self, name: str) -> tuple[Given, ...]:
         """Every use of the option `name`."""
@@ -117,20 +123,21 @@ def read_arguments(words: Sequence[str]) -> Arguments:
     Raises BadInput, with the remedy, for what MirrorMaker 1 would not have started with.
     """
     given: list[Given] = []
-    jaas_file = None
+    java: dict[str, str] = {}
     left = list(words)
     while left:
         word = left.pop(0)
-        if word.startswith(f"{JAAS_PROPERTY}="):
-            jaas_file = word.partition("=")[2]
-        elif word.startswith("--"):
+        if word.startswith("--"):
             given.append(_option(word, left, given))
-        elif not word.startswith("-D") and not _PROGRAM.fullmatch(word):
+        elif word.startswith(("-D", "-X")):
+            name, _, value = word.partition("=")
+            java[name] = value
+        elif not _PROGRAM.fullmatch(word):
             raise BadInput(
                 f"argument {word!r} belongs to no option of MirrorMaker 1: put a value that holds blanks, * or | in"
                 " quotes, or remove it"
             )
-    arguments = Arguments(given=tuple(given), jaas_file=jaas_file)
+    arguments = Arguments(given=tuple(given), java=java)
     _check(arguments)
     return arguments
 

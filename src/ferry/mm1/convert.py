@@ -15,7 +15,7 @@ from ferry.config.problem import BadValue, Severity
 from ferry.config.properties import Property
 from ferry.config.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput
-from ferry.mm1.arguments import JAAS_PROPERTY, Arguments, Given
+from ferry.mm1.arguments import JAAS_PROPERTY, KERBEROS_PROPERTY, Arguments, Given
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule, Meaning, servers
 from ferry.mm1.login import Login
 from ferry.mm1.outcome import Fate, Outcome, Place
@@ -313,6 +313,7 @@ class _Conversion:
             self._kept(given, f"clusters: {alias}", "the source cluster")
         for given in self.request.arguments.all("producer.config"):
             self._kept(given, f"clusters: {self.request.target_alias}", "the target cluster")
+        self._java()
         if len(aliases) < 2:
             return
         if MERGE_KEY in FERRY_KEYS_BY_NAME:
@@ -326,6 +327,17 @@ class _Conversion:
             )
         for given in self.request.arguments.all("consumer.config")[1:]:
             self._say(given, fate, why, became)
+
+    def _java(self) -> None:
+        for name, value in self.request.arguments.java.items():
+            fate, why = Fate.GONE, "a setting of the Java process"
+            if name == JAAS_PROPERTY:
+                used = any(outcome.option == "KafkaClient" for outcome in self.outcomes)
+                fate, why = (Fate.KEPT, "the logins") if used else (Fate.GONE, "neither side logs in by it")
+            elif name == KERBEROS_PROPERTY:
+                fate, why = Fate.LOOK, f"name it where Ferry runs: KAFKA_OPTS={name}={value}"
+            shown = HIDDEN if is_secret(name) else value
+            self.outcomes.append(Outcome(place=COMMAND_LINE, option=name, value=shown, fate=fate, why=why))
 
     def _prove(self, text: str) -> None:
         """The reader itself says whether the new file is right; what it says is told where the value was read."""

@@ -18,6 +18,7 @@ from typing import Any
 from airflow.sdk import DAG, Param, TriggerRule
 
 from ferry.config.flow import FlowConfig
+from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
 from ferry_airflow.naming import dag_id
@@ -33,6 +34,8 @@ RETRY_DELAY = timedelta(seconds=30)
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     """A DAG for every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
 
+    FERRY_CLUSTERS limits them to flows into the local clusters, so that several data centres share one file.
+
     A DAG file needs two lines: import this function, and `globals().update(flow_dags())`.
 
     Raises BadInput when there is no such file or it holds an error; Airflow shows that as an import error.
@@ -41,7 +44,8 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     if not named:
         raise BadInput(f"no configuration file is named: set {CONFIG_VARIABLE} in the environment of Airflow")
     path = Path(named).absolute()
-    return {dag.dag_id: dag for dag in (_flow_dag(flow, path) for flow in load(path).flows)}
+    settings = load(path).near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
+    return {dag.dag_id: dag for dag in (_flow_dag(flow, path) for flow in settings.flows)}
 
 
 def _flow_dag(flow: FlowConfig, path: Path) -> DAG:

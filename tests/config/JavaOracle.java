@@ -12,6 +12,8 @@ import java.util.Properties;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
+import org.apache.kafka.common.config.AbstractConfig;
+import org.apache.kafka.common.config.ConfigDef;
 
 /** Answers, one line per line of input, what Java makes of it. All texts travel as base64 of UTF-16. */
 public class JavaOracle {
@@ -19,20 +21,20 @@ public class JavaOracle {
 
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
-        StringBuilder out = new StringBuilder();
         for (String line; (line = in.readLine()) != null;) {
+            StringBuilder out = new StringBuilder();
             String[] words = line.split(" ", -1);
             switch (words[0]) {
                 case "properties" -> out.append(properties(decode(words[1])));
                 case "regex" -> out.append(regex(decode(words[1]), decode(words[2])));
                 case "whitelist" -> out.append(whitelist(decode(words[1]), decode(words[2])));
                 case "client" -> out.append(client(decode(words[1]), words[2], words[3], words[4], words[5]));
+                case "flow" -> out.append(flow(decode(words[1]), words[2], words[3]));
                 case "policy" -> out.append(policy(words[1], decode(words[2]), decode(words[3]), decode(words[4])));
                 default -> throw new IllegalArgumentException(line);
             }
-            out.append('\n');
+            System.out.println(out);
         }
-        System.out.print(out);
     }
 
     static String decode(String word) {
@@ -89,6 +91,8 @@ public class JavaOracle {
     static Object connector(String text, String source, String target) throws Exception {
         Map<String, String> raw = new HashMap<>();
         loaded(text).forEach((k, v) -> raw.put(k.toString(), v.toString()));
+        // Connect would look into every class of the class path for plugins.
+        raw.put("plugin.discovery", "service_load");
         Class<?> file = Class.forName(MIRROR + "MirrorMakerConfig");
         Class<?> pair = Class.forName(MIRROR + "SourceAndTarget");
         Object config = file.getConstructor(Map.class).newInstance(raw);
@@ -112,6 +116,38 @@ public class JavaOracle {
         Method method = Class.forName(MIRROR + "MirrorConnectorConfig").getDeclaredMethod(name, String.class);
         method.setAccessible(true);
         return encode((Map<?, ?>) method.invoke(connector, "role"));
+    }
+
+    /** The effective values of MirrorMaker 2's three connectors for a flow, as text; error where one is refused. */
+    static String flow(String text, String source, String target) throws Exception {
+        Map<String, String> raw = new HashMap<>();
+        loaded(text).forEach((k, v) -> raw.put(k.toString(), v.toString()));
+        // Connect would look into every class of the class path for plugins.
+        raw.put("plugin.discovery", "service_load");
+        Map<String, String> found = new TreeMap<>();
+        try {
+            Class<?> file = Class.forName(MIRROR + "MirrorMakerConfig");
+            Class<?> pair = Class.forName(MIRROR + "SourceAndTarget");
+            Object config = file.getConstructor(Map.class).newInstance(raw);
+            Method base = file.getDeclaredMethod("connectorBaseConfig", pair, Class.class);
+            base.setAccessible(true);
+            Object flow = pair.getConstructor(String.class, String.class).newInstance(source, target);
+            // The three differ in their class alone, and each call scans the class path.
+            Object properties = base.invoke(config, flow, Class.forName(MIRROR + "MirrorSourceConnector"));
+            for (String kind : new String[] {"Source", "Checkpoint", "Heartbeat"}) {
+                Constructor<?> of = Class.forName(MIRROR + "Mirror" + kind + "Config").getDeclaredConstructor(Map.class);
+                of.setAccessible(true);
+                AbstractConfig read = (AbstractConfig) of.newInstance(properties);
+                read.values().forEach((name, value) -> {
+                    if (value != null && !(value instanceof Class)) {
+                        found.put(name, ConfigDef.convertToString(value, read.typeOf(name)));
+                    }
+                });
+            }
+        } catch (InvocationTargetException e) {
+            return "error";
+        }
+        return encode(found);
     }
 
     static String policy(String kind, String separator, String alias, String topic) throws Exception {

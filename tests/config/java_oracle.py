@@ -1,8 +1,13 @@
-"""Java as the judge: one JVM answers all questions of a test (`JavaOracle.java`, started from its source)."""
+"""Java as the judge: one JVM answers all questions of a session (`JavaOracle.java`, started from its source)."""
 
+import atexit
 import base64
+import contextlib
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from ferry.dev.jars import jars, java
@@ -24,15 +29,46 @@ def decoded(word: str) -> str | None:
 
 
 def ask(questions: Sequence[str]) -> list[str]:
-    """One answer per question, from one JVM with Kafka 4.3.0 on its class path."""
-    command = [java(), "-XX:TieredStopAtLevel=1", "-cp", f"{jars('4.3.0')}/*", str(SOURCE)]
-    done = subprocess.run(
-        command, input="\n".join(questions) + "\n", capture_output=True, text=True, timeout=SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    answers = [line for line in done.stdout.splitlines() if line.startswith(("ok", "error", "true", "false"))]
-    assert len(answers) == len(questions)
+    """One answer per question, from a JVM with Kafka 4.3.0 on its class path."""
+    oracle = _oracle()
+    # Written beside the reading: both pipes are smaller than many questions.
+    writer = threading.Thread(target=_put, args=(oracle, questions), daemon=True)
+    guard = threading.Timer(SECONDS, oracle.kill)
+    guard.start()
+    try:
+        writer.start()
+        answers = list(islice(_answers(oracle), len(questions)))
+        assert len(answers) == len(questions), f"the oracle ended after {len(answers)} of {len(questions)} answers"
+    finally:
+        guard.cancel()
     return answers
+
+
+@cache
+def _oracle() -> subprocess.Popen[str]:
+    command = [java(), "-XX:TieredStopAtLevel=1", "-cp", f"{jars('4.3.0')}/*", str(SOURCE)]
+    oracle = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(_end, oracle)
+    return oracle
+
+
+def _put(oracle: subprocess.Popen[str], questions: Sequence[str]) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        oracle.stdin.write("".join(f"{question}\n" for question in questions))
+        oracle.stdin.flush()
+
+
+def _answers(oracle: subprocess.Popen[str]) -> Iterator[str]:
+    """Lines that are answers; Kafka's log goes to standard output as well."""
+    for line in iter(oracle.stdout.readline, ""):
+        if line.startswith(("ok", "error", "true", "false")):
+            yield line.rstrip("\n")
+
+
+def _end(oracle: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        oracle.stdin.close()
+    oracle.wait(SECONDS)
 
 
 def as_mapping(answer: str) -> dict[str, str]:

@@ -52,12 +52,25 @@ def ferry(
             "--config", envvar="FERRY_CONFIG", help="The MirrorMaker 2 file with clusters and flows.", dir_okay=False
         ),
     ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            "--clusters",
+            envvar="FERRY_CLUSTERS",
+            metavar="A B ...",
+            help="The local clusters: only flows into these count, as with MirrorMaker 2. Anywhere on the line.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Options that every command takes, too, behind its name."""
-    ctx.obj = Wishes(config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    # Imported here: the command line starts light.
+    from ferry.config.nearby import local_clusters
+
+    local = local_clusters(clusters)
+    ctx.obj = Wishes(config=config, clusters=local, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 app.command("plan")(plan_command)
@@ -108,10 +121,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(_run(given))
 
 
+def _clusters_first(arguments: list[str]) -> list[str]:
+    """`--clusters A B` may stand anywhere and takes all the words behind it, as with MirrorMaker 2."""
+    commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    found: list[str] = []
+    others: list[str] = []
+    taking = False
+    for word in arguments:
+        option, equals, value = word.partition("=")
+        if option == "--clusters":
+            taking = not equals
+            found += [value]
+        elif taking and not word.startswith("-") and "->" not in word and (others or word not in commands):
+            found += [word]
+        else:
+            taking = False
+            others += [word]
+    return [f"--clusters={' '.join(found)}", *others] if found else others
+
+
 def _run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
-        code = int(app(args=arguments, prog_name="ferry", standalone_mode=False) or 0)
+        code = int(app(args=_clusters_first(arguments), prog_name="ferry", standalone_mode=False) or 0)
         sys.stdout.flush()
     except FerryError as error:
         print_error(type(error).__name__, str(error), as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ import typer
 
 from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import count_of, print_json, print_table
+from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.cluster import ClusterConfig
@@ -24,12 +26,17 @@ FileArgument = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="The MirrorMaker 2 file; also --config and FERRY_CONFIG.")
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="A warning, such as an unknown key, fails as well.")]
+FixOption = Annotated[
+    Path | None,
+    typer.Option("--fix", metavar="OUT", help="Write the file that works: slips corrected, rest as it was."),
+]
 
 
 def check_command(
     ctx: typer.Context,
     file: FileArgument = None,
     strict: StrictOption = False,
+    fix: FixOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -40,23 +47,54 @@ def check_command(
     """
     # Imported here: the command line starts light.
     from ferry.config.examine import examine
+    from ferry.config.fix import fix as corrected
     from ferry.config.problem import Severity
     from ferry.config.settings import read_text
 
     desk = Desk.of(ctx, config=file, as_json=as_json, quiet=quiet, verbose=verbose)
     path = desk.config_file()
-    examined = examine(read_text(path), str(path))
-    failed = any(strict or problem.severity is Severity.ERROR for problem in examined.problems)
+    text = read_text(path)
+    gone: tuple[Problem, ...] = ()
+    written = False
+    if fix is None:
+        examined = desk.limited(examine(text, str(path)))
+    else:
+        fixed = corrected(text, str(path))
+        written = fixed.works
+        if written:
+            _write(fix, fixed.text, like=path)
+        examined, gone = desk.limited(fixed.examined), fixed.corrected
+    problems = all_problems(examined)
+    failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
     if desk.as_json:
         from ferry.cli.config_shapes import check_json
 
-        print_json(check_json(examined))
+        print_json(check_json(examined, problems, gone))
     else:
-        _show(examined, quiet=desk.quiet)
+        _show(examined, problems, quiet=desk.quiet)
+        _show_corrections(gone, fix, written=written)
     return BAD_INPUT if failed else 0
 
 
-def _show(examined: Examined, *, quiet: bool) -> None:
+def all_problems(examined: Examined) -> tuple[Problem, ...]:
+    """What the text has wrong, and what its clients have; in file order."""
+    # Imported here: the command line starts light.
+    from ferry.config.client_check import check_clients
+
+    return tuple(sorted((*examined.problems, *check_clients(examined)), key=lambda problem: problem.line or 0))
+
+
+def _write(out: Path, text: str, *, like: Path) -> None:
+    """Write a new file with the rights of the old one: it holds the same secrets."""
+    try:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, like.stat().st_mode & 0o777)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise BadInput(f"--fix {out}: cannot be written: {error.strerror}; name a new file") from None
+
+
+def _show(examined: Examined, problems: tuple[Problem, ...], *, quiet: bool) -> None:
     from ferry.config.effective import effective
 
     if not quiet:
@@ -66,7 +104,7 @@ def _show(examined: Examined, *, quiet: bool) -> None:
         for other in examined.disabled:
             print(f"\nflow {other}: not enabled")
         _show_unneeded(examined)
-    _show_problems(examined.problems)
+    _show_problems(problems)
 
 
 def _show_clusters(examined: Examined) -> None:
@@ -117,3 +155,13 @@ def _show_problems(problems: tuple[Problem, ...]) -> None:
         print(f"{problem.severity.value}: {problem}")
     warnings = len(problems) - len(errors)
     print(f"{count_of(len(errors), 'error')}, {count_of(warnings, 'warning')}")
+
+
+def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool) -> None:
+    from ferry.config.slips import shown
+
+    for problem in gone:
+        place = "added" if problem.line is None else f"line {problem.line}"
+        print(f"corrected: {place}: {shown(problem.correction or ()) or 'removed'}")
+    if out is not None:
+        print(f"written: {out}" if written else f"not written: {out}; the errors above are yours to correct")

@@ -10,20 +10,22 @@ from ferry.config.examine import Examined
 from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
 from ferry.config.problem import Problem
+from ferry.config.slips import hidden
 from ferry.model import Flow
 
 Json = dict[str, Any]
 
 
-def check_json(examined: Examined) -> Json:
-    """`ferry config check`: what the file means, and what is wrong with it."""
+def check_json(examined: Examined, problems: tuple[Problem, ...], corrected: tuple[Problem, ...] = ()) -> Json:
+    """`ferry config check`: what the file means, what is wrong with it, and what --fix corrected."""
     shown = {flow.flow: flow for flow in effective(examined)}
     enabled = [_flow_json(config, shown[config.flow]) for config in examined.flows]
     return {
         "clusters": [_cluster_json(cluster) for cluster in examined.clusters.values()],
         "flows": enabled + [_disabled_json(flow) for flow in examined.disabled],
         "unneeded": [{"line": one.line, "key": one.key, "why": one.why} for one in examined.unneeded],
-        "problems": [problem_json(problem) for problem in examined.problems],
+        "problems": [problem_json(problem) for problem in problems],
+        "corrected": [problem_json(problem) for problem in corrected],
     }
 
 
@@ -35,6 +37,7 @@ def problem_json(problem: Problem) -> Json:
         "key": problem.key,
         "severity": problem.severity.value,
         "message": problem.message,
+        "correction": None if problem.correction is None else hidden(problem.correction),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ from ferry.cli.output import print_warning
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.examine import Examined
     from ferry.config.flow import FlowConfig
     from ferry.config.settings import Settings
 
@@ -41,6 +42,8 @@ class Wishes:
     """The options that stand before the command's name."""
 
     config: Path | None
+    clusters: tuple[str, ...] = ()
+    """The local clusters; none: all are."""
     as_json: bool
     quiet: bool
     verbose: bool
@@ -51,6 +54,7 @@ class Desk:
     """The options before and behind the command's name as one."""
 
     config: Path | None
+    clusters: tuple[str, ...]
     as_json: bool
     quiet: bool
     verbose: bool
@@ -61,6 +65,7 @@ class Desk:
         before: Wishes = ctx.obj
         desk = cls(
             config=config or before.config,
+            clusters=before.clusters,
             as_json=as_json or before.as_json,
             quiet=quiet or before.quiet,
             verbose=verbose or before.verbose,
@@ -80,11 +85,22 @@ class Desk:
         from ferry.config.connection import from_environment
         from ferry.config.settings import load
 
-        settings = load(self.config_file(), from_environment)
+        settings = load(self.config_file(), from_environment).near(self.clusters)
         if not self.quiet:
             for problem in settings.problems:
                 print_warning(str(problem))
         return settings
+
+    def limited(self, examined: Examined) -> Examined:
+        """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
+        # Imported here: the command line starts light.
+        from ferry.config.nearby import check_local, into
+
+        if not self.clusters or not examined.clusters:
+            return examined
+        check_local(self.clusters, examined.clusters, examined.entries.file)
+        flows, disabled = into(self.clusters, examined.flows), into(self.clusters, examined.disabled)
+        return replace(examined, flows=flows, disabled=disabled)
 
     def flow(self, text: str | None) -> FlowConfig:
         """The flow that is meant: the one named, or the only one of the file."""

@@ -14,7 +14,7 @@ from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries
 from ferry.config.policies import make_policy
-from ferry.config.properties import Property
+from ferry.config.properties import Property, written
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, parse_start
 from ferry.model import Flow
@@ -214,6 +214,7 @@ class FlowReader:
                 compression.key,
                 f"{compression.value} is not supported: Ferry copies batches in the compression they have; remove the"
                 " line",
+                correction=(f"# {written(compression.key, compression.value)}",),
             )
 
 

@@ -85,8 +85,8 @@ class KeyCheck:
         if place.name in RENAMED and place.alias is None:
             correction = (written(f"{place.owner}{RENAMED[place.name]}", entry.value),)
             message = f"has no effect since Kafka 4; write {shown(correction)}"
-        elif place.flow is not None and place.name == "enable":
-            correction = (written(f"{entry.key}d", entry.value),)
+        elif (switch := _switch_meant(place)) is not None:
+            correction = (written(f"{place.owner}{switch}", entry.value),)
             message = f"has no effect; write {shown(correction)}"
         elif entry.value.startswith("->"):
             name, _, value = entry.value.partition("=")
@@ -162,3 +162,14 @@ class KeyCheck:
             f" own: {shown(correction)}",
             correction=correction,
         )
+
+
+def _switch_meant(place: Place) -> str | None:
+    """`enable`, `emit.heartbeats` and the like, which lack the end of `enabled`, as the key that was meant."""
+    if place.alias is not None or place.known() is not None:
+        return None
+    for switch in (f"{place.name}d", f"{place.name}.enabled"):
+        known = find(switch, "flow")
+        if switch.endswith("enabled") and known is not None and (place.flow is not None or switch != "enabled"):
+            return switch
+    return None

@@ -56,6 +56,11 @@ def written(key: str, value: str) -> str:
     return f"{escaped} = {chr(92) + text if text.startswith(' ') else text}"
 
 
+def lines_of(text: str) -> list[str]:
+    """The physical lines of a file, which `Property.line` counts from 1."""
+    return _LINE_END.split(text)
+
+
 def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
     """Comments and blank lines dropped, continued lines joined, as (numbers of the first and the last line, text)."""
     begun = 0
@@ -63,7 +68,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
     joined = ""
     continuing = False
     alone = False
-    for number, physical in enumerate(_LINE_END.split(text), start=1):
+    for number, physical in enumerate(lines_of(text), start=1):
         content = physical.lstrip(_BLANKS)
         # Java looks for a comment wherever nothing has been collected yet, even after a lone backslash.
         if not joined and (not content or content[0] in "#!"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ferry.config.cluster import ClusterConfig
 from ferry.config.connection import Lookup, nobody
 from ferry.config.examine import Examined, examine
 from ferry.config.flow import FlowConfig
+from ferry.config.nearby import CLUSTERS_VARIABLE, check_local, into
 from ferry.config.problem import Problem, Severity
 from ferry.errors import BadInput
 from ferry.model import Flow
@@ -26,6 +27,13 @@ class Settings:
     clusters: Mapping[str, ClusterConfig]
     flows: tuple[FlowConfig, ...]
     problems: tuple[Problem, ...]
+    local: tuple[str, ...] = ()
+    """Only flows into these clusters are here; empty: into all."""
+
+    def near(self, local: tuple[str, ...]) -> Settings:
+        """The same file, with the flows into `local` clusters only; BadInput for a cluster that it does not have."""
+        check_local(local, self.clusters, self.path)
+        return replace(self, flows=into(local, self.flows), local=local)
 
     def flow(self, text: str) -> FlowConfig:
         """The enabled flow `source->target`; raises BadInput, naming the known ones, when there is none."""
@@ -33,6 +41,11 @@ class Settings:
         for config in self.flows:
             if config.flow == wanted:
                 return config
+        if self.local and wanted.target in self.clusters and wanted.target not in self.local:
+            raise BadInput(
+                f"{self.path}: flow {wanted} goes into {wanted.target}, which is not among the local clusters"
+                f" {', '.join(self.local)} (--clusters, {CLUSTERS_VARIABLE}); run it near {wanted.target}"
+            )
         known = ", ".join(str(config.flow) for config in self.flows)
         remedy = f"enabled are {known}" if known else "no flow is enabled"
         raise BadInput(

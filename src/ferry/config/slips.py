@@ -31,7 +31,12 @@ def without_comment(entry: Property) -> tuple[str, ...] | None:
 
 def shown(correction: tuple[str, ...]) -> str:
     """Corrected lines inside a sentence, without the values of secret keys."""
-    return " / ".join(_hidden(line) for line in correction)
+    return " / ".join(hidden(correction))
+
+
+def hidden(correction: tuple[str, ...]) -> list[str]:
+    """Corrected lines without the values of secret keys."""
+    return [_hidden(line) for line in correction]
 
 
 def _hidden(line: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from ferry.config import values
+from ferry.config.catalogue import keys_of
 from ferry.config.findings import Findings
-from ferry.config.layers import Entries
+from ferry.config.layers import ROLES, Entries
 from ferry.config.slips import COMMENT_BEHIND, without_comment
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
@@ -49,8 +50,18 @@ def _report_missing(entries: Entries, findings: Findings) -> None:
             "is a key of MirrorMaker 1, and clusters is missing; let ferry config import-mm1 write the file",
         )
         return
+    own = [entry for entry in entries.by_key.values() if _is_of_one_client(entry.key)]
+    if own and len(own) == len(entries.by_key):
+        message = "is a file of one client, and clusters is missing; name the file of MirrorMaker 2"
+        findings.report(own[0], own[0].key, f"{message}, or let ferry config import-mm1 write it")
+        return
     keys = [key for key in entries.by_key if key.endswith(".bootstrap.servers") and "->" not in key]
     named = [re.sub(r"(\.(consumer|producer|admin))?\.bootstrap\.servers$", "", key) for key in keys]
     aliases = [alias for alias in dict.fromkeys(named) if _ALIAS.fullmatch(alias)]
     line = f"clusters = {', '.join(aliases) or 'primary, backup'}"
     findings.report(None, "clusters", f"is missing; add {line}", correction=(line,) if aliases else None)
+
+
+def _is_of_one_client(key: str) -> bool:
+    """Whether a client reads `key` without a prefix, as in the files that MirrorMaker 1 is given."""
+    return key == "block.on.buffer.full" or any(key in keys_of(role) for role in ROLES)

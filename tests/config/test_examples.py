@@ -1,0 +1,483 @@
+"""What MirrorMaker's users write, by the examples they learn from: what works unchanged, and each slip's correction."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from ferry.config.examine import examine
+from ferry.config.fix import fix
+from ferry.config.problem import Severity
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput
+from tests.config.java_oracle import as_mapping, ask, encoded
+
+WEST_EAST = """\
+clusters = us-west, us-east
+us-west.bootstrap.servers = broker3-west:9092
+us-east.bootstrap.servers = broker5-east:9092
+us-west->us-east.enabled = true
+"""
+TWO = """\
+clusters = primary, secondary
+primary.bootstrap.servers = broker3-primary:9092
+secondary.bootstrap.servers = broker5-secondary:9092
+primary->secondary.enabled = true
+"""
+SIX = """\
+clusters: west-1, west-2, east-1, east-2, north-1, north-2
+west-1.bootstrap.servers = w1:9092
+west-2.bootstrap.servers = w2:9092
+east-1.bootstrap.servers = e1:9092
+east-2.bootstrap.servers = e2:9092
+north-1.bootstrap.servers = n1:9092
+north-2.bootstrap.servers = n2:9092
+west-1->west-2.enabled = true
+west-2->west-1.enabled = true
+east-1->east-2.enabled = true
+east-2->east-1.enabled = true
+north-1->north-2.enabled = true
+north-2->north-1.enabled = true
+west-1->east-1.enabled = true
+west-1->north-1.enabled = true
+east-1->west-1.enabled = true
+east-1->north-1.enabled = true
+north-1->west-1.enabled = true
+north-1->east-1.enabled = true
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A file that works as it is. `settings` are values of the flow, by name, as they count."""
+
+    name: str
+    text: str
+    flow: str = "us-west->us-east"
+    flows: int = 1
+    settings: dict[str, str] = field(default_factory=dict)
+    unneeded: tuple[str, ...] = ()
+
+
+WORKING = (
+    Example(
+        name="first steps",
+        text=TWO + "primary->secondary.topics = foobar-topic, quux-.*\n",
+        flow="primary->secondary",
+        settings={"topics": "foobar-topic,quux-.*"},
+    ),
+    Example(name="Connect's settings", text=WEST_EAST + "tasks.max = 5\n", settings={"tasks.max": "5"}),
+    Example(
+        name="a cluster's Connect settings",
+        text=WEST_EAST + "us-west.offset.storage.topic = my-mirrormaker-offsets\n",
+        unneeded=("us-west.offset.storage.topic",),
+    ),
+    Example(
+        name="settings of clients",
+        text=WEST_EAST
+        + """\
+us-west.consumer.isolation.level = read_committed
+us-west.admin.bootstrap.servers = broker57-primary:9092
+us-east.producer.buffer.memory = 32768
+us-east.admin.bootstrap.servers = broker8-secondary:9092
+""",
+        settings={"consumer.isolation.level": "read_committed"},
+        unneeded=("us-east.producer.buffer.memory",),
+    ),
+    Example(
+        name="exactly once",
+        text=WEST_EAST + "us-east.exactly.once.source.support = enabled\n",
+        settings={"exactly.once.source.support": "enabled"},
+    ),
+    Example(
+        name="exactly once, being prepared",
+        text=WEST_EAST + "us-east.exactly.once.source.support = preparing\n",
+        settings={"exactly.once.source.support": "preparing"},
+    ),
+    Example(
+        name="nodes that speak to each other",
+        text=WEST_EAST + "dedicated.mode.enable.internal.rest = true\nlisteners = http://localhost:8080\n",
+        unneeded=("dedicated.mode.enable.internal.rest", "listeners"),
+    ),
+    Example(
+        name="several brokers",
+        text="""\
+clusters = primary, secondary
+primary.bootstrap.servers = broker10-primary:9092,broker-11-primary:9092
+secondary.bootstrap.servers = broker5-secondary:9092,broker6-secondary:9092
+primary->secondary.enabled = true
+""",
+        flow="primary->secondary",
+    ),
+    Example(
+        name="defaults written out",
+        text=WEST_EAST
+        + r"""
+topics = .*
+topics.exclude = .*[\-\.]internal, .*\.replica, __.*
+groups = .*
+groups.exclude = console-consumer-.*, connect-.*, __.*
+replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy
+replication.policy.separator = .
+""",
+        settings={"topics.exclude": ".*[-.]internal,.*.replica,__.*"},
+    ),
+    Example(
+        name="top level and flow",
+        text=WEST_EAST
+        + """\
+topics = .*
+groups = consumer-group1, consumer-group2
+us-west->us-east.topics = foo.*
+us-west->us-east.groups = bar.*
+us-west->us-east.emit.heartbeats.enabled = false
+""",
+        settings={"topics": "foo.*", "groups": "bar.*", "emit.heartbeats.enabled": "false"},
+    ),
+    Example(
+        name="a flow's separator",
+        text=WEST_EAST + "us-west->us-east.replication.policy.separator = _\n",
+        settings={"replication.policy.separator": "_"},
+    ),
+    Example(
+        name="encryption",
+        text=WEST_EAST
+        + """\
+us-east.security.protocol=SSL
+us-east.ssl.truststore.location=/path/to/truststore.jks
+us-east.ssl.truststore.password=my-secret-password
+us-east.ssl.keystore.location=/path/to/keystore.jks
+us-east.ssl.keystore.password=my-secret-password
+us-east.ssl.key.password=my-secret-password
+""",
+    ),
+    Example(
+        name="both ways",
+        text=WEST_EAST + "us-east->us-west.enabled = true\n",
+        flows=2,
+    ),
+    Example(name="six clusters in three data centres", text=SIX, flow="west-1->east-1", flows=12),
+    Example(
+        name="groups of the console consumer",
+        text=WEST_EAST + "groups.exclude = connect-.*, __.*\n",
+        settings={"groups.exclude": "connect-.*,__.*"},
+    ),
+    Example(
+        name="fan-out",
+        text="""\
+clusters = K, A, B, C
+K.bootstrap.servers = k:9092
+A.bootstrap.servers = a:9092
+B.bootstrap.servers = b:9092
+C.bootstrap.servers = c:9092
+K->A.enabled = true
+K->B.enabled = true
+K->C.enabled = true
+""",
+        flow="K->B",
+        flows=3,
+    ),
+    Example(
+        name="aggregation",
+        text="""\
+clusters = A, B, C, K
+A.bootstrap.servers = a:9092
+B.bootstrap.servers = b:9092
+C.bootstrap.servers = c:9092
+K.bootstrap.servers = k:9092
+A->K.enabled = true
+B->K.enabled = true
+C->K.enabled = true
+""",
+        flow="C->K",
+        flows=3,
+    ),
+    Example(
+        name="chain",
+        text="""\
+clusters = A, B, C, D
+A.bootstrap.servers = a:9092
+B.bootstrap.servers = b:9092
+C.bootstrap.servers = c:9092
+D.bootstrap.servers = d:9092
+A->B.enabled = true
+B->C.enabled = true
+C->D.enabled = true
+""",
+        flow="B->C",
+        flows=3,
+    ),
+    Example(
+        name="active/active of two",
+        text="""\
+clusters = A, B
+A.bootstrap.servers = a:9092
+B.bootstrap.servers = b:9092
+A->B.enabled = true
+A->B.topics = foo
+B->A.enabled = true
+""",
+        flow="A->B",
+        flows=2,
+        settings={"topics": "foo"},
+    ),
+)
+
+
+@pytest.mark.parametrize("example", WORKING, ids=lambda example: example.name)
+def test_what_works_in_mirror_maker_works_unchanged(example: Example) -> None:
+    source, _, target = example.flow.partition("->")
+    examined = examine(example.text, "mm2.properties")
+    assert examined.problems == ()
+    assert len(examined.flows) == example.flows
+    settings = {setting.name: setting for setting in examined.settings[parse_flow(example)]}
+    for name, value in example.settings.items():
+        assert ",".join(part.strip() for part in settings[name].value.split(",")) == value
+        assert settings[name].line is not None
+    assert tuple(one.key for one in examined.unneeded) == example.unneeded
+    assert fix(example.text, "mm2.properties").text == example.text
+    theirs = as_mapping(ask([f"flow {encoded(example.text)} {source} {target}"])[0])
+    for name, value in example.settings.items():
+        if name in theirs:
+            assert theirs[name] == value
+
+
+def parse_flow(example: Example) -> object:
+    return parse_settings(example.text, "mm2.properties").flow(example.flow).flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slip:
+    """A file with one slip: where it is, what is said, and the lines that stand there in the file that works."""
+
+    name: str
+    text: str
+    line: int | None
+    key: str
+    said: str
+    corrected: tuple[str, ...]
+    stops: bool
+    """Whether the slip is an error; else it is a warning."""
+
+
+SLIPS = (
+    Slip(
+        name="a comment behind the aliases",
+        text=WEST_EAST.replace("us-east\n", "us-east # defines cluster aliases\n", 1),
+        line=1,
+        key="clusters",
+        said="alias 'us-east # defines cluster aliases' is not a name",
+        corrected=("# defines cluster aliases", "clusters = us-west, us-east"),
+        stops=True,
+    ),
+    Slip(
+        name="a comment behind all topics",
+        text=WEST_EAST + "topics = .* # all topics to be replicated by default\n",
+        line=5,
+        key="topics",
+        said="the value read is '.* # all topics to be replicated by default'",
+        corrected=("# all topics to be replicated by default", "topics = .*"),
+        stops=False,
+    ),
+    Slip(
+        name="an alias with a dot for its hyphen",
+        text=WEST_EAST + "us-west->us.east.topics = foo.*, bar.*\n",
+        line=5,
+        key="us-west->us.east.topics",
+        said="cluster 'us.east' is not among clusters = us-west, us-east; write us-west->us-east.topics = foo.*, bar.*",
+        corrected=("us-west->us-east.topics = foo.*, bar.*",),
+        stops=True,
+    ),
+    Slip(
+        name="that line with its comment",
+        text=WEST_EAST + "us-west->us.east.topics = foo.*, bar.* # override the default above\n",
+        line=5,
+        key="us-west->us.east.topics",
+        said="cluster 'us.east' is not among",
+        corrected=("# override the default above", "us-west->us-east.topics = foo.*, bar.*"),
+        stops=True,
+    ),
+    Slip(
+        name="enable for enabled",
+        text=WEST_EAST + "us-east->us-west.enable = true\n",
+        line=5,
+        key="us-east->us-west.enable",
+        said="has no effect; write us-east->us-west.enabled = true",
+        corrected=("us-east->us-west.enabled = true",),
+        stops=False,
+    ),
+    Slip(
+        name="a switch without enabled",
+        text=WEST_EAST + "us-west->us-east.emit.heartbeats = false\n",
+        line=5,
+        key="us-west->us-east.emit.heartbeats",
+        said="has no effect; write us-west->us-east.emit.heartbeats.enabled = false",
+        corrected=("us-west->us-east.emit.heartbeats.enabled = false",),
+        stops=False,
+    ),
+    Slip(
+        name="clusters left out",
+        text=TWO.partition("\n")[2],
+        line=None,
+        key="clusters",
+        said="is missing; add clusters = primary, secondary",
+        corrected=("clusters = primary, secondary",),
+        stops=True,
+    ),
+    Slip(
+        name="a comment behind a flow's topics",
+        text=TWO + "primary->secondary.topics = foo.* # only replicate some topics\n",
+        line=5,
+        key="primary->secondary.topics",
+        said="the value read is 'foo.* # only replicate some topics'",
+        corrected=("# only replicate some topics", "primary->secondary.topics = foo.*"),
+        stops=False,
+    ),
+    Slip(
+        name="an alias in another case",
+        text=WEST_EAST.replace("us-east.bootstrap", "Us-east.bootstrap"),
+        line=3,
+        key="Us-east.bootstrap.servers",
+        said="clusters spells this alias 'us-east'; write us-east.bootstrap.servers = broker5-east:9092",
+        corrected=("us-east.bootstrap.servers = broker5-east:9092",),
+        stops=True,
+    ),
+    Slip(
+        name="a port without its colon",
+        text=TWO.replace("broker3-primary:9092", "kafka-source-server1:6667,kafka-source-server3-6667"),
+        line=2,
+        key="primary.bootstrap.servers",
+        said="server 'kafka-source-server3-6667' has no port; write host:port, for example kafka-source-server3:6667",
+        corrected=("primary.bootstrap.servers = kafka-source-server1:6667,kafka-source-server3:6667",),
+        stops=True,
+    ),
+    Slip(
+        name="compression of the producer",
+        text=WEST_EAST + "us-east.producer.compression.type = gzip\n",
+        line=5,
+        key="us-east.producer.compression.type",
+        said="gzip is not supported: Ferry copies batches in the compression they have",
+        corrected=("# us-east.producer.compression.type = gzip",),
+        stops=True,
+    ),
+    Slip(
+        name="blanks in a flow's name",
+        text=WEST_EAST + "us-east -> us-west.enabled = true\n",
+        line=5,
+        key="us-east",
+        said="a blank ends the key; write us-east->us-west.enabled = true",
+        corrected=("us-east->us-west.enabled = true",),
+        stops=True,
+    ),
+    Slip(
+        name="a name of older releases",
+        text=WEST_EAST + "us-west->us-east.topics.blacklist = secret.*\n",
+        line=5,
+        key="us-west->us-east.topics.blacklist",
+        said="has no effect since Kafka 4; write us-west->us-east.topics.exclude = secret.*",
+        corrected=("us-west->us-east.topics.exclude = secret.*",),
+        stops=False,
+    ),
+    Slip(
+        name="one value twice",
+        text=WEST_EAST + "topics = a\ntopics = a\n",
+        line=6,
+        key="topics",
+        said="repeats line 5; remove one of the two",
+        corrected=(),
+        stops=False,
+    ),
+)
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
+def test_each_slip_is_named_with_its_correction(slip: Slip) -> None:
+    examined = examine(slip.text, "mm2.properties")
+    found = next(problem for problem in examined.problems if (problem.line, problem.key) == (slip.line, slip.key))
+    assert slip.said in found.message
+    assert found.severity is (Severity.ERROR if slip.stops else Severity.WARNING)
+    fixed = fix(slip.text, "mm2.properties")
+    assert fixed.works
+    assert fixed.examined.problems == ()
+    before, after = slip.text.splitlines(), fixed.text.splitlines()
+    at = (slip.line or 1) - 1
+    taken = 0 if slip.line is None else 1
+    assert after == before[:at] + list(slip.corrected) + before[at + taken :]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "part"),
+    [
+        (
+            "two processes, each with its own topics",
+            (
+                "clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\n"
+                "A->B.enabled = true\nA->B.topics = foo\nA->B.enabled = true\nA->B.topics = bar\n"
+            ),
+            "mm2.properties:7: A->B.topics: is set on line 5 to another value; keep one of the two",
+        ),
+        (
+            "brokers left out",
+            SIX.replace("w1:9092", "..."),
+            "mm2.properties:2: west-1.bootstrap.servers: '...' only holds the place of the brokers; write host:port",
+        ),
+        (
+            "a consumer's file of MirrorMaker 1",
+            (
+                "zk.connect=hdp1:2181/kafka\nzk.connectiontimeout.ms=1000000\nconsumer.timeout.ms=-1\n"
+                "groupid=dp-MirrorMaker-test-datapl\nshallow.iterator.enable=true\nmirror.topics.whitelist=app_log\n"
+            ),
+            (
+                "mm2.properties:1: zk.connect: is a key of MirrorMaker 1, and clusters is missing; "
+                "let ferry config import-mm1 write the file"
+            ),
+        ),
+        (
+            "a newer consumer's file of MirrorMaker 1",
+            (
+                "bootstrap.servers=kafka-source-server1:6667,kafka-source-server2:6667,kafka-source-server3-6667\n"
+                "groupid=dp-MirrorMaker-group\nexclude.internal.topics=true\nmirror.topics.whitelist=app_log\n"
+                "client.id=mirror_maker_consumer\n"
+            ),
+            "mm2.properties:2: groupid: is a key of MirrorMaker 1",
+        ),
+        (
+            "a producer's file of MirrorMaker 1",
+            (
+                "zk.connect=hdp1:2181/kafka-test\nproducer.type=async\ncompression.codec=0\n"
+                "serializer.class=kafka.serializer.DefaultEncoder\nmax.message.size=10000000\nqueue.time=1000\n"
+                "queue.enqueueTimeout.ms=-1\n"
+            ),
+            "mm2.properties:1: zk.connect: is a key of MirrorMaker 1",
+        ),
+        (
+            "a newer producer's file of MirrorMaker 1",
+            (
+                "bootstrap.servers=kafka-target-server1:6667,kafka-target-server2:6667,kafka-target-server3-6667\n"
+                "acks=1\nbatch.size=100\nclient.id=mirror_maker_producer\n"
+            ),
+            "mm2.properties:1: bootstrap.servers: is a file of one client, and clusters is missing",
+        ),
+        (
+            "no data loss, the consumer's side",
+            "auto.commit.enabled=false\n",
+            "mm2.properties: clusters: is missing",
+        ),
+        (
+            "no data loss, the producer's side",
+            "max.in.flight.requests.per.connection=1\nretries=Int.MaxValue\nacks=-1\nblock.on.buffer.full=true\n",
+            "mm2.properties:1: max.in.flight.requests.per.connection: is a file of one client",
+        ),
+    ],
+)
+def test_what_only_its_writer_can_correct(name: str, text: str, part: str) -> None:
+    assert not fix(text, "mm2.properties").works, name
+    with pytest.raises(BadInput) as caught:
+        parse_settings(text, "mm2.properties")
+    assert str(caught.value).startswith(part)
+
+
+def test_java_takes_what_ferry_takes() -> None:
+    examples = [(example.text, *example.flow.split("->")) for example in WORKING]
+    fixed = [(fix(slip.text, "f").text, *("us-west", "us-east")) for slip in SLIPS if "us-west" in slip.text]
+    answers = ask([f"flow {encoded(text)} {source} {target}" for text, source, target in examples + fixed])
+    assert [text for (text, _, _), answer in zip(examples + fixed, answers, strict=True) if answer == "error"] == []

@@ -1,4 +1,4 @@
-"""A file that works, what it means, and more than forty that do not, each with its sentence."""
+"""A file that works and what it means; those that do not are in test_broken.py."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from ferry.config.flow import Budget
 from ferry.config.problem import Severity
-from ferry.config.settings import MAX_FILE_BYTES, Settings, load, parse_settings
+from ferry.config.settings import Settings, parse_settings
 from ferry.config.start import StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.errors import BadInput
 from ferry.model import Flow, TopicPartition
@@ -172,99 +172,6 @@ west.consumer.y = ${{vault:not/ours}}
         read.cluster("west").client("admin")
 
 
-BROKEN = [
-    ("west.bootstrap.servers = a:1", None, "clusters", "is missing; add clusters = west"),
-    ("", None, "clusters", "is missing; add clusters = primary, backup"),
-    ("clusters =", 1, "clusters", "names no cluster"),
-    ("clusters = a, a\na.bootstrap.servers = h:1", 1, "clusters", "listed twice; keep one"),
-    ("clusters = a # one\na.bootstrap.servers = h:1", 1, "clusters", "put a comment on a line of its own"),
-    ("clusters = a b\na.bootstrap.servers = h:1", 1, "clusters", "alias 'a b' is not a name"),
-    ("clusters = west", None, "west.bootstrap.servers", "is missing; add west.bootstrap.servers = host:port"),
-    (BASE + "x\\u12 = 1", 5, "malformed", "four hexadecimal digits"),
-    ("clusters = a\na.bootstrap.servers =", 2, "a.bootstrap.servers", "no bootstrap server; write host:port"),
-    ("clusters = a\na.bootstrap.servers = host", 2, "a.bootstrap.servers", "'host' has no port; write host:port"),
-    ("clusters = a\na.bootstrap.servers = node-x9092", 2, "a.bootstrap.servers", "for example node-x:9092"),
-    ("clusters = a\na.bootstrap.servers = h:99999", 2, "a.bootstrap.servers", "port 99999 of server 'h:99999'"),
-    ("clusters = a\na.bootstrap.servers = h:0", 2, "a.bootstrap.servers", "out of range; write 1 to 65535"),
-    ("clusters = a\na.bootstrap.servers = h 9092", 2, "a.bootstrap.servers", "is not host:port"),
-    (BASE + "West.bootstrap.servers = h:1", 5, "West.bootstrap.servers", "write west.bootstrap.servers"),
-    (BASE + "west->north.enabled = true", 5, "west->north.enabled", "cluster 'north' is not among clusters = west"),
-    (BASE + "wst->east.topics = a", 5, "wst->east.topics", "did you mean west?"),
-    (BASE + "west->ea.st.topics = a", 5, "west->ea.st.topics", "; write west->east.topics = a"),
-    (BASE + "west->west.enabled = true", 5, "west->west.enabled", "source and target are both 'west'"),
-    (BASE + "west -> east.topics = a", 5, "west", "write west->east.topics = a without blanks"),
-    (BASE + "east->west.enabled = yes", 5, "east->west.enabled", "'yes' is neither true nor false"),
-    (BASE + "west->east.enabled = false", 5, "west->east.enabled", "is set on line 4 to another value; keep one"),
-    (BASE + "sync.topic.configs.enabled = on", 5, "sync.topic.configs.enabled", "write one of them"),
-    (BASE + "heartbeats.replication.enabled = 1", 5, "heartbeats.replication.enabled", "neither true nor false"),
-    (BASE + "topics = *foo", 5, "topics", "regular expression '*foo' is refused: dangling '*'"),
-    (BASE + "topics = a, (b", 5, "topics", "'(b' is refused: unclosed group"),
-    (BASE + "west->east.topics = [a", 5, "west->east.topics", "unclosed class"),
-    (BASE + "topics.exclude = a{1,3}", 5, "topics.exclude", "a comma ends a list item"),
-    (BASE + "topics = \\\\p{Lower}", 5, "topics", "\\p is not supported"),
-    (BASE + "config.properties.exclude = (", 5, "config.properties.exclude", "unclosed group"),
-    (BASE + "tasks.max = many", 5, "tasks.max", "'many' is not a whole number; write one of at least 1"),
-    (BASE + "tasks.max = 0", 5, "tasks.max", "0 is out of range"),
-    (BASE + "tasks.max = 5 # five", 5, "tasks.max", "put the comment on a line of its own"),
-    (BASE + "replication.factor = 0", 5, "replication.factor", "or -1 for the target broker's default"),
-    (BASE + "replication.factor = 1.5", 5, "replication.factor", "'1.5' is not a whole number"),
-    (BASE + "replication.policy.class = com.example.Mine", 5, "replication.policy.class", "No module named 'com'"),
-    (BASE + "replication.policy.separator = /", 5, "replication.policy.separator", "cannot stand in a topic name"),
-    (BASE + "replication.policy.separator =", 5, "replication.policy.separator", "use dots, underscores or hyphens"),
-    (BASE + "west.consumer.isolation.level = commited", 5, "west.consumer.isolation.level", "none of read_committed"),
-    (BASE + "west.consumer.auto.offset.reset = none", 5, "west.consumer.auto.offset.reset", "write earliest, latest"),
-    (BASE + "ferry.start = yesterday", 5, "ferry.start", "start 'yesterday' is not understood"),
-    (BASE + "ferry.start = 2026-01-31T06:00:00", 5, "ferry.start", "has no time zone; append Z"),
-    (BASE + "ferry.start = a:0:1,b:x:2", 5, "ferry.start", "'b:x:2' is not topic:partition:offset"),
-    (BASE + "ferry.start = a:0:1,a:0:2", 5, "ferry.start", "given twice; keep one"),
-    (BASE + "ferry.shedule = @daily", 5, "ferry.shedule", "did you mean ferry.schedule?"),
-    (BASE + "west->east.ferry.run.max.byte = 1", 5, "west->east.ferry.run.max.byte", "mean ferry.run.max.bytes?"),
-    (BASE + "west.ferry.lane = x", 5, "west.ferry.lane", "not behind a cluster's alias"),
-    (BASE + "ferry.zzzz = 1", 5, "ferry.zzzz", "is no key of Ferry; "),
-    (BASE + "ferry.schedule = every hour", 5, "ferry.schedule", "no cron expression of five fields"),
-    (BASE + "ferry.schedule = 61 * * * *", 5, "ferry.schedule", "minute '61' is not understood; write 0-59"),
-    (BASE + "ferry.schedule = * * * foo *", 5, "ferry.schedule", "month 'foo' is not understood"),
-    (BASE + "ferry.schedule = @often", 5, "ferry.schedule", "@continuous"),
-    (BASE + "ferry.run.max.bytes = 10GB", 5, "ferry.run.max.bytes", "without a unit"),
-    (BASE + "ferry.run.max.records = 0", 5, "ferry.run.max.records", "of at least 1"),
-    (BASE + "ferry.run.max.seconds = -5", 5, "ferry.run.max.seconds", "-5 is out of range"),
-    (BASE + "ferry.task.memory.bytes = 1000", 5, "ferry.task.memory.bytes", "of at least 1048576"),
-    (BASE + "ferry.chunk.seconds = 45", 5, "ferry.chunk.seconds", "lower ferry.chunk.seconds or raise"),
-    (BASE + "ferry.transaction.timeout.ms = 2000", 5, "ferry.transaction.timeout.ms", "do not fit twice"),
-    (BASE + "ferry.retries = 5000", 5, "ferry.retries", "from 0 to 1000"),
-    (BASE + "ferry.lane = a b", 5, "ferry.lane", "'a b' is not a name"),
-    (BASE + "ferry.pool =", 5, "ferry.pool", "is not a name"),
-    (BASE + "ferry.ledger.replication.factor = x", 5, "ferry.ledger.replication.factor", "'x' is not a whole number"),
-    (BASE + "config.providers = vault", 5, "config.providers", "has no class; add config.providers.vault.class"),
-    (
-        BASE + "config.providers = v\nconfig.providers.v.class = com.x.Vault",
-        6,
-        "config.providers.v.class",
-        "use one of EnvVarConfigProvider",
-    ),
-    (
-        BASE + "config.providers.file.param.allowed.paths = /etc",
-        5,
-        "config.providers.file.param.allowed.paths",
-        "remove the line or the provider",
-    ),
-    (BASE + "topics = ${env:FERRY_NOT_SET_ANYWHERE}", 5, "topics", "set FERRY_NOT_SET_ANYWHERE"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "line", "key", "part"), BROKEN)
-def test_a_broken_file_is_refused_with_file_line_key_and_remedy(
-    text: str, line: int | None, key: str, part: str
-) -> None:
-    with pytest.raises(BadInput) as caught:
-        settings(text)
-    message = str(caught.value)
-    place = "mm2.properties" if line is None else f"mm2.properties:{line}"
-    assert message.startswith(f"{place}: {key}")
-    assert part in message
-    assert "\n" not in message
-
-
 @pytest.mark.parametrize(
     ("line", "part"),
     [
@@ -290,19 +197,3 @@ def test_a_file_without_an_enabled_flow_says_so() -> None:
 def test_more_errors_are_counted() -> None:
     with pytest.raises(BadInput, match=r"5: tasks\.max: .* \(1 more in this file\)$"):
         settings(BASE + "tasks.max = x\nreplication.factor = y\n")
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "mm2.properties"
-    with pytest.raises(BadInput, match="cannot be read: No such file"):
-        load(path)
-    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
-        load(tmp_path)
-    path.write_bytes(b"clusters = a\nx = \xff\n")
-    with pytest.raises(BadInput, match=r"mm2\.properties:2: byte 0xff is not UTF-8; save"):
-        load(path)
-    path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
-    with pytest.raises(BadInput, match="too many for a configuration file"):
-        load(path)
-    path.write_text("\ufeff" + BASE, encoding="utf-8")
-    assert load(path).path == path

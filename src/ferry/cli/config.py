@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from ferry.cli.config_check import check_command
+from ferry.cli.config_explain import explain_command
+from ferry.cli.config_new import new_command
 from ferry.cli.import_mm1 import import_mm1_command
 
 config_app = typer.Typer(
@@ -15,6 +17,8 @@ config_app = typer.Typer(
 )
 
 config_app.command("check")(check_command)
+config_app.command("explain")(explain_command)
+config_app.command("new")(new_command)
 config_app.command(
     "import-mm1",
     # The options of MirrorMaker 1 are read by ferry.mm1, which knows the spellings of all versions.

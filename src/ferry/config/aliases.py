@@ -8,6 +8,7 @@ from ferry.config import values
 from ferry.config.catalogue import keys_of
 from ferry.config.findings import Findings
 from ferry.config.layers import ROLES, Entries
+from ferry.config.secrets import Providers
 from ferry.config.slips import COMMENT_BEHIND, without_comment
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
@@ -15,13 +16,14 @@ _OLD_KEYS = ("zookeeper.connect", "zk.connect", "groupid", "mirror.topics.whitel
 """Keys of the files that MirrorMaker 1 takes, and no other tool."""
 
 
-def read_aliases(entries: Entries, findings: Findings) -> tuple[str, ...]:
+def read_aliases(entries: Entries, findings: Findings, providers: Providers) -> tuple[str, ...]:
     """The aliases in file order; what is wrong with the line, or its absence, is a finding."""
     entry = entries.by_key.get("clusters")
     if entry is None:
         _report_missing(entries, findings)
         return ()
-    aliases = values.items(entry.value)
+    no_alias: tuple[str, ...] = ()
+    aliases = findings.read(entry, no_alias, values.items, providers)
     if not aliases:
         findings.report(entry, "clusters", "names no cluster; write for example clusters = primary, backup")
     for alias in aliases:

@@ -64,13 +64,13 @@ class _Examination:
 
     def run(self, properties: tuple[Property, ...]) -> Examined:
         self._look_at_duplicates(properties)
-        aliases = read_aliases(self.entries, self.findings)
         providers = read_providers(self.entries, self.findings)
+        aliases = read_aliases(self.entries, self.findings, providers)
         mentioned = self._flows_mentioned(aliases)
         check = KeyCheck(aliases=aliases, flows=mentioned, entries=self.entries, findings=self.findings)
         unneeded = check.run()
         clusters = {alias: self._cluster(alias, providers) for alias in aliases}
-        enabled = [flow for flow in mentioned if self._enabled(flow)]
+        enabled = [flow for flow in mentioned if self._enabled(flow, providers)]
         flows = [self._flow(flow, providers) for flow in enabled]
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
@@ -160,10 +160,10 @@ class _Examination:
             is_unknown=self.entries.is_unknown(alias),
         )
 
-    def _enabled(self, flow: Flow) -> bool:
+    def _enabled(self, flow: Flow, providers: Providers) -> bool:
         # MirrorMaker reads the flow's own line only: a top-level `enabled` enables nothing.
         entry = self.entries.by_key.get(f"{flow}.enabled")
-        return self.findings.read(entry, False, values.boolean, Providers())
+        return self.findings.read(entry, False, values.boolean, providers)
 
     def _flow(self, flow: Flow, providers: Providers) -> FlowConfig:
         reader = FlowReader(flow=flow, entries=self.entries, providers=providers, findings=self.findings)

@@ -74,6 +74,16 @@ class ProviderKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a provider may read, by its parameters; None is no limit."""
+
+    allowed_paths: tuple[Path, ...] | None = None
+    """`allowed.paths`: folders and files, absolute; everything below a folder is allowed."""
+    allowlist: re.Pattern[str] | None = None
+    """`allowlist.pattern`: must match the whole name of an environment variable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
     """Providers by the name they are referred to; `env`, `file` and `dir` need no declaration."""
 
@@ -86,15 +96,27 @@ class Providers:
         }
     )
 
+    limits: Mapping[str, Limits] = field(default_factory=dict)
+
     def resolved(self, key: str, value: str) -> str:
         """`value` with every reference replaced; text that names no known provider stays as it is, as in Kafka.
 
-        Raises BadInput, naming `key` and the reference, when a variable, file or entry is missing.
+        Raises BadInput, naming `key` and the reference, when a variable, file or entry is missing or not allowed, or
+        holds a reference again: Kafka looks up once, and would take that text for the password.
         """
 
         def replacement(match: re.Match[str]) -> str:
             kind = self.kinds.get(match.group(1))
-            return match.group() if kind is None else _looked_up(key, kind, match)
+            if kind is None:
+                return match.group()
+            found = _looked_up(key, kind, self.limits.get(match.group(1), Limits()), match)
+            again = next((other for other in _REFERENCE.finditer(found) if other.group(1) in self.kinds), None)
+            if again is not None:
+                raise BadInput(
+                    f"{key}: {match.group()} holds the reference {again.group()} again, and references are looked up"
+                    " once; write the value there"
+                )
+            return found
 
         return _REFERENCE.sub(replacement, value)
 
@@ -108,13 +130,20 @@ class Providers:
         return ClientProperties(values_by_key={key: self.resolved(key, value) for key, value in properties.items()})
 
 
-def _looked_up(key: str, kind: ProviderKind, reference: re.Match[str]) -> str:
+def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
     path, name = reference.group(2) or "", reference.group(3)
     if kind is ProviderKind.ENV:
+        if limits.allowlist is not None and not limits.allowlist.fullmatch(name):
+            raise BadInput(
+                f"{key}: {reference.group()} is outside of the provider's allowlist.pattern; widen it or rename the"
+                " variable"
+            )
         value = os.environ.get(name)
         if value is None:
             raise BadInput(f"{key}: {reference.group()} names an environment variable that is not set; set {name}")
         return value
+    if limits.allowed_paths is not None and not _is_allowed(path, limits.allowed_paths):
+        raise BadInput(f"{key}: {reference.group()} is outside of the provider's allowed.paths; add the folder there")
     try:
         if kind is ProviderKind.DIRECTORY:
             if Path(name).name != name:
@@ -128,3 +157,9 @@ def _looked_up(key: str, kind: ProviderKind, reference: re.Match[str]) -> str:
     if name not in found:
         raise BadInput(f"{key}: {reference.group()} names no entry of {path}; add {name} = ... to that file")
     return found[name]
+
+
+def _is_allowed(path: str, allowed: tuple[Path, ...]) -> bool:
+    """Whether a path, without its dots, is one of the allowed ones or below one (Kafka's `AllowedPaths`)."""
+    plain = Path(os.path.normpath(path))
+    return any(plain.is_relative_to(folder) for folder in allowed)

@@ -1,0 +1,62 @@
+"""`ferry config explain`: what a key means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.output import print_json, print_table
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.explain import Explanation
+
+KeyArgument = Annotated[
+    str | None, typer.Argument(metavar="KEY", help="With or without alias, flow and client; left out: all keys.")
+]
+
+
+def explain_command(
+    ctx: typer.Context,
+    key: KeyArgument = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Say what a key does here, where it may stand, and its default; without KEY, of every key in one line."""
+    # Imported here: the command line starts light.
+    from ferry.config.explain import every_key, explain
+
+    desk = Desk.of(ctx, config=None, as_json=as_json, quiet=quiet, verbose=verbose)
+    found = explain(key) if key is not None else tuple(every_key())
+    if desk.as_json:
+        print_json({"keys": [explanation_json(one) for one in found]})
+    elif key is None:
+        print_table(["key", "here", "meaning, or why not"], ([one.name, one.fate, one.text] for one in found))
+    else:
+        for one in found:
+            _show(one)
+    return 0
+
+
+def explanation_json(one: Explanation) -> dict[str, object]:
+    """One key in one kind of place; `places` are what may stand before the name."""
+    return {
+        "name": one.name,
+        "places": list(one.places),
+        "values": one.values,
+        "default": one.default,
+        "mirror_maker_default": one.kafkas_default,
+        "fate": one.fate,
+        "text": one.text,
+    }
+
+
+def _show(one: Explanation) -> None:
+    print(f"{one.name}: {one.fate}: {one.text}")
+    print(f"  written  {', '.join(f'{place}{one.name}' for place in one.places)}")
+    if one.values:
+        print(f"  values   {one.values}")
+    departs = f" (MirrorMaker 2: {one.kafkas_default})" if one.kafkas_default is not None else ""
+    print(f"  default  {'none' if one.default is None else one.default or 'empty'}{departs}")

@@ -1,0 +1,155 @@
+"""What a key means: Ferry's own, and every key that MirrorMaker 2 knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ferry.config.catalogue import FAMILIES, KnownKey, find, keys_of
+from ferry.config.fates import Group
+from ferry.config.flow_reader import DEPARTURES
+from ferry.config.keys import FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
+from ferry.config.layers import ROLES, is_common_client_key
+from ferry.config.slips import nearest
+from ferry.errors import BadInput
+
+_TYPES = {
+    "boolean": "true or false",
+    "int": "a whole number",
+    "long": "a whole number",
+    "short": "a whole number",
+    "double": "a number",
+    "list": "a list, with commas between",
+    "class": "a class",
+    "password": "a secret",
+    "string": "text",
+}
+_VALUES = {
+    "auto.offset.reset": "`earliest`, `latest`, or what `ferry.start` takes",
+    "exactly.once.source.support": "`disabled`, `preparing`, `enabled`",
+    "isolation.level": "`read_committed`, `read_uncommitted`",
+    "offset-syncs.topic.location": "`source`, `target`",
+    "replication.policy.class": "DefaultReplicationPolicy, IdentityReplicationPolicy, or the path of a Python class",
+    "sasl.mechanism": "`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`, `GSSAPI`",
+    "security.protocol": "`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT`, `SASL_SSL`",
+    "use.defaults.from": "`source`, `target`",
+}
+_OF_CLIENTS = {
+    "consumer": ("{alias}.consumer.", "S->T.source.consumer.", "S->T.consumer."),
+    "producer": ("{alias}.producer.", "S->T.target.producer.", "S->T.producer.override."),
+    "admin": ("{alias}.admin.", "S->T.source.admin.", "S->T.target.admin."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """One key in one kind of place."""
+
+    name: str
+    places: tuple[str, ...]
+    """What may stand before the name; empty text: the top level."""
+    values: str
+    default: str | None
+    """None: there is none."""
+    kafkas_default: str | None
+    """MirrorMaker 2's default, where Ferry departs from it."""
+    fate: str
+    """`used`, `not needed` or `refused`."""
+    text: str
+
+
+def explain(key: str) -> tuple[Explanation, ...]:
+    """The meanings of `key`, which may be written with alias, flow and client before it.
+
+    Raises BadInput for a key that neither Kafka nor Ferry knows, naming the nearest one.
+    """
+    parts = key.strip().split(".")
+    for start in range(len(parts)):
+        found = tuple(_named(".".join(parts[start:])))
+        if found:
+            return found
+    near = nearest(key.strip(), {one.name for one in every_key()})
+    raise BadInput(f"key {key!r} is not known; {f'did you mean {near}?' if near else 'ferry config explain lists all'}")
+
+
+def every_key() -> Iterator[Explanation]:
+    """All keys: Ferry's own first, then Kafka's by group and name."""
+    yield from (_of_ferry(key) for key in FERRY_KEYS)
+    groups: tuple[Group, ...] = ("flow", "worker", *ROLES)
+    for group in groups:
+        yield from (_of_kafka(key) for _, key in sorted(keys_of(group).items()) if _is_at_home(key))
+    for family in FAMILIES:
+        yield Explanation(
+            name=family.shown,
+            places=_places(family.groups[0], family.shown),
+            values="",
+            default=None,
+            kafkas_default=None,
+            fate=family.fate.value,
+            text=family.text,
+        )
+
+
+def _is_at_home(key: KnownKey) -> bool:
+    """Whether the key is listed in its own group: what every client has is listed once."""
+    return key.group == "flow" or key.name not in keys_of("flow")
+
+
+def _named(name: str) -> Iterator[Explanation]:
+    if name in FERRY_KEYS_BY_NAME:
+        yield _of_ferry(FERRY_KEYS_BY_NAME[name])
+        return
+    head, _, rest = name.partition(".")
+    role = next((role for role in ROLES if role == head), None)
+    if role is not None and (known := find(rest, role)) is not None:
+        yield _of_kafka(known)
+        return
+    if (known := find(name, "flow")) is not None:
+        yield _of_kafka(known)
+        return
+    groups: tuple[Group, ...] = (*ROLES, "worker")
+    merged: dict[Explanation, tuple[str, ...]] = {}
+    for group in groups:
+        if (known := find(name, group)) is not None:
+            one = _of_kafka(known)
+            # What a key does for all clients alike is said once.
+            same = replace(one, places=())
+            merged[same] = merged.get(same, ()) + one.places
+    yield from (replace(one, places=places) for one, places in merged.items())
+
+
+def _of_ferry(key: FerryKey) -> Explanation:
+    return Explanation(
+        name=key.name,
+        places=("", "S->T."),
+        values=key.values,
+        default=key.default or None,
+        kafkas_default=None,
+        fate="used",
+        text=key.meaning,
+    )
+
+
+def _of_kafka(key: KnownKey) -> Explanation:
+    departs = DEPARTURES.get(key.name)
+    return Explanation(
+        name=key.name,
+        places=_places(key.group, key.name),
+        values=_VALUES.get(key.name, _TYPES[key.type]),
+        default=departs or key.default,
+        kafkas_default=key.default if departs is not None else None,
+        fate=key.fate.value,
+        text=key.text,
+    )
+
+
+def _places(group: Group, name: str) -> tuple[str, ...]:
+    if name == "clusters":
+        return ("",)
+    if name == "enabled":
+        return ("S->T.",)
+    if group == "flow" and is_common_client_key(name):
+        return ("", "{alias}.", "S->T.source.cluster.", "S->T.target.cluster.")
+    if group == "worker":
+        return ("{alias}.",)
+    return ("", "S->T.") if group == "flow" else _OF_CLIENTS[group]

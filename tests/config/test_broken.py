@@ -1,0 +1,223 @@
+"""Files that do not work: each is refused with one sentence (file, line, key, remedy) and exit code 2."""
+
+import re
+import socket
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from ferry.cli.app import main
+from ferry.config.settings import MAX_FILE_BYTES, load
+
+BASE = """\
+clusters = west, east
+west.bootstrap.servers = broker-1:9092, broker-2:9092
+east.bootstrap.servers = broker-3:9092
+west->east.enabled = true
+"""
+
+ONE_LINE_MORE = [
+    ("West.bootstrap.servers = h:1", "write west.bootstrap.servers"),
+    ("west->north.enabled = true", "cluster 'north' is not among clusters = west"),
+    ("wst->east.topics = a", "did you mean west?"),
+    ("west->ea.st.topics = a", "; write west->east.topics = a"),
+    ("west->west.enabled = true", "source and target are both 'west'"),
+    ("west -> east.topics = a", "write west->east.topics = a without blanks"),
+    ("east->west.enabled = yes", "'yes' is neither true nor false"),
+    ("west->east.enabled = false", "is set on line 4 to another value; keep one"),
+    ("sync.topic.configs.enabled = on", "write one of them"),
+    ("heartbeats.replication.enabled = 1", "neither true nor false"),
+    ("topics = *foo", "regular expression '*foo' is refused: dangling '*'"),
+    ("topics = a, (b", "'(b' is refused: unclosed group"),
+    ("west->east.topics = [a", "unclosed class"),
+    ("topics.exclude = a{1,3}", "a comma ends a list item"),
+    ("topics = \\\\p{Lower}", "\\p is not supported"),
+    ("config.properties.exclude = (", "unclosed group"),
+    ("tasks.max = many", "'many' is not a whole number; write one of at least 1"),
+    ("tasks.max = 0", "0 is out of range"),
+    ("tasks.max = 5 # five", "put the comment on a line of its own"),
+    ("replication.factor = 0", "or -1 for the target broker's default"),
+    ("replication.factor = 1.5", "'1.5' is not a whole number"),
+    ("replication.policy.class = com.example.Mine", "No module named 'com'"),
+    ("replication.policy.separator = /", "cannot stand in a topic name"),
+    ("replication.policy.separator =", "use dots, underscores or hyphens"),
+    ("west.consumer.isolation.level = commited", "none of read_committed"),
+    ("west.consumer.auto.offset.reset = none", "write earliest, latest"),
+    ("ferry.start = yesterday", "start 'yesterday' is not understood"),
+    ("ferry.start = 2026-01-31T06:00:00", "has no time zone; append Z"),
+    ("ferry.start = a:0:1,b:x:2", "'b:x:2' is not topic:partition:offset"),
+    ("ferry.start = a:0:1,a:0:2", "given twice; keep one"),
+    ("ferry.shedule = @daily", "did you mean ferry.schedule?"),
+    ("west->east.ferry.run.max.byte = 1", "mean ferry.run.max.bytes?"),
+    ("west.ferry.lane = x", "not behind a cluster's alias"),
+    ("ferry.zzzz = 1", "is no key of Ferry; "),
+    ("ferry.schedule = every hour", "no cron expression of five fields"),
+    ("ferry.schedule = 61 * * * *", "minute '61' is not understood; write 0-59"),
+    ("ferry.schedule = * * * foo *", "month 'foo' is not understood"),
+    ("ferry.schedule = @often", "@continuous"),
+    ("ferry.run.max.bytes = 10GB", "without a unit"),
+    ("ferry.run.max.records = 0", "of at least 1"),
+    ("ferry.run.max.seconds = -5", "-5 is out of range"),
+    ("ferry.task.memory.bytes = 1000", "of at least 1048576"),
+    ("ferry.chunk.seconds = 45", "lower ferry.chunk.seconds or raise"),
+    ("ferry.transaction.timeout.ms = 2000", "do not fit twice"),
+    ("ferry.retries = 5000", "from 0 to 1000"),
+    ("ferry.lane = a b", "'a b' is not a name"),
+    ("ferry.pool =", "is not a name"),
+    ("ferry.ledger.replication.factor = x", "'x' is not a whole number"),
+    ("config.providers = vault", "has no class; add config.providers.vault.class"),
+    ("topics = ${env:FERRY_NOT_SET_ANYWHERE}", "set FERRY_NOT_SET_ANYWHERE"),
+    ("config.providers.file.param.allowed.paths = etc", "'etc' is not absolute"),
+    ("config.providers.file.param.allowed.paths =", "names no path"),
+    ("config.providers.env.param.allowed.paths = /etc", "known is allowlist.pattern"),
+    ("config.providers.env.param.allowlist.pattern = (", "unclosed group"),
+    ("config.providers.vault.param.token = x", "is not declared"),
+    ("topics = ${file:round.properties:a}", "holds the reference ${file:round.properties:a} again"),
+    ("topics = ${file:nowhere.properties:a}", "cannot be read: No such file or directory; correct the path"),
+    ("topics = ${file:round.properties:b}", "names no entry of round.properties; add b = ..."),
+    ("topics = ${dir:.:../x}", "leaves the directory .; write a plain file name"),
+    ("East.ssl.key.password = geheim", "write east.ssl.key.password = [hidden]"),
+    ("east.producer.compression.type = gzip", "batches in the compression they have; remove the line"),
+    ("west->east.producer.override.compression.type = zstd", "zstd is not supported"),
+    ("transforms = mask", "would be skipped, because record batches are copied as bytes"),
+    ("topic.filter.class = com.example.Mine", "is Java and cannot be used; write org.apache.kafka"),
+    ("groups = [", "unclosed class"),
+    ("west->east.groups.exclude = *", "dangling '*'"),
+    ("offset-syncs.topic.location = both", "neither source nor target"),
+    ("emit.checkpoints.interval.seconds = 0", "write 1 or more, or -1 for never"),
+    ("sync.group.offsets.enabled = maybe", "neither true nor false"),
+    ("checkpoints.topic.replication.factor = 0", "0 replicas hold nothing"),
+    ("east.exactly.once.source.support = on", "none of disabled, preparing, enabled"),
+    ("use.defaults.from = me", "neither source nor target"),
+    ("replication.policy.class = Mine", "policy 'Mine' is not known; write org.apache.kafka"),
+    ("replication.policy.class = tests.config.policies.Nowhere", "has no attribute 'Nowhere'"),
+    (
+        "replication.policy.class = tests.config.policies.Raises",
+        "raises RuntimeError in topic_source('orders'): out of order; correct the class",
+    ),
+    ("replication.policy.class = tests.config.policies.RaisesAtOnce", "raises KeyError in its constructor"),
+    ("replication.policy.class = tests.config.policies.LacksMethods", "has no method topic_source; add it"),
+    (
+        "replication.policy.class = tests.config.policies.NamesNoTopic",
+        "with 'west/orders', which is no topic name; correct it",
+    ),
+    ("replication.policy.class = tests.config.policies.AnswersWrong", "answers is_internal_topic('orders') with 'no'"),
+]  # fmt: skip
+"""The fifth line of a file that works without it, and what is said of its key."""
+
+OTHERS = [
+    ("west.bootstrap.servers = a:1", None, "clusters", "is missing; add clusters = west"),
+    ("", None, "clusters", "is missing; add clusters = primary, backup"),
+    ("clusters =", 1, "clusters", "names no cluster"),
+    ("clusters = a, a\na.bootstrap.servers = h:1", 1, "clusters", "listed twice; keep one"),
+    ("clusters = a # one\na.bootstrap.servers = h:1", 1, "clusters", "put a comment on a line of its own"),
+    ("clusters = a b\na.bootstrap.servers = h:1", 1, "clusters", "alias 'a b' is not a name"),
+    ("clusters = west", None, "west.bootstrap.servers", "is missing; add west.bootstrap.servers = host:port"),
+    (BASE + "x\\u12 = 1", 5, "malformed", "four hexadecimal digits"),
+    ("clusters = a\na.bootstrap.servers =", 2, "a.bootstrap.servers", "no bootstrap server; write host:port"),
+    ("clusters = a\na.bootstrap.servers = host", 2, "a.bootstrap.servers", "'host' has no port; write host:port"),
+    ("clusters = a\na.bootstrap.servers = node-x9092", 2, "a.bootstrap.servers", "for example node-x:9092"),
+    ("clusters = a\na.bootstrap.servers = h:99999", 2, "a.bootstrap.servers", "port 99999 of server 'h:99999'"),
+    ("clusters = a\na.bootstrap.servers = h:0", 2, "a.bootstrap.servers", "out of range; write 1 to 65535"),
+    ("clusters = a\na.bootstrap.servers = h 9092", 2, "a.bootstrap.servers", "is not host:port"),
+    (
+        BASE + "config.providers = v\nconfig.providers.v.class = com.x.Vault",
+        6,
+        "config.providers.v.class",
+        "use one of EnvVarConfigProvider",
+    ),
+    (
+        BASE + "config.providers.env.param.allowlist.pattern = A\ntopics = ${env:B}",
+        6,
+        "topics",
+        "outside of the provider's allowlist",
+    ),
+    (
+        BASE + "config.providers.file.param.allowed.paths = /a\ntopics = ${file:/a/../b:c}",
+        6,
+        "topics",
+        "outside of the provider's allowed.paths",
+    ),
+    ("clusters = ${env:FERRY_NOT_SET_ANYWHERE}", 1, "clusters", "set FERRY_NOT_SET_ANYWHERE"),
+    (
+        "clusters = west, east\nwest.bootstrap.servers = a:1\nwest->east.enabled = true",
+        None,
+        "east.bootstrap.servers",
+        "is missing; add east.bootstrap.servers = host:port",
+    ),
+]  # fmt: skip
+"""Texts with the line and the key that are named, and what is said."""
+
+BROKEN = [(BASE + line, 5, re.split("[ =]", line)[0], part) for line, part in ONE_LINE_MORE] + OTHERS
+
+
+def refuse_to_connect(*_: object) -> NoReturn:
+    raise AssertionError("a broken file must not reach the network")
+
+
+@pytest.mark.parametrize(("text", "line", "key", "part"), BROKEN)
+def test_a_broken_file_stops_every_command(
+    text: str,
+    line: int | None,
+    key: str,
+    part: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(text)
+    (tmp_path / "round.properties").write_text("a = ${file:round.properties:a}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(socket.socket, "connect", refuse_to_connect)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse_to_connect)
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "west->east", "--config", "mm2.properties"])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    *warnings, sentence = err.splitlines()
+    assert all(warning.startswith("ferry: warning: ") for warning in warnings)
+    place = "mm2.properties" if line is None else f"mm2.properties:{line}"
+    assert sentence.startswith(f"ferry: {place}: {key}")
+    assert part in sentence
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(BROKEN) >= 60
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (None, "mm2.properties: cannot be read: No such file or directory; name a file that you may read"),
+        (b"clusters = a\nx = \xff\n", "mm2.properties:2: byte 0xff is not UTF-8; save the file as UTF-8"),
+        (b"\xff\xfec\0l\0", "mm2.properties:1: byte 0xff is not UTF-8"),
+        (b"#" * (MAX_FILE_BYTES + 1), "bytes are too many for a configuration file; name a properties file"),
+        (b"# ten megabytes\n" * 700_000, "mm2.properties: 11200000 bytes are too many for a configuration file"),
+    ],
+)
+def test_a_file_that_cannot_be_read(
+    content: bytes | None, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mm2.properties"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "check", str(path)])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
+    assert part in err
+
+
+def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "--config", str(tmp_path)])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text("\ufeff" + BASE, encoding="utf-8")
+    assert load(path).path == path

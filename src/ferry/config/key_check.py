@@ -11,6 +11,7 @@ from ferry.config.findings import Findings, Unneeded
 from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, Entries, is_common_client_key
 from ferry.config.places import Place, place_of
+from ferry.config.policies import is_kafkas
 from ferry.config.properties import Property, written
 from ferry.config.secrets import Providers, is_secret
 from ferry.config.slips import RENAMED, alias_ahead, nearest, shown, without_comment
@@ -137,7 +138,9 @@ class KeyCheck:
             return
         bare = place.client[1] if place.client is not None else place.name
         role = next((role for role in ROLES if bare in keys_of(role)), None)
-        near = nearest(entry.key, place.neighbours())
+        if self._is_for_own_class(place) and nearest(place.name, place.neighbours(), cutoff=0.9) is None:
+            return
+        near = nearest(place.name, place.neighbours())
         if role is not None and place.client is None:
             owner = place.owner if place.owner else f"{self.aliases[0]}."
             remedy = f"it is a key of the {role}: write {owner}{role}.{bare} = ..."
@@ -146,10 +149,18 @@ class KeyCheck:
         elif place.alias is not None and find(bare, "flow") is not None:
             remedy = f"it counts at top level or behind S->T., not behind a cluster's alias: write {bare} = ..."
         elif near is not None:
-            remedy = f"did you mean {near}?"
+            remedy = f"did you mean {place.owner}{near}?"
         else:
             remedy = "neither Kafka nor Ferry reads it here; remove the line"
         self.findings.warn(entry, entry.key, f"is not known; {remedy}")
+
+    def _is_for_own_class(self, place: Place) -> bool:
+        """Whether a policy of the user's own gets this key: it is given what MirrorMaker 2 would give it."""
+        if place.alias is not None or (place.flow is None and not place.name.startswith("replication.policy.")):
+            return False
+        flows = self.flows if place.flow is None else (place.flow,)
+        classes = [self.entries.of_flow(flow, "replication.policy.class") for flow in flows]
+        return any(entry is not None and not is_kafkas(entry.value) for entry in classes)
 
     def _look_for_comment(self, entry: Property) -> None:
         correction = without_comment(entry)

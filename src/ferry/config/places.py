@@ -47,14 +47,13 @@ class Place:
         return find(self.name, "worker")
 
     def neighbours(self) -> list[str]:
-        """The keys that might have been meant, spelt as they would stand here."""
+        """The keys that might have been meant, without the owner."""
         client = self.client
         if client is not None:
             head = self.name[: -len(client[1])]
-            return [f"{self.owner}{head}{name}" for name in keys_of(client[0])]
+            return [f"{head}{name}" for name in keys_of(client[0])]
         groups: tuple[Group, ...] = ("flow", "worker") if self.alias is None else ("worker",)
-        names = [name for group in groups for name in keys_of(group)]
-        return [f"{self.owner}{name}" for name in names]
+        return [name for group in groups for name in keys_of(group)]
 
 
 def place_of(key: str, aliases: tuple[str, ...], flows: tuple[Flow, ...]) -> Place:

@@ -59,9 +59,9 @@ def alias_ahead(text: str, aliases: tuple[str, ...]) -> tuple[str, str] | None:
     return None
 
 
-def nearest(wrong: str, known: Iterable[str]) -> str | None:
-    """The word of `known` that is spelt most like `wrong`; None when none is near."""
-    close = get_close_matches(wrong, tuple(known), n=1, cutoff=0.6)
+def nearest(wrong: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The word of `known` that is spelt most like `wrong`; None when none is as near as `cutoff` (1: the same)."""
+    close = get_close_matches(wrong, tuple(known), n=1, cutoff=cutoff)
     return close[0] if close else None
 
 

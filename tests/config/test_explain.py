@@ -1,0 +1,75 @@
+"""`ferry config explain`: every key has its meaning."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ferry.cli.app import main
+from ferry.config.catalogue import keys_of
+from ferry.config.explain import every_key, explain
+from ferry.config.keys import FERRY_KEYS
+from ferry.errors import BadInput
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "config-explain.json"
+
+
+def test_no_key_is_left_out() -> None:
+    listed = {one.name for one in every_key()}
+    assert {key.name for key in FERRY_KEYS} <= listed
+    for group in ("flow", "worker", "consumer", "producer", "admin"):
+        assert set(keys_of(group)) <= listed
+    assert all(one.text and one.places for one in every_key())
+
+
+@pytest.mark.parametrize("name", sorted({one.name for one in every_key() if "{" not in one.name}))
+def test_each_listed_key_is_explained_by_its_name(name: str) -> None:
+    assert {one.name for one in explain(name)} == {name}
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "default", "kafkas"),
+    [
+        ("topics", "topics", ".*", None),
+        ("us-west->us.east.topics", "topics", ".*", None),
+        ("us-west.consumer.fetch.max.bytes", "fetch.max.bytes", "52428800", None),
+        ("isolation.level", "isolation.level", "read_committed", "read_uncommitted"),
+        ("a->b.sync.group.offsets.enabled", "sync.group.offsets.enabled", "true", "false"),
+        ("a->b.ferry.lane", "ferry.lane", "live", None),
+        ("transforms.mask.type", "transforms.mask.type", None, None),
+    ],
+)
+def test_a_key_is_found_behind_alias_flow_and_client(
+    key: str, name: str, default: str | None, kafkas: str | None
+) -> None:
+    (one,) = explain(key)
+    assert (one.name, one.default, one.kafkas_default) == (name, default, kafkas)
+
+
+def test_what_differs_between_clients_is_told_apart() -> None:
+    clients, worker = explain("request.timeout.ms")
+    assert (clients.fate, worker.fate) == ("used", "not needed")
+    assert {"{alias}.consumer.", "{alias}.producer.", "{alias}.admin."} <= set(clients.places)
+
+
+def test_an_unknown_key_names_the_nearest() -> None:
+    with pytest.raises(BadInput, match=r"key 'topcs' is not known; did you mean topics\?"):
+        explain("topcs")
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "explain", "groups.exclude"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "groups.exclude: used: groups that are left out again",
+        "  written  groups.exclude, S->T.groups.exclude",
+        "  values   a list, with commas between",
+        "  default  console-consumer-.*,connect-.*,__.*",
+    ]
+    with pytest.raises(SystemExit):
+        main(["config", "explain", "--json"])
+    body = json.loads(capsys.readouterr().out)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+    assert len(body["keys"]) > 250

@@ -1,0 +1,92 @@
+"""`ferry config new`: a first file that works."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ferry.cli.app import main
+from ferry.config.settings import load
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "config-new.json"
+BROKERS = ["--source-servers", "a:9092,b:9092", "--target-servers", "c:9093"]
+
+
+def run(*arguments: str | Path) -> int | str | None:
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "new", *map(str, arguments)])
+    return ended.value.code
+
+
+def test_options_say_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "mm2.properties"
+    authorities = tmp_path / "ca.pem"
+    authorities.write_text("not looked at before a client is made")
+    code = run(
+        *(
+            out,
+            *BROKERS,
+            "--source",
+            "west",
+            "--target",
+            "east",
+            "--topics",
+            "orders.*, pay",
+            "--target-ca",
+            authorities,
+        ),
+        "--source-tls",
+    )
+    assert code == 2
+    assert "east.ssl.truststore.location: " in capsys.readouterr().err
+    assert not out.exists()
+    assert run(out, *BROKERS, "--source", "west", "--topics", r"orders\d, pay", "--source-tls", "--json") == 0
+    body = json.loads(capsys.readouterr().out)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+    assert body == {"file": str(out), "flow": "west->backup", "warnings": []}
+    flow = load(out).flow("west->backup")
+    assert flow.topics.include.items == (r"orders\d", "pay")
+    assert flow.client("source", "admin")["security.protocol"] == "SSL"
+    assert "security.protocol" not in flow.client("target", "admin")
+    assert load(out).problems == ()
+    assert out.stat().st_mode & 0o077 == 0
+
+
+def test_what_is_missing_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = io.StringIO("a:1\nn\nb:2\nn\n\n")
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", answers)
+    assert run(tmp_path / "f") == 0
+    assert "Brokers of primary" in capsys.readouterr().out
+    flow = load(tmp_path / "f").flow("primary->backup")
+    assert flow.topics.include.items == (".*",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ([], "--source-servers is missing, and there is nobody to ask"),
+        (["--source-servers", "a", "--target-servers", "b:1"], "server 'a' has no port"),
+        ([*BROKERS, "--topics", "*"], "dangling '*'"),
+        ([*BROKERS, "--source", "a b"], "alias 'a b' is not a name"),
+        ([*BROKERS, "--source", "backup"], "alias 'backup' is listed twice"),
+        ([*BROKERS, "--source-plain", "--source-ca", "x.pem"], "leave one of the two out"),
+    ],
+)
+def test_a_mistake_writes_nothing(
+    arguments: list[str], part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path / "f", *arguments) == 2
+    assert part in capsys.readouterr().err
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_file_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "f").write_text("mine")
+    assert run(tmp_path / "f", *BROKERS) == 2
+    assert "cannot be written: File exists; name a new file" in capsys.readouterr().err
+    assert (tmp_path / "f").read_text() == "mine"

@@ -13,6 +13,16 @@ from functools import cache
 from importlib import resources
 
 from ferry.config.fates import Fate, Group, rule_of
+from ferry.config.keys import FERRY_KEYS_BY_NAME
+from ferry.config.secrets import is_secret
+
+RENAMED = {
+    "topics.blacklist": "topics.exclude",
+    "topics.whitelist": "topics",
+    "groups.blacklist": "groups.exclude",
+    "config.properties.blacklist": "config.properties.exclude",
+}
+"""Spellings that Kafka 4 does not read any more."""
 
 _OWNERS: dict[str, Group] = {
     "mirror": "flow",
@@ -154,3 +164,13 @@ def default_of(name: str, group: Group = "flow") -> str:
     if default is None:
         raise LookupError(f"{name} has no default")
     return default
+
+
+def may_be_shown(key: str) -> bool:
+    """Whether the value under a full key may appear: it is known, and no secret. A misspelt key may hold a password."""
+    if is_secret(key):
+        return False
+    parts = key.split(".")
+    names = [".".join(parts[start:]) for start in range(len(parts))]
+    groups: tuple[Group, ...] = ("flow", "worker", "consumer", "producer", "admin")
+    return any(name in FERRY_KEYS_BY_NAME or name in RENAMED or find(name, *groups) is not None for name in names)

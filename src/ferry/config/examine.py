@@ -15,7 +15,7 @@ from ferry.config.flow_reader import FlowReader, written_properties
 from ferry.config.key_check import KeyCheck
 from ferry.config.keys import CONNECTION
 from ferry.config.layers import ROLES, Entries
-from ferry.config.places import pairs
+from ferry.config.places import flow_of, longest_first
 from ferry.config.problem import Problem, Severity
 from ferry.config.properties import Property, parse, written
 from ferry.config.provider_lines import read_providers
@@ -103,11 +103,11 @@ class _Examination:
 
     def _flows_mentioned(self, aliases: tuple[str, ...]) -> tuple[Flow, ...]:
         found: dict[Flow, None] = {}
-        known = pairs(aliases)
+        known = longest_first(aliases)
         for key, entry in self.entries.by_key.items():
             if "->" not in key:
                 continue
-            flow = next((f for f in known if key.startswith(f"{f}.")), None)
+            flow = flow_of(key, known)
             if flow is not None:
                 found[flow] = None
             elif aliases:

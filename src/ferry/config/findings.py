@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ferry.config.catalogue import may_be_shown
 from ferry.config.problem import BadValue, Problem, Severity
 from ferry.config.properties import Property, written
-from ferry.config.secrets import HIDDEN, Providers, is_secret
+from ferry.config.secrets import HIDDEN, Providers
 from ferry.config.slips import shown, without_comment
 from ferry.errors import BadInput
 
@@ -31,7 +32,7 @@ class Setting:
         """The value of a line, or the default; a secret is hidden."""
         if entry is None:
             return cls(name=name, value=default, line=None)
-        value = HIDDEN if is_secret(entry.key) else entry.value
+        value = entry.value if may_be_shown(entry.key) else HIDDEN
         return cls(name=name, value=value, line=entry.line, key=entry.key)
 
 
@@ -50,6 +51,7 @@ class Findings:
 
     file: str
     problems: list[Problem] = field(default_factory=list)
+    seen: set[Problem] = field(default_factory=set, repr=False)
 
     @property
     def has_errors(self) -> bool:
@@ -74,7 +76,8 @@ class Findings:
             correction=correction,
         )
         # A top-level value is read once for each flow; one finding is enough.
-        if problem not in self.problems:
+        if problem not in self.seen:
+            self.seen.add(problem)
             self.problems.append(problem)
 
     def warn(

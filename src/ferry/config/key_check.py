@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ferry.config import values
-from ferry.config.catalogue import find, keys_of
+from ferry.config.catalogue import RENAMED, find, keys_of, may_be_shown
 from ferry.config.fates import Fate
 from ferry.config.findings import Findings, Unneeded
 from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, Entries, is_common_client_key
-from ferry.config.places import Place, place_of
+from ferry.config.places import Place, longest_first, place_of
 from ferry.config.policies import is_kafkas
 from ferry.config.properties import Property, written
-from ferry.config.secrets import Providers, is_secret
-from ferry.config.slips import RENAMED, alias_ahead, nearest, shown, without_comment
+from ferry.config.secrets import Providers
+from ferry.config.slips import alias_ahead, nearest, shown, without_comment
 from ferry.model import Flow
+
+_MOST_GUESSES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +31,10 @@ class KeyCheck:
 
     def run(self) -> tuple[Unneeded, ...]:
         """Report what is wrong; answer the lines that Ferry knows and does not need, in file order."""
-        longest_first = tuple(sorted(self.flows, key=lambda flow: len(str(flow)), reverse=True))
+        aliases = longest_first(self.aliases)
         unneeded = []
         for entry in self.entries.by_key.values():
-            found = self._look(entry, place_of(entry.key, self.aliases, longest_first))
+            found = self._look(entry, place_of(entry.key, aliases))
             if found is not None:
                 unneeded.append(found)
             self._look_for_comment(entry)
@@ -53,6 +55,9 @@ class KeyCheck:
             self.findings.warn(
                 entry, entry.key, f"has no effect at top level; write {owner}.{role}.{name} for the cluster meant"
             )
+        elif place.name == "enabled" and place.flow is None:
+            flow = "->".join(self.aliases[:2]) if len(self.aliases) > 1 else "S->T"
+            self.findings.warn(entry, entry.key, f"enables no flow at top level; write {flow}.enabled = {entry.value}")
         elif known.fate is Fate.UNNEEDED:
             return Unneeded(line=entry.line, key=entry.key, why=known.text)
         return None
@@ -136,23 +141,40 @@ class KeyCheck:
         if not self.aliases:
             # Without aliases no key behind one can be told.
             return
-        bare = place.client[1] if place.client is not None else place.name
-        role = next((role for role in ROLES if bare in keys_of(role)), None)
         if self._is_for_own_class(place) and nearest(place.name, place.neighbours(), cutoff=0.9) is None:
             return
-        near = nearest(place.name, place.neighbours())
-        if role is not None and place.client is None:
-            owner = place.owner if place.owner else f"{self.aliases[0]}."
-            remedy = f"it is a key of the {role}: write {owner}{role}.{bare} = ..."
-        elif role is not None and place.client is not None:
-            remedy = f"it is a key of the {role}, not of the {place.client[0]}; write it there, or remove the line"
-        elif place.alias is not None and find(bare, "flow") is not None:
-            remedy = f"it counts at top level or behind S->T., not behind a cluster's alias: write {bare} = ..."
+        misplaced = self._misplaced(place)
+        # Each comparison costs milliseconds: a long file of another kind must not take minutes.
+        guess = len(self.findings.problems) < _MOST_GUESSES
+        near = nearest(place.name, place.neighbours()) if guess else None
+        if misplaced is not None:
+            message = f"has no effect here: {misplaced}"
         elif near is not None:
-            remedy = f"did you mean {place.owner}{near}?"
+            message = f"is not known; did you mean {place.owner}{near}?"
         else:
-            remedy = "neither Kafka nor Ferry reads it here; remove the line"
-        self.findings.warn(entry, entry.key, f"is not known; {remedy}")
+            message = "is not known; neither Kafka nor Ferry reads it here: remove the line"
+        self.findings.warn(entry, entry.key, message)
+
+    def _misplaced(self, place: Place) -> str | None:
+        """Where a key counts that has no effect in this place; None when it has one nowhere."""
+        bare = place.client[1] if place.client is not None else place.name
+        if place.flow is not None and is_common_client_key(bare) and find(bare, "flow") is not None:
+            side = f"{place.flow.source}.{bare} or {place.flow.target}.{bare}"
+            return f"it is a key of a cluster; write {side}, or put source.cluster. or target.cluster. before it"
+        role = next((role for role in ROLES if bare in keys_of(role)), None)
+        if role is not None and place.client is not None:
+            return f"it is a key of the {role}, not of the {place.client[0]}; write it there, or remove the line"
+        if role is not None:
+            owner = place.owner or f"{self.aliases[0]}."
+            return f"it is a key of the {role}; write {owner}{role}.{bare} = ..."
+        if place.alias is not None and find(bare, "flow") is not None:
+            return f"it counts at top level or behind S->T., not behind a cluster's alias; write {bare} = ..."
+        alias, dot, rest = place.name.partition(".")
+        if not place.owner and dot and Place(owner=f"{alias}.", flow=None, alias=alias, name=rest).known() is not None:
+            return (
+                f"cluster {alias!r} is not among clusters = {', '.join(self.aliases)}; add it there or remove the line"
+            )
+        return None
 
     def _is_for_own_class(self, place: Place) -> bool:
         """Whether a policy of the user's own gets this key: it is given what MirrorMaker 2 would give it."""
@@ -164,7 +186,7 @@ class KeyCheck:
 
     def _look_for_comment(self, entry: Property) -> None:
         correction = without_comment(entry)
-        if correction is None or is_secret(entry.key):
+        if correction is None or not may_be_shown(entry.key):
             return
         self.findings.warn(
             entry,

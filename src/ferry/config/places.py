@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ferry.config.catalogue import KnownKey, find, keys_of
@@ -11,7 +12,8 @@ from ferry.config.layers import ROLES, Role, is_common_client_key
 from ferry.model import Flow
 
 _OF_ALIAS = re.compile(r"replication\.policy\..+|forwarding\.admin\.class|config\.providers.*")
-_CLIENT = re.compile(r"(?:(source|target)\.)?(consumer|producer|admin)\.(?:override\.)?(.+)")
+_CLIENT = re.compile(r"(consumer|producer|admin)\.(.+)")
+_CLIENT_OF_FLOW = re.compile(r"(?:(?:source|target)\.)?(consumer|producer|admin)\.(?:override\.)?(.+)")
 _CLUSTER = re.compile(r"(?:source|target)\.cluster\.(.+)")
 
 
@@ -27,10 +29,11 @@ class Place:
     @property
     def client(self) -> tuple[Role, str] | None:
         """The client's role and the key's name for it, where the key is one of a client."""
-        match = _CLIENT.fullmatch(self.name)
+        # A side can be told where a flow is named; at top level it has no effect, and is told as such.
+        match = (_CLIENT if self.alias is not None else _CLIENT_OF_FLOW).fullmatch(self.name)
         if match is None:
             return None
-        return next(role for role in ROLES if role == match.group(2)), match.group(3)
+        return next(role for role in ROLES if role == match.group(1)), match.group(2)
 
     def known(self) -> KnownKey | None:
         """What Kafka knows under this key, in this place."""
@@ -40,6 +43,8 @@ class Place:
         cluster = _CLUSTER.fullmatch(self.name)
         if cluster is not None and is_common_client_key(cluster.group(1)):
             return find(cluster.group(1), "flow")
+        if self.flow is not None and is_common_client_key(self.name):
+            return None
         if self.alias is None:
             return find(self.name, "flow", "worker")
         if is_common_client_key(self.name) or _OF_ALIAS.fullmatch(self.name):
@@ -56,18 +61,26 @@ class Place:
         return [name for group in groups for name in keys_of(group)]
 
 
-def place_of(key: str, aliases: tuple[str, ...], flows: tuple[Flow, ...]) -> Place:
-    """Take a key apart. Of aliases that begin with one another the longest counts."""
-    for flow in flows:
-        if key.startswith(f"{flow}."):
-            return Place(owner=f"{flow}.", flow=flow, alias=None, name=key[len(str(flow)) + 1 :])
-    for alias in sorted(aliases, key=len, reverse=True):
+def longest_first(aliases: Iterable[str]) -> tuple[str, ...]:
+    """The aliases in the order to try them in: one may begin with another one."""
+    return tuple(sorted(aliases, key=len, reverse=True))
+
+
+def flow_of(key: str, aliases: tuple[str, ...]) -> Flow | None:
+    """The flow between two of `aliases` (longest first) that a key stands behind."""
+    source, arrow, rest = key.partition("->")
+    if not arrow or source not in aliases:
+        return None
+    target = next((alias for alias in aliases if rest.startswith(f"{alias}.") and alias != source), None)
+    return None if target is None else Flow(source=source, target=target)
+
+
+def place_of(key: str, aliases: tuple[str, ...]) -> Place:
+    """Take a key apart; `aliases` are in the order of `longest_first`."""
+    flow = flow_of(key, aliases)
+    if flow is not None:
+        return Place(owner=f"{flow}.", flow=flow, alias=None, name=key[len(str(flow)) + 1 :])
+    for alias in aliases:
         if key.startswith(f"{alias}."):
             return Place(owner=f"{alias}.", flow=None, alias=alias, name=key[len(alias) + 1 :])
     return Place(owner="", flow=None, alias=None, name=key)
-
-
-def pairs(aliases: tuple[str, ...]) -> tuple[Flow, ...]:
-    """All flows between the clusters, those with the longest names first: an alias may begin with another one."""
-    flows = [Flow(source=source, target=target) for source in aliases for target in aliases if source != target]
-    return tuple(sorted(flows, key=lambda flow: len(str(flow)), reverse=True))

@@ -6,18 +6,11 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from ferry.config.catalogue import may_be_shown
 from ferry.config.properties import Property, written
-from ferry.config.secrets import HIDDEN, is_secret
+from ferry.config.secrets import HIDDEN
 
 COMMENT_BEHIND = re.compile(r"\s+[#!]")
-
-RENAMED = {
-    "topics.blacklist": "topics.exclude",
-    "topics.whitelist": "topics",
-    "groups.blacklist": "groups.exclude",
-    "config.properties.blacklist": "config.properties.exclude",
-}
-"""Spellings that Kafka 4 does not read any more."""
 
 
 def without_comment(entry: Property) -> tuple[str, ...] | None:
@@ -41,7 +34,9 @@ def hidden(correction: tuple[str, ...]) -> list[str]:
 
 def _hidden(line: str) -> str:
     key, separator, _ = line.partition(" = ")
-    return f"{key}{separator}{HIDDEN}" if is_secret(key) and not line.startswith("#") else line
+    if not separator or line.startswith("#") or may_be_shown(key):
+        return line
+    return f"{key}{separator}{HIDDEN}"
 
 
 def alias_meant(text: str, aliases: tuple[str, ...]) -> str | None:

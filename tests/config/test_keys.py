@@ -1,0 +1,101 @@
+"""Keys held against the known ones: what has no effect where it stands, what is unknown, and what is not needed."""
+
+import pytest
+
+from ferry.config.examine import examine
+from ferry.config.problem import Severity
+
+BASE = """\
+clusters = west, east
+west.bootstrap.servers = broker-1:9092
+east.bootstrap.servers = broker-3:9092
+west->east.enabled = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("taks.max = 1", "is not known; did you mean tasks.max?"),
+        ("west->east.topcs = a", "is not known; did you mean west->east.topics?"),
+        ("west.consumer.fetch.max.byte = 1", "is not known; did you mean west.consumer.fetch.max.bytes?"),
+        ("west.ssl.truststore.pasword = b", "is not known; did you mean west.ssl.truststore.password?"),
+        ("security.protocal = SSL", "is not known; did you mean security.protocol?"),
+        ("emit.heartbeats.interval = 5", "is not known; did you mean emit.heartbeats.interval.seconds?"),
+        ("zzz = 1", "is not known; neither Kafka nor Ferry reads it here: remove the line"),
+        ("isolation.level = x", "has no effect here: it is a key of the consumer; write west.consumer.isolation.level"),
+        ("west->east.acks = 1", "has no effect here: it is a key of the producer; write west->east.producer.acks"),
+        ("west.retries = 4", "has no effect here: it is a key of the producer; write west.producer.retries"),
+        ("west.consumer.acks = 1", "has no effect here: it is a key of the producer, not of the consumer"),
+        ("west.topics = a", "has no effect here: it counts at top level or behind S->T."),
+        (
+            "west->east.security.protocol = SSL",
+            "it is a key of a cluster; write west.security.protocol or east.security",
+        ),
+        ("north.security.protocol = SSL", "cluster 'north' is not among clusters = west, east; add it there or remove"),
+        ("north.bootstrap.servers = h:1", "cluster 'north' is not among clusters = west, east; add it there or remove"),
+        ("consumer.fetch.max.bytes = 4", "has no effect at top level; write west.consumer.fetch.max.bytes"),
+        ("target.producer.max.request.size = 4", "has no effect at top level; write west.producer.max.request.size"),
+        ("enabled = true", "enables no flow at top level; write west->east.enabled = true"),
+        ("topics.blacklist = a", "has no effect since Kafka 4; write topics.exclude = a"),
+    ],
+)
+def test_what_does_not_count_is_a_warning_with_its_remedy(line: str, message: str) -> None:
+    (problem,) = examine(f"{BASE}{line}\n", "f").problems
+    assert (problem.line, problem.severity) == (5, Severity.WARNING)
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("listeners = http://:8083", "no REST server"),
+        ("west.producer.acks = 0", "all replicas in sync always acknowledge"),
+        ("west->east.target.producer.linger.ms = 5", "copied as they are"),
+        ("west->east.producer.override.batch.size = 5", "copied as they are"),
+        ("west.consumer.group.id = g", "joins no consumer group"),
+        ("west.client.id = x", "the worker's own clients"),
+        ("west.offset.storage.topic = t", "the ledger on the target"),
+        ("offset.storage.cleanup.policy = compact", "the ledger on the target"),
+        ("key.converter.schemas.enable = false", "copied as bytes"),
+        ("offset.lag.max = 0", "translated exactly"),
+        ("west.metrics.context.place = here", "metrics of Java clients"),
+        ("listeners.https.ssl.keystore.location = /x", "no REST server"),
+    ],
+)
+def test_what_ferry_does_not_need_is_said_with_the_reason(line: str, why: str) -> None:
+    examined = examine(f"{BASE}{line}\n", "f")
+    assert examined.problems == ()
+    (unneeded,) = examined.unneeded
+    assert (unneeded.line, unneeded.key) == (5, line.partition(" = ")[0])
+    assert why in unneeded.why
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "topics = a",
+        "west->east.groups = a",
+        "security.protocol = PLAINTEXT",
+        "west->east.source.cluster.ssl.key.password = x",
+        "west->east.source.consumer.fetch.max.bytes = 4",
+        "west->east.consumer.fetch.max.bytes = 4",
+        "west.admin.bootstrap.servers = other:1",
+        "west.replication.policy.separator = _",
+        "topic.filter.class = org.apache.kafka.connect.mirror.DefaultTopicFilter",
+        "config.providers.file.param.allowed.paths = /etc",
+    ],
+)
+def test_what_counts_is_passed_over(line: str) -> None:
+    examined = examine(f"{BASE}{line}\n", "f")
+    assert (examined.problems, examined.unneeded) == ((), ())
+
+
+def test_secrets_are_in_no_message() -> None:
+    # A misspelt key may hold a password as well as a right one.
+    lines = ["West.ssl.key.password = geheim", "west->est.ssl.key.password = geheim", "west.ssl.key.pasword = geheim"]
+    for line in lines:
+        examined = examine(f"{BASE}{line} # geheim\n", "f")
+        assert examined.problems
+        assert "geheim" not in repr(examined.problems)
+        assert not any("geheim" in str(problem) for problem in examined.problems)

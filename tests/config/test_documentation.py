@@ -1,5 +1,7 @@
 """The page about configuration says what the reader does."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 def test_every_key_of_ferry_is_in_the_table(key: FerryKey) -> None:
     default = f"`{key.default}`" if key.default else ""
     assert f"| `{key.name}` | {default} | {key.values} | {key.meaning} |" in PAGE.read_text()
+
+
+def test_the_page_of_all_keys_is_up_to_date() -> None:
+    command = [sys.executable, str(PAGE.parents[1] / "tools" / "key_table.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}run python tools/key_table.py"
 
 
 def test_the_example_works() -> None:

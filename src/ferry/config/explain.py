@@ -136,7 +136,8 @@ def _of_kafka(key: KnownKey) -> Explanation:
         name=key.name,
         places=_places(key.group, key.name),
         values=_VALUES.get(key.name, _TYPES[key.type]),
-        default=departs or key.default,
+        # The connectors' own default is true, but MirrorMaker 2 sets false for a flow without a line.
+        default="false" if key.name == "enabled" else departs or key.default,
         kafkas_default=key.default if departs is not None else None,
         fate=key.fate.value,
         text=key.text,

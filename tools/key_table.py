@@ -13,9 +13,9 @@ FILE = ROOT / "docs" / "keys.md"
 HEAD = """\
 # Every key of MirrorMaker 2
 
-What each key of Kafka 4.3.0 does here; `ferry config explain KEY` says the same of one, `ferry config check FILE` of a file's.
-A key that is *not needed* may stay in the file. One that is *refused* has to go: leaving it out silently would change what
-is copied. Written by `tools/key_table.py` from the ConfigDefs in Kafka's jars.
+What each key of Kafka 4.3.0 does here; `ferry config explain KEY` says the same of one, `ferry config check FILE` of
+those in a file. A key that is *not needed* may stay in the file. One that is *refused* has to go: to leave it out in
+silence would change what is copied. Written by `tools/key_table.py` from the ConfigDefs in Kafka's jars.
 """
 PLACES = {
     "": "at top level or behind `S->T.`",
@@ -42,7 +42,9 @@ def rendered() -> str:
 
 def _heading(one: Explanation) -> str:
     if len(one.places) > 2 and one.places[1] == "{alias}.":
-        return "Keys of a cluster: at top level, behind `{alias}.`, or behind `S->T.source.cluster.` and `.target.cluster.`"
+        return (
+            "Keys of a cluster: at top level, behind `{alias}.`, or `S->T.source.cluster.` and `S->T.target.cluster.`"
+        )
     return f"Keys {PLACES[one.places[0]]}"
 
 

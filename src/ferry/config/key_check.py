@@ -11,13 +11,13 @@ from ferry.config.findings import Findings, Unneeded
 from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, Entries, is_common_client_key
 from ferry.config.places import Place, longest_first, place_of
-from ferry.config.policies import is_kafkas
 from ferry.config.properties import Property, written
 from ferry.config.secrets import Providers
 from ferry.config.slips import alias_ahead, nearest, shown, without_comment
 from ferry.model import Flow
 
 _MOST_GUESSES = 200
+_KAFKAS_POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class KeyCheck:
             return False
         flows = self.flows if place.flow is None else (place.flow,)
         classes = [self.entries.of_flow(flow, "replication.policy.class") for flow in flows]
-        return any(entry is not None and not is_kafkas(entry.value) for entry in classes)
+        return any(entry is not None and _is_own_class(entry.value) for entry in classes)
 
     def _look_for_comment(self, entry: Property) -> None:
         correction = without_comment(entry)
@@ -206,3 +206,7 @@ def _switch_meant(place: Place) -> str | None:
         if switch.endswith("enabled") and known is not None and (place.flow is not None or switch != "enabled"):
             return switch
     return None
+
+
+def _is_own_class(text: str) -> bool:
+    return text.strip().removeprefix("org.apache.kafka.connect.mirror.") not in _KAFKAS_POLICIES

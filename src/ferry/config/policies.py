@@ -15,11 +15,6 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _PROBES = ("orders", "heartbeats", "mm2-offset-syncs.b.internal", "__consumer_offsets")
 
 
-def is_kafkas(text: str) -> bool:
-    """Whether a class is one of MirrorMaker 2's two."""
-    return text.strip().removeprefix(PACKAGE) in ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
-
-
 def make_policy(
     text: str, flow: Flow, *, separator: str, internal_separator_enabled: bool, properties: Mapping[str, str]
 ) -> tuple[str, ReplicationPolicy]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +52,8 @@ print(json.dumps({"dags": dags, "parsing": parsed, "all": used}))
 """
 
 
-def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
+def parsed(tmp_path: Path, **environment: str) -> Any:
+    """What the DAG file holds in an environment, and whom it asked while it was read."""
     config = tmp_path / "flows.properties"
     config.write_text(CONFIG)
     done = subprocess.run(
@@ -59,10 +61,18 @@ def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
         check=False,
         capture_output=True,
         text=True,
-        env={**os.environ, "FERRY_CONFIG": str(config), "AIRFLOW_HOME": str(tmp_path / "home")},
+        env={**os.environ, "FERRY_CONFIG": str(config), "AIRFLOW_HOME": str(tmp_path / "home"), **environment},
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
+    said = parsed(tmp_path)
     assert said["dags"] == ["ferry__east__west", "ferry__west__east"]
     assert said["parsing"] == []
     assert said["all"], "the watch does not see a connection being made"
+
+
+def test_each_data_centre_has_the_dags_of_its_own_clusters(tmp_path: Path) -> None:
+    assert parsed(tmp_path, FERRY_CLUSTERS="west")["dags"] == ["ferry__east__west"]

@@ -94,3 +94,85 @@ def test_unknown_keys_fail_only_with_strict(
     run = Run("config", "check", file, *strict, capsys=capsys)
     assert run.code == code
     assert f"{file}:11: taks.max: is not known; did you mean tasks.max?" in run.out
+
+
+SLIPS = f"""\
+# our flows
+{FILE}west->east.emit.heartbeats = false
+topics = a.* # only some
+West.admin.bootstrap.servers = h:1
+"""
+
+
+def test_the_file_that_works_is_written_with_the_rights_of_the_old_one(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(SLIPS)
+    file.chmod(0o640)
+    out = file.with_name("new.properties")
+    run = Run("config", "check", file, "--fix", out, capsys=capsys)
+    assert run.code == 0
+    assert "corrected: line 14: west.admin.bootstrap.servers = h:1\n" in run.out
+    assert run.out.endswith(f"written: {out}\n")
+    assert out.read_text() == (
+        f"# our flows\n{FILE}west->east.emit.heartbeats.enabled = false\n"
+        "# only some\ntopics = a.*\nwest.admin.bootstrap.servers = h:1\n"
+    )
+    assert out.stat().st_mode & 0o777 == 0o640
+    assert Run("config", "check", out, "--strict", capsys=capsys).code == 0
+
+
+def test_what_is_corrected_is_in_the_answer_as_well(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(SLIPS + "West.ssl.key.password = planted\n")
+    run = Run("config", "check", file, "--fix", file.with_name("new"), "--json", capsys=capsys)
+    body = json.loads(run.out)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+    assert [problem["line"] for problem in body["corrected"]] == [12, 13, 14, 15]
+    assert body["corrected"][1]["correction"] == ["# only some", "topics = a.*"]
+    assert body["corrected"][3]["correction"] == ["west.ssl.key.password = [hidden]"]
+    assert "planted" not in run.out
+
+
+def test_nothing_is_written_while_an_error_is_left(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{SLIPS}groups = [\n")
+    out = file.with_name("new.properties")
+    run = Run("config", "check", file, "--fix", out, capsys=capsys)
+    assert run.code == 2
+    assert run.out.endswith(f"not written: {out}; the errors above are yours to correct\n")
+    assert not out.exists()
+
+
+def test_an_existing_file_is_not_replaced(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run("config", "check", file, "--fix", file, capsys=capsys)
+    assert run.code == 2
+    assert "cannot be written: File exists; name a new file" in run.err
+    assert file.read_text() == FILE
+
+
+@pytest.mark.parametrize(
+    ("lines", "severity", "line", "message"),
+    [
+        ("west.consumer.fetch.max.bytes = many", "error", 11, "'many' is not a whole number; write one"),
+        ("east.producer.max.request.size = 0", "error", 11, "0 is out of range"),
+        ("west.consumer.request.timeout.ms = soon", "error", 11, "'soon' is not a whole number"),
+        ("west.security.protocol = TLS", "error", 11, "'TLS' is none of PLAINTEXT, SSL"),
+        ("west.security.protocol = SASL_PLAINTEXT\nwest.sasl.mechanism = DIGEST-MD5", "error", 12, "is not supported"),
+        ("west.security.protocol = SASL_PLAINTEXT\nwest.sasl.mechanism = PLAIN", "error", None, "is missing for PLAIN"),
+        (
+            "west.security.protocol = SSL\nwest.ssl.truststore.location = /no/such.jks",
+            "warning",
+            12,
+            "/no/such.jks cannot be read",
+        ),
+        ("west.ssl.keystore.password = ${env:FERRY_NOT_SET_ANYWHERE}", "warning", 11, "set FERRY_NOT_SET_ANYWHERE"),
+    ],
+)
+def test_clients_are_tried_out_without_a_network(
+    lines: str, severity: str, line: int | None, message: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{FILE}{lines}\n")
+    run = Run("config", "check", file, "--json", capsys=capsys)
+    assert run.code == (2 if severity == "error" else 0)
+    found = json.loads(run.out)["problems"]
+    assert [(problem["severity"], problem["line"]) for problem in found] == [(severity, line)]
+    assert message in found[0]["message"]

@@ -97,7 +97,7 @@ def _write(out: Path, text: str, *, like: Path) -> None:
 def _show(examined: Examined, problems: tuple[Problem, ...], *, quiet: bool) -> None:
     from ferry.config.effective import effective
 
-    if not quiet:
+    if not quiet and examined.clusters:
         _show_clusters(examined)
         for flow in effective(examined):
             _show_flow(flow)

@@ -42,9 +42,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
     for row in rows:
         table.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
     # Names are there to be copied: no folding at 80 columns when this is no terminal.
-    width = None if os.isatty(1) else 10_000
-    console = Console(width=width)
-    console.print(table, soft_wrap=width is not None)
+    if os.isatty(1):
+        Console().print(table)
+        return
+    console = Console(width=10_000)
+    with console.capture() as captured:
+        console.print(table, soft_wrap=True)
+    # One long cell would fill every line with blanks to its own length.
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def size(count: int) -> str:

@@ -176,3 +176,16 @@ def test_clients_are_tried_out_without_a_network(
     found = json.loads(run.out)["problems"]
     assert [(problem["severity"], problem["line"]) for problem in found] == [(severity, line)]
     assert message in found[0]["message"]
+
+
+def test_an_airflow_connection_is_looked_up_in_the_environment_only(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = [line for line in FILE.splitlines() if not line.startswith(("west.bootstrap", "west.ssl"))]
+    file.write_text("\n".join([*own, "west.ferry.airflow.conn.id = kafka_west"]))
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA_WEST", raising=False)
+    body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
+    (problem,) = body["problems"]
+    assert (problem["line"], problem["key"], problem["severity"]) == (9, "west.ferry.airflow.conn.id", "warning")
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_WEST", '{"conn_type": "kafka_cluster", "host": "h", "port": 9092}')
+    assert json.loads(Run("config", "check", file, "--json", capsys=capsys).out)["problems"] == []

@@ -46,6 +46,7 @@ def check_command(
     Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
     # Imported here: the command line starts light.
+    from ferry.config.connection import from_environment
     from ferry.config.examine import examine
     from ferry.config.fix import fix as corrected
     from ferry.config.problem import Severity
@@ -57,7 +58,7 @@ def check_command(
     gone: tuple[Problem, ...] = ()
     written = False
     if fix is None:
-        examined = desk.limited(examine(text, str(path)))
+        examined = desk.limited(examine(text, str(path), from_environment))
     else:
         fixed = corrected(text, str(path))
         written = fixed.works

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ferry.config.clients import fetch_options, flow_client_options, produce_options
+from ferry.config.connection import unknown_here
 from ferry.config.examine import Examined
 from ferry.config.flow import FlowConfig
+from ferry.config.keys import CONNECTION
 from ferry.config.layers import Role, Side
 from ferry.config.problem import Problem, Severity
 from ferry.config.properties import Property
@@ -33,6 +35,16 @@ def check_clients(examined: Examined) -> tuple[Problem, ...]:
 def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> Iterator[Problem]:
     entries = examined.entries.of_flow_client(config.flow, side, role)
     alias = config.flow.source if side == "source" else config.flow.target
+    connection = examined.entries.by_key.get(f"{alias}.{CONNECTION.name}")
+    if connection is not None and alias in config.unknown:
+        yield Problem(
+            file=examined.entries.file,
+            line=connection.line,
+            key=connection.key,
+            severity=Severity.WARNING,
+            message=unknown_here(config.connections[alias]),
+        )
+        return
     try:
         properties = config.client(side, role)
     except BadInput as error:

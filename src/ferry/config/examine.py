@@ -75,7 +75,7 @@ class _Examination:
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", f"no flow is enabled; add {example}.enabled = true")
-        # An error behind the warnings of its line: `--fix` takes the first correction of a line.
+        # An error stands before the warnings of its line: `--fix` takes the first correction of a line.
         ranked = sorted(self.findings.problems, key=lambda p: (p.line or 0, p.severity is not Severity.ERROR))
         return Examined(
             entries=self.entries,

@@ -1,5 +1,6 @@
 """What MirrorMaker's users write, by the examples they learn from: what works unchanged, and each slip's correction."""
 
+import random
 from dataclasses import dataclass, field
 
 import pytest
@@ -481,3 +482,25 @@ def test_java_takes_what_ferry_takes() -> None:
     fixed = [(fix(slip.text, "f").text, *("us-west", "us-east")) for slip in SLIPS if "us-west" in slip.text]
     answers = ask([f"flow {encoded(text)} {source} {target}" for text, source, target in examples + fixed])
     assert [text for (text, _, _), answer in zip(examples + fixed, answers, strict=True) if answer == "error"] == []
+
+
+def test_line_ends_and_all_other_lines_stay_as_they_were() -> None:
+    text = f"# ours\n! mine\n{WEST_EAST}us-east->us-west.enable=true\n\n groups:\\\n  a".replace("\n", "\r\n")
+    wanted = text.replace("us-east->us-west.enable=true", "us-east->us-west.enabled = true")
+    assert fix(text, "f").text == wanted
+
+
+def test_corrections_come_to_an_end(rng: random.Random) -> None:
+    pieces = [*WEST_EAST.splitlines(keepends=True), *(slip.text.splitlines()[-1] + "\n" for slip in SLIPS)]
+    pieces += [
+        "clusters = us_west\n",
+        "US-WEST.topics = a # b\n",
+        "us.west -> us.east.enable = true # c\n",
+        "\\\n",
+        "# d\n",
+    ]
+    for _ in range(60):
+        text = "".join(rng.choices(pieces, k=rng.randrange(1, 12)))
+        fixed = fix(text, "f")
+        again = fix(fixed.text, "f")
+        assert (again.text, again.corrected) == (fixed.text, ()), text

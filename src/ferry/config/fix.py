@@ -62,4 +62,4 @@ def _applied(text: str, properties: Sequence[Property], chosen: Sequence[Problem
             lines[first:first] = correction
         else:
             lines[problem.line - 1 : by_line[problem.line].last_line] = correction
-    return "\n".join(lines)
+    return ("\r\n" if "\r\n" in text else "\n").join(lines)

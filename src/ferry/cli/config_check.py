@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import count_of, print_json, print_table
 from ferry.errors import BadInput
 
@@ -37,6 +37,7 @@ def check_command(
     file: FileArgument = None,
     strict: StrictOption = False,
     fix: FixOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -52,7 +53,7 @@ def check_command(
     from ferry.config.problem import Severity
     from ferry.config.settings import read_text
 
-    desk = Desk.of(ctx, config=file, as_json=as_json, quiet=quiet, verbose=verbose)
+    desk = Desk.of(ctx, config=file or config, as_json=as_json, quiet=quiet, verbose=verbose)
     path = desk.config_file()
     text = read_text(path)
     gone: tuple[Problem, ...] = ()

@@ -46,8 +46,8 @@ def test_help_brings_no_client_along() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "plan", "run", "lag", "ledger", "pause", "resume", "flows", "version", "dev"]
-    + ["config", "config check", "config explain", "config new", "config import-mm1"],
+    ["", "plan", "run", "lag", "ledger", "pause", "resume", "flows", "version", "dev", "config"]
+    + [f"config {name}" for name in ("check", "explain", "new", "import-mm1")],
 )
 def test_every_command_has_help(command: str) -> None:
     answer = ferry(*command.split(), "--help")

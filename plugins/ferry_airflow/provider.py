@@ -73,5 +73,7 @@ def _secret(label: str) -> dict[str, Any]:
 
 
 def _choice(label: str, values: tuple[str, ...], description: str) -> dict[str, Any]:
-    schema = {"type": ["string", "null"], "enum": [None, *values]}
+    # Every value needs its label: the form shows null's for those without.
+    labels = {"null": "not set", **{value: value for value in values}}
+    schema = {"type": ["string", "null"], "enum": [None, *values], "values_display": labels}
     return {"label": label, "description": description, "schema": schema}

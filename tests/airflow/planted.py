@@ -11,8 +11,9 @@ import json
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import psutil
@@ -35,8 +36,10 @@ SECRETS = {
 LOOK_SECONDS = 0.1
 
 
-def with_secrets(text: str, target: RunningCluster, folder: Path) -> str:
-    """The configuration file's text, with connections for the sources of the flows and logins for their targets."""
+def with_secrets(
+    text: str, target: RunningCluster, folder: Path, connections: Mapping[str, str] = MappingProxyType(CONNECTIONS)
+) -> str:
+    """A configuration file's text, with `connections` for sources, by alias, and logins for the targets of these."""
     vault = folder / "vault.properties"
     vault.write_text(f"password = {BY_FILE}\n")
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -46,9 +49,9 @@ def with_secrets(text: str, target: RunningCluster, folder: Path) -> str:
         alias = line.partition(".")[0]
         if not line.startswith(f"{alias}.bootstrap.servers = "):
             lines.append(line)
-        elif alias in ALIASES:
-            lines.append(f"{alias}.ferry.airflow.conn.id = {CONNECTIONS[alias]}")
-        elif alias.removeprefix("t") in ALIASES:
+        elif alias in connections:
+            lines.append(f"{alias}.ferry.airflow.conn.id = {connections[alias]}")
+        elif alias.removeprefix("t") in connections:
             lines += [
                 f"{alias}.bootstrap.servers = {target.bootstrap_of('SASL')}",
                 f"{alias}.security.protocol = SASL_PLAINTEXT",

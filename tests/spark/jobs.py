@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -63,11 +64,20 @@ class Job:
         return [p for p in self.tree() if "pyspark.daemon" in _cmdline(p)]
 
 
-def submit(lab: Lab, run: str, folder: Path, *, master: str = "local[2,4]", arguments: tuple[str, ...] = ()) -> Job:
-    """spark-submit of the copy job."""
+def submit(
+    lab: Lab,
+    run: str,
+    folder: Path,
+    *,
+    master: str = "local[2,4]",
+    arguments: tuple[str, ...] = (),
+    job: tuple[str, ...] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Job:
+    """spark-submit of the copy job; `arguments` are Spark's, `job` are the job's own, which win over the usual."""
     conf = [part for key, value in submit_conf().items() for part in ("--conf", f"{key}={value}")]
     command = [str(BIN / "spark-submit"), "--master", master, *conf, *arguments, str(JOB)]
-    return _start([*command, *job_arguments(lab, run, folder)], folder / f"{run}.out", {})
+    return _start([*command, *job_arguments(lab, run, folder), *job], folder / f"{run}.out", environment)
 
 
 def run_connected(lab: Lab, run: str, folder: Path, remote: str) -> Job:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import signal
 import subprocess
@@ -11,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from ferry.config.connection import AirflowConnection, connection_properties
+from ferry.config.settings import load
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
+from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package
+from tests.airflow import planted
 from tests.spark.jobs import (
     Standalone,
     connect_server,
@@ -129,3 +135,53 @@ def test_a_killed_client_of_spark_connect_is_harmless(
     again = run_connected(lab, "killed", tmp_path, server)
     assert again.wait() == 0, again.text()
     assert lab.assert_equal() == 24_000
+
+
+def test_connection_data_reaches_the_executors_and_nothing_that_spark_keeps(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    spark: Standalone,
+) -> None:
+    lab = slow_lab(source_cluster, target_cluster, topic, records=4_000)
+    plan(lab, "handed")
+    for name, value in planted.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    config = tmp_path / "handed.properties"
+    config.write_text(planted.with_secrets(lab.text, target_cluster, tmp_path, {lab.alias: "kafka_west"}))
+    form = planted.connection("kafka_west", source_cluster)
+    settings = connection_properties(
+        AirflowConnection(
+            conn_id="kafka_west",
+            conn_type=form["conn_type"],
+            host=form["host"],
+            login=form["login"],
+            password=form["password"],
+            extra=json.loads(form["extra"]),
+        )
+    )
+    flow = load(config, lambda _: settings).flow(str(lab.flow.flow))
+    package = zip_package(tmp_path / "ferry.zip")
+    with planted.Watch() as watch, offered(flow, tmp_path / "clients") as pipe:
+        job = submit(
+            lab,
+            "handed",
+            tmp_path,
+            master=spark.url,
+            arguments=("--py-files", str(package), "--executor-memory", "512m"),
+            job=("--config", str(config), "--clients", str(pipe)),
+            environment=emptied(flow, os.environ),
+        )
+        assert job.wait() == 0, job.text()
+    assert lab.assert_equal() == 4_000
+    assert watch.carried == set()
+    assert not planted.found([("output", job.output.read_bytes())])
+    events = list(planted.files(tmp_path / "events"))
+    assert any(b"SparkListenerJobEnd" in content for _, content in events)
+    assert not planted.found(events)
+    kept = [piece for folder in tmp_path_factory.getbasetemp().glob("standalone*") for piece in planted.files(folder)]
+    assert any(name.endswith("stderr") for name, _ in kept), "the executors' folders are among them"
+    assert not planted.found(kept)

@@ -146,7 +146,7 @@ def test_connection_data_reaches_the_executors_and_nothing_that_spark_keeps(
     monkeypatch: pytest.MonkeyPatch,
     spark: Standalone,
 ) -> None:
-    lab = slow_lab(source_cluster, target_cluster, topic, records=4_000)
+    lab = slow_lab(source_cluster, target_cluster, topic, records=800)
     plan(lab, "handed")
     for name, value in planted.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
@@ -176,7 +176,7 @@ def test_connection_data_reaches_the_executors_and_nothing_that_spark_keeps(
             environment=emptied(flow, os.environ),
         )
         assert job.wait() == 0, job.text()
-    assert lab.assert_equal() == 4_000
+    assert lab.assert_equal() == 800
     assert watch.carried == set()
     assert not planted.found([("output", job.output.read_bytes())])
     events = list(planted.files(tmp_path / "events"))

@@ -218,20 +218,23 @@ def test_a_certificate_that_expires_mid_run_is_named_and_the_next_run_completes(
 
 def test_a_run_outlives_its_sessions(source_cluster: RunningCluster, guarded: Guarded, topic: str) -> None:
     guarded.permit("secret")
-    lab = new_lab(source_cluster, guarded.cluster, topic, records=20_000)
-    settings = guarded.login(f"t{lab.alias}", "secret")
-    lab = having(lab, {**settings, "ferry.chunk.bytes": "1"})
+    create_topic(source_cluster, topic)
+    client = producer(source_cluster, batch_num_messages=10)
+    send(client, topic, numbered(3_000))
+    lab = Lab(source=source_cluster, target=guarded.cluster, alias=new_alias(), topics=(topic,))
+    lab = having(lab, {**guarded.login(f"t{lab.alias}", "secret"), "ferry.chunk.bytes": "1"})
     with lab.runs() as runs:
         plan = runs.plan("long", local_origin())
         began = time.monotonic()
-        lab.copy_slot(runs, plan, plan.used_slots[0])
-        assert time.monotonic() - began > SESSION_MS / 1000, "no session ended: copy more"
-        # One that is held sleeps over its session; the broker hangs up on the next request.
-        hooks = Hooks(before={"commit": lambda: pass_by(time.time() + 2 * SESSION_MS / 1000)})
-        copy_held(runs, plan, plan.used_slots[1], hooks)
-        assert not hooks.before
         assert lab.copy(runs, plan).state is RunState.SUCCESS
-    assert lab.assert_equal() == 20_000
+        assert time.monotonic() - began > SESSION_MS / 1000, "no session ended: copy more"
+        # A run that is held sleeps over the end of its session; the broker hangs up on the next request.
+        send(client, topic, numbered(100, start=3_000))
+        hooks = Hooks(before={"commit": lambda: pass_by(time.time() + 2 * SESSION_MS / 1000)})
+        copy_held(runs, runs.plan("held", local_origin()), 0, hooks)
+        assert not hooks.before
+        assert runs.report("held").state is RunState.SUCCESS
+    assert lab.assert_equal() == 3_100
 
 
 def test_a_login_that_is_taken_away_mid_run_is_named_and_the_next_run_completes(

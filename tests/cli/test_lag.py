@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -114,7 +115,9 @@ def test_ages_come_from_the_oldest_records() -> None:
 
 
 def test_topics_narrow() -> None:
-    assert lag_of(facts(log()), DefaultReplicationPolicy(), "a", only={"payments"}) == []
+    given = facts(log())
+    two = replace(given, sources={**given.sources, "payments": replace(given.sources["orders"], name="payments")})
+    assert [lag.source.topic for lag in lag_of(two, DefaultReplicationPolicy(), "a", only={"payments"})] == ["payments"]
 
 
 def header(attributes: int, base: int, largest: int) -> bytes:

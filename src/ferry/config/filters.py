@@ -16,6 +16,9 @@ from ferry.policy import ReplicationPolicy, is_ferry_internal, is_heartbeats_top
 TOPICS_DEFAULT = (".*",)
 TOPICS_EXCLUDE_DEFAULT = (r"mm2.*\.internal", r".*\.replica", "__.*")
 
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+"""Characters of a topic name (Kafka's `Topic.LEGAL_CHARS`): an item made of them alone is meant as a name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternList:

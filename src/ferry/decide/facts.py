@@ -23,7 +23,7 @@ class SourcePartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTopic:
-    """A source topic that the filters took; `leaderless` are partitions without a leader."""
+    """A source topic that the filters took; `leaderless` are partitions that no leader serves at the moment."""
 
     name: str
     topic_id: str
@@ -62,3 +62,7 @@ class Facts:
     first_run: bool
     claims: Mapping[str, str]
     pauses: Mapping[str, Pause]
+    absent: frozenset[str] = frozenset()
+    """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
+    unmatched: tuple[str, ...] = ()
+    """Names in the flow's `topics` that match no topic of the source."""

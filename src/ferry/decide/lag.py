@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ferry.decide.absence import lost_partitions
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.progress import estimated_bytes, next_offset
-from ferry.model import TopicPartition
+from ferry.errors import BadInput
+from ferry.model import Receipt, TopicPartition
 from ferry.policy import ReplicationPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """One source partition and how far the lane has come; None is "not known" (no leader, no timestamp).
+    """One source partition and how far the lane has come; None is "not known" (gone, no leader, no timestamp).
 
     `position` is the source offset that the next run begins at. `records` counts offsets, so it is an upper bound:
     markers and records of aborted transactions are among them. `seconds` is the age of the oldest record that is not
@@ -37,30 +39,40 @@ class PartitionLag:
 def lag_of(
     facts: Facts, policy: ReplicationPolicy, alias: str, only: Collection[str] | None = None
 ) -> list[PartitionLag]:
-    """The lag of every partition of the source's topics (narrowed to `only`) but for the ages, in order."""
-    return [
-        lag
-        for name, topic in sorted(facts.sources.items())
-        if only is None or name in only
-        for lag in _of_topic(facts, topic, policy.format_remote_topic(alias, name))
+    """The lag of every partition of the source's topics (narrowed to `only`) but for the ages, in order.
+
+    Partitions that were copied and are gone are not known. BadInput for a topic of `only` that the source lacks.
+    """
+    unknown = sorted(set(only or ()) - facts.sources.keys() - facts.absent)
+    if unknown:
+        raise BadInput(
+            f"cluster {alias} has no topic {unknown[0]}, or does not show it to this login: correct the name, or grant "
+            "DESCRIBE on it"
+        )
+    rows = [
+        *(
+            lag
+            for name, topic in facts.sources.items()
+            for lag in _of_topic(facts, topic, policy.format_remote_topic(alias, name))
+        ),
+        *(
+            _not_known(last.source, last.target, last)
+            for last in facts.receipts.values()
+            if last.source.topic in facts.absent
+        ),
     ]
+    return sorted((row for row in rows if only is None or row.source.topic in only), key=lambda row: row.source)
 
 
 def _of_topic(facts: Facts, topic: SourceTopic, target: str) -> Iterable[PartitionLag]:
-    for number in sorted({*topic.partitions, *topic.leaderless}):
+    for lost in lost_partitions(facts, topic, target):
+        yield _not_known(lost.source, lost.target, lost)
+    for number in {*topic.partitions, *topic.leaderless}:
         source = TopicPartition(topic=topic.name, partition=number)
         place = TopicPartition(topic=target, partition=number)
         part, last = topic.partitions.get(number), facts.receipts.get(place)
         if part is None:
-            yield PartitionLag(
-                source=source,
-                target=place,
-                position=last.end if last else None,
-                source_end=None,
-                records=None,
-                bytes=None,
-                seconds=None,
-            )
+            yield _not_known(source, place, last)
             continue
         position = next_offset(facts, source, part, last)
         records = max(0, part.end - max(position, part.log_start))
@@ -73,6 +85,18 @@ def _of_topic(facts: Facts, topic: SourceTopic, target: str) -> Iterable[Partiti
             bytes=estimated_bytes(part, records),
             seconds=None if records else 0.0,
         )
+
+
+def _not_known(source: TopicPartition, target: TopicPartition, last: Receipt | None) -> PartitionLag:
+    return PartitionLag(
+        source=source,
+        target=target,
+        position=last.end if last else None,
+        source_end=None,
+        records=None,
+        bytes=None,
+        seconds=None,
+    )
 
 
 def with_ages(lags: Iterable[PartitionLag], oldest_ms: Mapping[TopicPartition, int], now_ms: int) -> list[PartitionLag]:

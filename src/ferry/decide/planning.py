@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ferry.decide.absence import absence_notes, gone_refusal, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal
 from ferry.decide.progress import estimated_bytes, next_offset
@@ -39,7 +40,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     Raises Refused when nothing of the flow may be planned (another cluster under the source alias), BadInput when the
     run is narrowed to a topic that the flow does not copy.
     """
-    unknown = sorted((rules.only or frozenset()) - facts.sources.keys())
+    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent)
     if unknown:
         raise BadInput(
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
@@ -51,15 +52,18 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
             raise Refused(why)
     refusals: list[Refusal] = []
     changes: list[TopicChange] = []
-    notes: list[str] = []
+    notes = absence_notes(facts, rules.flow) if rules.only is None else []
     paused: list[str] = []
     candidates: list[_Candidate] = []
-    for name in sorted(facts.sources):
-        topic = facts.sources[name]
+    for name in sorted(facts.sources.keys() | facts.absent):
         if rules.only is not None and name not in rules.only:
             continue
         if "" in facts.pauses or name in facts.pauses:
             paused.append(name)
+            continue
+        topic = facts.sources.get(name)
+        if topic is None:
+            refusals.append(gone_refusal(facts, rules.flow, name))
             continue
         refusal = topic_refusal(rules, facts, topic)
         if refusal is not None:
@@ -117,6 +121,8 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             kind=RefusalKind.NO_LEADER,
             message=f"source {topic.name}-{number} has no leader: bring its brokers back, the next run copies it",
         )
+    for lost in lost_partitions(facts, topic, target_name):
+        yield lost_refusal(topic, lost)
     for number, part in sorted(topic.partitions.items()):
         place = TopicPartition(topic=target_name, partition=number)
         last = facts.receipts.get(place)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.decide.absence import absent_topics, unmatched_names
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses
 from ferry.decide.starts import first_run, recorded_starts
@@ -26,7 +27,8 @@ def isolation_of(flow: FlowConfig) -> int:
 
 async def gather_facts(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:
     """Facts of both clusters and of the ledger as it was read."""
-    chosen = {name: info for name, info in (await source.refresh(None)).items() if flow.selection.takes(name)}
+    listed = await source.refresh(None)
+    chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
     places = {
         TopicPartition(topic=name, partition=part.partition)
         for name, info in chosen.items()
@@ -35,6 +37,7 @@ async def gather_facts(flow: FlowConfig, lane: str, source: Cluster, target: Clu
     }
     begins = await list_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
     ends = await list_offsets(source, dict.fromkeys(places, LATEST), isolation=isolation_of(flow))
+    known = begins.keys() & ends.keys()
     is_first = first_run(view, lane)
     starts = await _first_starts(flow.start, source, begins, ends) if is_first else begins
     sizes = await log_sizes(source)
@@ -58,9 +61,14 @@ async def gather_facts(flow: FlowConfig, lane: str, source: Cluster, target: Clu
                         start=starts.get(place, begins[place]),
                     )
                     for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
-                    if place in begins and place in ends
+                    if place in known
                 },
-                leaderless=tuple(number for number, part in sorted(info.partitions.items()) if part.leader < 0),
+                # Also those whose leader went between two answers: left out of both they would be passed over.
+                leaderless=tuple(
+                    number
+                    for number in sorted(info.partitions)
+                    if TopicPartition(topic=name, partition=number) not in known
+                ),
                 replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
                 configs=configs.get(name, {}),
             )
@@ -73,6 +81,8 @@ async def gather_facts(flow: FlowConfig, lane: str, source: Cluster, target: Clu
         first_run=is_first,
         claims=claims(view),
         pauses=pauses(view, time.time_ns() // 1_000_000),
+        absent=absent_topics(receipts.values(), listed, flow.selection.takes),
+        unmatched=unmatched_names(flow.topics.include, listed),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
 from ferry.config.clients import flow_client_options
 from ferry.config.flow import FlowConfig
+from ferry.decide.absence import absence_notes
 from ferry.decide.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.ledger import fold
 from ferry.errors import Retryable
@@ -18,6 +20,8 @@ from ferry.net.ledger import LedgerTopic
 from ferry.run.gather import gather_facts
 from ferry.run.task import manager_options
 from ferry.wire.age import first_timestamp
+
+log = logging.getLogger(__name__)
 
 _ROUNDS = ((500, 4 << 10), (200, 64 << 10), (16, 1 << 20), (1, 1 << 20))
 """Partitions per request and bytes per partition, round by round: small batches first, many at once.
@@ -32,7 +36,8 @@ def measure_lag(
 ) -> list[PartitionLag]:
     """The lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
 
-    A flow that never ran is behind by everything from its configured start. Raises Unreachable, Refused.
+    A flow that never ran is behind by everything from its configured start. What the flow names in vain is logged as
+    a warning. Raises Unreachable, Refused, and BadInput for a topic of `only` that the source does not have.
     """
     loop = event_loop()
     source = Cluster(
@@ -55,6 +60,8 @@ def measure_lag(
         known = ledger.place.topic in await target.refresh([ledger.place.topic])
         view = fold(*(await ledger.read())) if known else fold((), 0)
         facts = await gather_facts(flow, flow.lane, source, target, view)
+        for note in absence_notes(facts, flow.flow) if only is None else ():
+            log.warning("note: %s", note)
         lags = lag_of(facts, flow.policy, flow.flow.source, only)
         wanted = {lag.source: lag.read_at for lag in lags if lag.read_at is not None}
         log_starts = {

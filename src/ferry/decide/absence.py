@@ -1,0 +1,76 @@
+"""What a flow names and the source does not show: topics that vanished, names that match nothing. Never in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from ferry.config.filters import LEGAL_NAME, PatternList
+from ferry.decide.facts import Facts, SourceTopic
+from ferry.model import Flow, Receipt, Refusal, RefusalKind
+
+
+def absent_topics(copied: Iterable[Receipt], listed: Collection[str], takes: Callable[[str], bool]) -> frozenset[str]:
+    """Source topics that the lane has copied and the flow still takes, but that the source does not list."""
+    topics = {receipt.source.topic for receipt in copied}
+    return frozenset(topic for topic in topics if topic not in listed and takes(topic))
+
+
+def unmatched_names(include: PatternList, listed: Collection[str]) -> tuple[str, ...]:
+    """Items of `topics` that read like a name, not like a pattern, and that match no topic of the source."""
+    names = [item for item in include.items if LEGAL_NAME.fullmatch(item)]
+    return tuple(name for name in names if not any(map(PatternList(items=(name,)).matches, listed)))
+
+
+def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
+    """The refusal of a topic that was copied before and that the source lists no more."""
+    copied = sum(last.source.topic == topic for last in facts.receipts.values())
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.TOPIC_GONE,
+        message=f"source topic {topic}, copied before in {copied} partition(s), is not on cluster {flow.source} any "
+        "more, or hidden from this login: grant DESCRIBE on it, or name it in topics.exclude if it was deleted on "
+        "purpose",
+    )
+
+
+def lost_partitions(facts: Facts, topic: SourceTopic, target: str) -> list[Receipt]:
+    """Last receipts of partitions that the source topic has no more: it was created again with fewer."""
+    return sorted(
+        (
+            last
+            for place, last in facts.receipts.items()
+            if place.topic == target
+            and last.source.topic == topic.name
+            and last.source.partition not in {*topic.partitions, *topic.leaderless}
+        ),
+        key=lambda last: last.source,
+    )
+
+
+def lost_refusal(topic: SourceTopic, last: Receipt) -> Refusal:
+    """The refusal of a partition that the source topic has no more."""
+    count = len(topic.partitions) + len(topic.leaderless)
+    return Refusal(
+        topic=topic.name,
+        partition=last.source.partition,
+        kind=RefusalKind.TOPIC_RECREATED,
+        message=f"source {last.source} was copied up to offset {last.end}, now topic {topic.name} has {count} "
+        "partition(s): it was deleted and created again; use a new lane or target name",
+    )
+
+
+def absence_notes(facts: Facts, flow: Flow) -> list[str]:
+    """What the configuration names in vain, each in a sentence with the remedy."""
+    remedy = "correct it, create the topic, or grant DESCRIBE on it"
+    notes = [
+        f"topics names {name}, which cluster {flow.source} does not have or does not show to this login: {remedy}"
+        for name in facts.unmatched
+        if name not in facts.absent
+    ]
+    if not facts.sources and not facts.absent and not notes:
+        notes.append(
+            f"cluster {flow.source} shows no topic that flow {flow} copies: look at topics and topics.exclude, or "
+            "grant DESCRIBE on the topics"
+        )
+    return notes

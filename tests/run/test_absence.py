@@ -1,0 +1,49 @@
+"""A topic that vanishes from the source, and one that was never there, on real brokers."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.lag import is_behind
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.model import RefusalKind
+from ferry.run.lag import measure_lag
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+
+
+def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone, stays, typo = f"{topic}-gone", f"{topic}-stays", f"{topic}-typo"
+    for name in (gone, stays):
+        create_topic(source_cluster, name, 2)
+        send(producer(source_cluster), name, numbered(100, partitions=2))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(gone, stays, typo))
+    first = lab.micro_run()
+    assert (first.state, first.records) == (RunState.SUCCESS, 200)
+    assert [typo in note and "correct it" in note for note in first.plan.notes] == [True]
+
+    delete_topic(source_cluster, gone)
+    send(producer(source_cluster), stays, numbered(50, partitions=2, start=100))
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 50)
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.kind) == (gone, RefusalKind.TOPIC_GONE)
+    assert f"source topic {gone}" in refusal.message
+
+    with caplog.at_level(logging.WARNING, "ferry"):
+        lags = measure_lag(lab.flow)
+    assert [(lag.source.topic, is_behind(lag, max_records=None, max_seconds=3_600)) for lag in lags] == [
+        (gone, True),
+        (gone, True),
+        (stays, False),
+        (stays, False),
+    ]
+    assert typo in caplog.text
+
+    without = replace(lab, topics=(stays,))
+    assert without.micro_run().state is RunState.SUCCESS

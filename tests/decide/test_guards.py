@@ -143,3 +143,8 @@ def test_the_ledger_decides_over_the_position_group_and_says_so(position: Positi
     plan = planned(replace(SOUND, positions={**SOUND.positions, place("a.orders"): position}))
     assert plan.slices == planned(SOUND).slices
     assert plan.notes == (() if note is None else (note,))
+
+
+def test_of_a_position_that_was_not_asked_for_nothing_is_said() -> None:
+    plan = planned(replace(SOUND, positions={place("a.users"): POSITION}))
+    assert (plan.notes, plan.slices) == ((), planned(SOUND).slices)

@@ -9,7 +9,40 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
 from ferry.run.kafka_port import position_group
+from ferry.run.lag import measure_lag
+from ferry.run.micro_run import local_origin
 from tests.harness import Lab, numbered, producer, send
+from tests.run.conftest import small_lab
+from tests.run.hooks import Hooks, copy_held
+
+
+class Died(Exception):
+    """The writer is gone, its transaction left open."""
+
+
+def die() -> None:
+    raise Died
+
+
+def test_a_dead_writers_open_transaction_delays_neither_plan_nor_lag(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = small_lab(source_cluster, target_cluster, topic)
+    assert lab.micro_run().records == 4_000
+    send(producer(source_cluster), topic, numbered(400, partitions=4, start=4_000))
+    with lab.runs() as runs:
+        plan = runs.plan("dies", local_origin())
+        for slot in plan.used_slots:
+            with pytest.raises(Died):
+                copy_held(runs, plan, slot, Hooks(before={"commit": die}))
+    patience = 5  # the transactions stay open for a minute
+    with lab.runs(patience_s=patience) as runs:
+        found = runs.preview()
+    assert [(piece.start, piece.end) for piece in found.slices] == [(1_000, 1_100)] * 4
+    assert found.notes == ()
+    assert [lag.records for lag in measure_lag(lab.flow, patience_s=patience)] == [100] * 4
+    assert lab.micro_run().records == 400
+    assert lab.assert_equal() == 4_400
 
 
 @pytest.mark.timeout(180)

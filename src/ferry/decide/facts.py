@@ -56,7 +56,10 @@ class Facts:
     receipts: Mapping[TopicPartition, Receipt]
     """Last receipt per target partition in this lane."""
     positions: Mapping[TopicPartition, Position | None]
-    """The position group's word per target partition with a receipt; None where it has none."""
+    """The position group's word per target partition with a receipt; None where it has none.
+
+    A partition that is not a key was not asked for, or its position is pending: nothing is said about it.
+    """
     starts: Mapping[TopicPartition, int]
     """Where the lane's first run began, per source partition that existed by then."""
     first_run: bool

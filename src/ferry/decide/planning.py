@@ -131,7 +131,7 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             if refusal is not None:
                 yield refusal
                 continue
-            note = position_note(last, facts.positions.get(place))
+            note = position_note(last, facts.positions[place]) if place in facts.positions else None
             if note is not None:
                 notes.append(note)
         source = TopicPartition(topic=topic.name, partition=number)

@@ -80,12 +80,13 @@ def _listed(answer: Any) -> Iterable[tuple[TopicPartition, int, int]]:
 
 
 async def group_offsets(
-    cluster: Cluster, group: str, places: Iterable[TopicPartition]
-) -> dict[TopicPartition, tuple[int, str]]:
-    """Committed `(offset, metadata)` of a group, always naming the partitions, waiting for pending transactions.
+    cluster: Cluster, group: str, places: Iterable[TopicPartition], *, wait: bool = True
+) -> dict[TopicPartition, tuple[int, str] | None]:
+    """Committed `(offset, metadata)` of a group, always naming the partitions; None where the group has none.
 
     A fetch of *all* partitions silently omits those with a pending transactional commit; naming them with
-    `require_stable` answers UNSTABLE_OFFSET_COMMIT instead, which is retried (KIP-447).
+    `require_stable` answers UNSTABLE_OFFSET_COMMIT instead (KIP-447). With `wait` that is retried until the
+    transaction ends; without, those partitions are left out.
     """
     by_topic: dict[str, list[int]] = {}
     for place in places:
@@ -93,7 +94,7 @@ async def group_offsets(
     if not by_topic:
         return {}
 
-    async def action() -> dict[TopicPartition, tuple[int, str]]:
+    async def action() -> dict[TopicPartition, tuple[int, str] | None]:
         node = await cluster.coordinator(GROUP, group)
         topic = OffsetFetchRequest.OffsetFetchRequestTopic
         request = OffsetFetchRequest(
@@ -108,13 +109,14 @@ async def group_offsets(
             cluster.forget_coordinator(GROUP, group)
             raise
         _check_group(cluster, group, answer.error_code)
-        found = {}
+        found: dict[TopicPartition, tuple[int, str] | None] = {}
         for topic_answer in answer.topics:
             for part in topic_answer.partitions:
+                if part.error_code == codes.UNSTABLE_OFFSET_COMMIT and not wait:
+                    continue
                 _check_group(cluster, group, part.error_code)
-                if part.committed_offset >= 0:
-                    place = TopicPartition(topic=topic_answer.name, partition=part.partition_index)
-                    found[place] = part.committed_offset, part.metadata or ""
+                place = TopicPartition(topic=topic_answer.name, partition=part.partition_index)
+                found[place] = (part.committed_offset, part.metadata or "") if part.committed_offset >= 0 else None
         return found
 
     return await cluster.retrying(action)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping
+from enum import Enum
 
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
@@ -25,7 +26,26 @@ def isolation_of(flow: FlowConfig) -> int:
     return READ_COMMITTED if flow.isolation_level == "read_committed" else READ_UNCOMMITTED
 
 
-async def gather_facts(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:
+class Positions(Enum):
+    """How the position group is asked. It is a hint: only a run that has fenced all writers may wait for its word."""
+
+    SETTLED = "settled"
+    """Wait until no transaction is pending: after the fencing that is at once."""
+    AT_ONCE = "at once"
+    """Leave pending ones out: a dead writer's transaction ends only when its timeout has passed."""
+    NONE = "none"
+    """Do not ask."""
+
+
+async def gather_facts(
+    flow: FlowConfig,
+    lane: str,
+    source: Cluster,
+    target: Cluster,
+    view: LedgerView,
+    *,
+    positions: Positions = Positions.SETTLED,
+) -> Facts:
     """Facts of both clusters and of the ledger as it was read."""
     listed = await source.refresh(None)
     chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
@@ -76,7 +96,7 @@ async def gather_facts(flow: FlowConfig, lane: str, source: Cluster, target: Clu
         },
         targets=targets,
         receipts=receipts,
-        positions=await _positions(flow, lane, target, receipts),
+        positions=await _positions(flow, lane, target, receipts, positions),
         starts=recorded_starts(view, lane),
         first_run=is_first,
         claims=claims(view),
@@ -121,10 +141,12 @@ async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, Topic
 
 
 async def _positions(
-    flow: FlowConfig, lane: str, target: Cluster, places: Collection[TopicPartition]
+    flow: FlowConfig, lane: str, target: Cluster, places: Collection[TopicPartition], how: Positions
 ) -> dict[TopicPartition, Position | None]:
-    found = await group_offsets(target, position_group(flow.flow, lane), places)
-    return {place: _position(*found[place]) if place in found else None for place in places}
+    if how is Positions.NONE:
+        return {}
+    found = await group_offsets(target, position_group(flow.flow, lane), places, wait=how is Positions.SETTLED)
+    return {place: None if word is None else _position(*word) for place, word in found.items()}
 
 
 def _position(offset: int, metadata: str) -> Position:

@@ -17,7 +17,7 @@ from ferry.net import codes
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.ledger import LedgerTopic
-from ferry.run.gather import gather_facts
+from ferry.run.gather import Positions, gather_facts
 from ferry.run.task import manager_options
 from ferry.wire.age import first_timestamp
 
@@ -59,7 +59,7 @@ def measure_lag(
         await target.open()
         known = ledger.place.topic in await target.refresh([ledger.place.topic])
         view = fold(*(await ledger.read())) if known else fold((), 0)
-        facts = await gather_facts(flow, flow.lane, source, target, view)
+        facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
         for note in absence_notes(facts, flow.flow) if only is None else ():
             log.warning("note: %s", note)
         lags = lag_of(facts, flow.policy, flow.flow.source, only)

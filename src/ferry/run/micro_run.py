@@ -37,7 +37,7 @@ from ferry.model import OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic
 from ferry.run.change_topics import change_topics
-from ferry.run.gather import gather_facts, isolation_of
+from ferry.run.gather import Positions, gather_facts, isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.opening import open_run
 from ferry.run.slot import SlotRef, SlotResult
@@ -113,7 +113,9 @@ class MicroRuns:
 
         async def work() -> Plan:
             view = await self._view() if await self._has_ledger() else fold((), 0)
-            facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
+            facts = await gather_facts(
+                self.flow, self.lane, self._source, self._target, view, positions=Positions.AT_ONCE
+            )
             return decide_plan(self._rules(options), facts, "(dry run)", -1)
 
         return self._run(work)

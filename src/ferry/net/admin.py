@@ -79,8 +79,15 @@ def _raise(what: str, outcome: Any) -> None:
 
 
 async def topic_configs(cluster: Cluster, topic: str) -> dict[str, str]:
-    """All settings of one topic in force."""
-    return (await all_topic_configs(cluster, [topic], own_only=False))[topic]
+    """All settings of one topic in force; Unreachable when the cluster does not show them."""
+
+    async def action() -> dict[str, str]:
+        found = await all_topic_configs(cluster, [topic], own_only=False)
+        if topic not in found:
+            raise Retryable(f"cluster {cluster.alias} does not show the settings of topic {topic}")
+        return found[topic]
+
+    return await cluster.retrying(action)
 
 
 async def all_topic_configs(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
+from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_replicas
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.net import codes
@@ -39,27 +40,14 @@ class LedgerTopic:
     async def open(self, replication_factor: int) -> None:
         """Create the ledger if it is missing, then check its settings; Refused when they would not keep receipts.
 
-        One partition, compaction only, replication 3 with min.insync.replicas 2 where the cluster has three brokers,
-        unclean leader election off.
+        One partition, compaction only, `replication_factor` replicas where the cluster has as many brokers, with three
+        min.insync.replicas 2, unclean leader election off.
         """
         topic = self.place.topic
+        wanted = wanted_replicas(replication_factor, len(self.cluster.brokers))
         if topic not in await self.cluster.refresh([topic]):
-            factor = min(replication_factor, len(self.cluster.brokers))
             await create_topic(
-                self.cluster,
-                topic,
-                partitions=1,
-                replication_factor=factor,
-                configs={
-                    "cleanup.policy": "compact",
-                    "min.insync.replicas": "2" if factor >= 3 else "1",
-                    "unclean.leader.election.enable": "false",
-                    "compression.type": "producer",
-                    # Compaction leaves the newest segment alone: small ones keep what every run reads short.
-                    "segment.bytes": str(64 << 20),
-                    "segment.ms": str(24 * 3600 * 1000),
-                    "min.cleanable.dirty.ratio": "0.2",
-                },
+                self.cluster, topic, partitions=1, replication_factor=wanted, configs=created_with(wanted)
             )
 
             async def visible() -> None:
@@ -68,7 +56,16 @@ class LedgerTopic:
                 self.cluster.leader(self.place)
 
             await self.cluster.retrying(visible)
-        self._check(len(self.cluster.topics[topic].partitions), await topic_configs(self.cluster, topic))
+        partitions = self.cluster.topics[topic].partitions
+        why = settings_refusal(
+            f"ledger {topic} on cluster {self.cluster.alias}",
+            partitions=len(partitions),
+            replicas=min(len(part.replicas) for part in partitions.values()),
+            wanted=wanted,
+            configs=await topic_configs(self.cluster, topic),
+        )
+        if why is not None:
+            raise Refused(why)
 
     async def _known(self) -> None:
         if self.place.topic not in self.cluster.topics:
@@ -81,17 +78,6 @@ class LedgerTopic:
                 f"there is no ledger {self.place.topic} on cluster {self.cluster.alias}: run the flow once, or correct "
                 "the target's bootstrap servers"
             )
-
-    def _check(self, partitions: int, configs: Mapping[str, str]) -> None:
-        where = f"ledger {self.place.topic} on cluster {self.cluster.alias}"
-        if partitions != 1:
-            raise Refused(
-                f"{where} has {partitions} partitions where one is needed: move it away and let Ferry create it"
-            )
-        wanted = {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
-        for name, value in wanted.items():
-            if configs.get(name, value) != value:
-                raise Refused(f"{where} has {name}={configs[name]}, which can lose receipts: set it to {value}")
 
     async def append(self, records: Sequence[Record]) -> int:
         """Write records outside any transaction, acks from all in-sync replicas; the offset of the last one.

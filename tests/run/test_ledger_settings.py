@@ -1,0 +1,29 @@
+"""A ledger that somebody set up on three brokers is checked before anything is written to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.dev import RunningCluster
+from ferry.errors import Refused
+from ferry.net.ledger import ledger_topic
+from tests.harness import Lab, create_topic, new_alias, read_topic
+
+
+@pytest.mark.parametrize(
+    ("replicas", "in_sync", "words"),
+    [
+        (2, "1", r"replication factor 2 where 3 is needed: add replicas"),
+        (3, "1", r"min\.insync\.replicas=1, which can lose receipts: set it to 2"),
+    ],
+)
+def test_a_ledger_whose_receipts_lie_on_too_few_brokers_is_refused_and_stays_empty(
+    source_cluster: RunningCluster, three_brokers: RunningCluster, topic: str, replicas: int, in_sync: str, words: str
+) -> None:
+    create_topic(source_cluster, topic)
+    lab = Lab(source=source_cluster, target=three_brokers, alias=new_alias(), topics=(topic,))
+    name = ledger_topic(lab.alias)
+    create_topic(three_brokers, name, 1, {"cleanup.policy": "compact", "min.insync.replicas": in_sync}, replicas)
+    with pytest.raises(Refused, match=rf"ledger {name} on cluster t{lab.alias} has {words}"):
+        lab.micro_run()
+    assert read_topic(three_brokers.bootstrap, name) == {0: []}

@@ -54,17 +54,17 @@ def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
         (
             source(topic("orders", part(), topic_id="id-new")),
             RefusalKind.TOPIC_RECREATED,
-            ("source topic orders", "id-orders", "id-new", "40 offsets", "new lane"),
+            ("source topic orders", "id-orders", "id-new", "40 offsets", "another alias"),
         ),
         (
             source(topic("orders", part(log_start=51))),
             RefusalKind.RETENTION_PASSED,
-            ("source orders-0", "offset 51", "records 40 to 50", "raise retention"),
+            ("source orders-0", "offset 51", "records 40 to 50", "raise retention", "another alias"),
         ),
         (
             source(topic("orders", part(end=39))),
             RefusalKind.SOURCE_TRUNCATED,
-            ("source orders-0", "offset 39", "up to 40", "compare both sides"),
+            ("source orders-0", "offset 39", "up to 40", "compare both sides", "another alias"),
         ),
         (
             source(topic("orders", leaderless=(0,))),
@@ -74,27 +74,27 @@ def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
         (
             replace(SOUND, targets={"a.users": SOUND.targets["a.users"]}),
             RefusalKind.TARGET_CHANGED,
-            ("target topic a.orders is gone", "40 source offsets", "new lane"),
+            ("target topic a.orders is gone", "40 source offsets", "another alias"),
         ),
         (
             at_target(target("a.orders", 41, topic_id="id-new")),
             RefusalKind.TARGET_CHANGED,
-            ("target topic a.orders", "created again", "new lane"),
+            ("target topic a.orders", "created again", "another alias"),
         ),
         (
             at_target(target("a.orders", 39)),
             RefusalKind.TARGET_CHANGED,
-            ("target a.orders-0", "offset 39", "up to 40", "lost records", "new lane"),
+            ("target a.orders-0", "offset 39", "up to 40", "lost records", "another alias"),
         ),
         (
             at_target(target("a.orders", 41, 0)),
             RefusalKind.PARTITION_COUNT,
-            ("a.orders has 2 partitions", "orders has 1", "delete the target topic"),
+            ("a.orders has 2 partitions", "orders has 1", "another alias"),
         ),
         (
             replace(SOUND, claims={**SOUND.claims, "a.orders": "drill"}),
             RefusalKind.OWNED,
-            ("a.orders", "lane drill", "drop that lane"),
+            ("a.orders", "lane drill", "ferry.lane = drill"),
         ),
     ],
 )

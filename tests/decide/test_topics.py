@@ -76,6 +76,20 @@ def test_a_target_name_beyond_kafkas_limit_is_refused(length: int, refused: bool
         assert "has 250 characters, Kafka allows 249: use a shorter alias" in found.message
 
 
+@pytest.mark.parametrize(("copied", "remedy"), [(False, "delete the target topic"), (True, "another alias")])
+def test_a_target_with_more_partitions_is_refused_and_deleting_it_advised_only_while_it_is_empty(
+    copied: bool, remedy: str
+) -> None:
+    facts = replace(
+        FACTS, targets={"a.orders": target("a.orders", 0, 0)}, receipts={RECEIPT.target: RECEIPT} if copied else {}
+    )
+    found = topic_refusal(RULES, facts, topic("orders", part()))
+    assert found is not None
+    assert found.kind is RefusalKind.PARTITION_COUNT
+    for words in ("a.orders has 2 partitions", "orders has 1: give the source as many, or", remedy):
+        assert words in found.message
+
+
 def test_nothing_is_created_for_a_topic_that_is_refused() -> None:
     long = "x" * MAX_TOPIC_NAME
     plan = decide_plan(RULES, replace(FACTS, sources={long: topic(long, part())}), "run", 1)

@@ -73,6 +73,17 @@ def permit(
     admin.create_acls([binding])[binding].result(30)
 
 
+def permit_all(cluster: RunningCluster) -> None:
+    """Everything on every resource for User:ferry."""
+    for kind, name in (
+        (ResourceType.TOPIC, "*"),
+        (ResourceType.GROUP, "*"),
+        (ResourceType.TRANSACTIONAL_ID, "*"),
+        (ResourceType.BROKER, "kafka-cluster"),
+    ):
+        permit(cluster, kind, name, AclOperation.ALL)
+
+
 def test_a_wrong_password_is_said_without_showing_it(
     source_cluster: RunningCluster, guarded: RunningCluster, topic: str
 ) -> None:
@@ -91,6 +102,26 @@ def test_nothing_permitted_is_refused_before_anything_is_written(
         lab_with(source_cluster, guarded, topic).micro_run()
 
 
+def test_one_topic_that_may_not_be_created_leaves_the_others_alone(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    for name in ("open", "closed"):
+        create_topic(source_cluster, f"{topic}-{name}", 2)
+        send(producer(source_cluster), f"{topic}-{name}", numbered(100, partitions=2))
+    lab = lab_with(source_cluster, guarded, f"{topic}-.*")
+    permit_all(guarded)
+    closed = lab.target_topic(f"{topic}-closed")
+    # Who may create on the whole cluster may create any topic; ACLs of the topic then count for nothing.
+    permit(guarded, ResourceType.BROKER, "kafka-cluster", AclOperation.CREATE, AclPermissionType.DENY)
+    permit(guarded, ResourceType.TOPIC, closed, AclOperation.CREATE, AclPermissionType.DENY)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 100)
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.partition, refusal.kind) == (f"{topic}-closed", None, RefusalKind.NOT_AUTHORIZED)
+    assert f"topic {closed} on cluster t{lab.alias} was not created" in refusal.message
+    assert "grant CREATE on it" in refusal.message
+
+
 def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
     source_cluster: RunningCluster, guarded: RunningCluster, topic: str
 ) -> None:
@@ -98,13 +129,7 @@ def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
         create_topic(source_cluster, f"{topic}-{name}", 2)
         send(producer(source_cluster), f"{topic}-{name}", numbered(100, partitions=2))
     lab = lab_with(source_cluster, guarded, f"{topic}-.*")
-    for kind, name in (
-        (ResourceType.TOPIC, "*"),
-        (ResourceType.GROUP, "*"),
-        (ResourceType.TRANSACTIONAL_ID, "*"),
-        (ResourceType.BROKER, "kafka-cluster"),
-    ):
-        permit(guarded, kind, name, AclOperation.ALL)
+    permit_all(guarded)
     closed = lab.target_topic(f"{topic}-closed")
     permit(guarded, ResourceType.TOPIC, closed, AclOperation.WRITE, AclPermissionType.DENY)
     report = lab.micro_run()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from ferry.config.filters import LEGAL_NAME, PatternList
 from ferry.decide.facts import Facts, SourceTopic
+from ferry.decide.guards import ANEW
 from ferry.model import Flow, Receipt, Refusal, RefusalKind
 
 
@@ -56,7 +57,7 @@ def lost_refusal(topic: SourceTopic, last: Receipt) -> Refusal:
         partition=last.source.partition,
         kind=RefusalKind.TOPIC_RECREATED,
         message=f"source {last.source} was copied up to offset {last.end}, now topic {topic.name} has {count} "
-        "partition(s): it was deleted and created again; use a new lane or target name",
+        f"partition(s): it was deleted and created again; {ANEW}",
     )
 
 

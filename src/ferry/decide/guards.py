@@ -5,6 +5,9 @@ from __future__ import annotations
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.model import Position, Receipt, Refusal, RefusalKind
 
+ANEW = "leave the topic out here (topics.exclude), and copy it anew under another alias of the source cluster"
+"""The way out when what was copied and what is there now do not belong together: nothing is mixed or overwritten."""
+
 
 def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last: Receipt) -> Refusal | None:
     """Retention passed, log truncated, topic deleted and created again: None when the source still continues us."""
@@ -17,19 +20,19 @@ def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last:
         return refusal(
             RefusalKind.TOPIC_RECREATED,
             f"source topic {topic.name} was deleted and created again after {last.end} offsets of partition {number} "
-            f"were copied (topic id {last.source_topic_id}, now {topic.topic_id}): use a new lane or target name",
+            f"were copied (topic id {last.source_topic_id}, now {topic.topic_id}): {ANEW}",
         )
     if part.log_start > last.end:
         return refusal(
             RefusalKind.RETENTION_PASSED,
             f"source {place} begins at offset {part.log_start}, records {last.end} to {part.log_start - 1} were "
-            "deleted before they were copied: raise retention, then decide what the gap means",
+            f"deleted before they were copied: raise retention at the source, and {ANEW}",
         )
     if part.end < last.end:
         return refusal(
             RefusalKind.SOURCE_TRUNCATED,
             f"source {place} ends at offset {part.end} but was copied up to {last.end}: its log was truncated "
-            "(unclean leader election?); compare both sides before going on",
+            f"(unclean leader election?); compare both sides, then {ANEW}",
         )
     return None
 
@@ -52,7 +55,7 @@ def target_refusal(topic: SourceTopic, number: int, target: TargetTopic | None, 
         topic=topic.name,
         partition=number,
         kind=RefusalKind.TARGET_CHANGED,
-        message=f"{message}; find out who did it, then copy it under a new lane or target name",
+        message=f"{message}: find out who did it, then {ANEW}",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferry.decide.facts import Facts, SourceTopic
+from ferry.decide.guards import ANEW
 from ferry.decide.rules import Rules
 from ferry.model import Refusal, RefusalKind, TopicChange
 
@@ -28,10 +29,12 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
         return owned(topic.name, name, owner)
     target = facts.targets.get(name)
     if target is not None and target.partitions > _count(topic):
+        copied = any(last.target.topic == name for last in facts.receipts.values())
+        other = ANEW if copied else "delete the target topic so that Ferry creates it"
         return refusal(
             RefusalKind.PARTITION_COUNT,
             f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {_count(topic)}: "
-            "give the source as many, or delete the target topic so that Ferry creates it",
+            f"give the source as many, or {other}",
         )
     return None
 
@@ -42,7 +45,8 @@ def owned(topic: str, target: str, owner: str) -> Refusal:
         topic=topic,
         partition=None,
         kind=RefusalKind.OWNED,
-        message=f"target topic {target} belongs to lane {owner} of this flow: drop that lane, or use another topic",
+        message=f"target topic {target} belongs to lane {owner} of this flow: copy it with ferry.lane = {owner}, or "
+        "leave it out here (topics.exclude)",
     )
 
 

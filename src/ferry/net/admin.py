@@ -26,10 +26,17 @@ _TIMEOUT_MS = 30_000
 _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT, codes.NOT_ENOUGH_REPLICAS})
 
 
+class NotPermitted(Refused):
+    """The cluster's ACLs stand against it: an ALLOW must be added."""
+
+
 async def create_topic(
     cluster: Cluster, topic: str, *, partitions: int, replication_factor: int, configs: Mapping[str, str]
 ) -> None:
-    """Create a topic; that it exists already is no error. Refused with the broker's own reason otherwise."""
+    """Create a topic; that it exists already is no error.
+
+    Raises NotPermitted, and Refused with the broker's own reason otherwise.
+    """
     wanted = CreateTopicsRequest.CreatableTopic
     request_topic = wanted(
         name=topic,
@@ -46,13 +53,13 @@ async def create_topic(
         outcome = answer.topics[0]
         if outcome.error_code in (codes.NONE, codes.TOPIC_ALREADY_EXISTS):
             return
-        _raise(f"topic {topic} on cluster {cluster.alias} was not created", outcome)
+        _raise(f"topic {topic} on cluster {cluster.alias} was not created", outcome, "CREATE")
 
     await cluster.retrying(action)
 
 
 async def grow_topic(cluster: Cluster, topic: str, partitions: int) -> None:
-    """Raise the number of partitions to `partitions`; Refused with the broker's own reason."""
+    """Raise the number of partitions to `partitions`; raises as `create_topic`."""
 
     async def action() -> None:
         answer = await cluster.ask(
@@ -67,15 +74,19 @@ async def grow_topic(cluster: Cluster, topic: str, partitions: int) -> None:
             info = (await cluster.refresh([topic])).get(topic)
             if info is not None and len(info.partitions) >= partitions:
                 return
-            _raise(f"topic {topic} on cluster {cluster.alias} was not grown to {partitions} partitions", outcome)
+            _raise(
+                f"topic {topic} on cluster {cluster.alias} was not grown to {partitions} partitions", outcome, "ALTER"
+            )
 
     await cluster.retrying(action)
 
 
-def _raise(what: str, outcome: Any) -> None:
-    why = outcome.error_message or codes.describe(outcome.error_code)
-    error: type[FerryError] = Retryable if outcome.error_code in _TRANSIENT else Refused
-    raise error(f"{what}: {why}")
+def _raise(what: str, outcome: Any, operation: str) -> None:
+    code, said = outcome.error_code, (outcome.error_message or "").rstrip(" .")
+    if code in codes.UNAUTHORIZED:
+        raise NotPermitted(f"{what}, {codes.describe(code)}: grant {operation} on it")
+    error: type[FerryError] = Retryable if code in _TRANSIENT else Refused
+    raise error(f"{what}: {codes.advised(code, said)}")
 
 
 async def topic_configs(cluster: Cluster, topic: str) -> dict[str, str]:
@@ -105,20 +116,31 @@ async def all_topic_configs(
             include_synonyms=False,
             include_documentation=False,
         )
-        answer = await cluster.retrying(partial(cluster.ask, request))
-        for result in answer.results:
-            if result.error_code in codes.UNAUTHORIZED:
-                raise Refused(
-                    f"not allowed to read the settings of topic {result.resource_name} on cluster {cluster.alias}: "
-                    "grant DESCRIBE_CONFIGS"
-                )
-            if result.error_code:
-                continue
-            found[result.resource_name] = {
-                entry.name: entry.value
-                for entry in result.configs
-                if entry.value is not None and (not own_only or entry.config_source == _DYNAMIC_TOPIC_CONFIG)
-            }
+        found |= await cluster.retrying(partial(_configs, cluster, request, own_only))
+    return found
+
+
+async def _configs(cluster: Cluster, request: Any, own_only: bool) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for result in (await cluster.ask(request)).results:
+        if result.error_code in codes.UNAUTHORIZED:
+            raise NotPermitted(
+                f"not allowed to read the settings of topic {result.resource_name} on cluster {cluster.alias}: grant "
+                "DESCRIBE_CONFIGS on it"
+            )
+        if result.error_code in (codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC):
+            continue
+        if result.error_code:
+            # Without its settings a topic would be created with the target's, and its old records deleted.
+            raise Retryable(
+                f"settings of topic {result.resource_name} on cluster {cluster.alias}: "
+                f"{codes.describe(result.error_code)}"
+            )
+        found[result.resource_name] = {
+            entry.name: entry.value
+            for entry in result.configs
+            if entry.value is not None and (not own_only or entry.config_source == _DYNAMIC_TOPIC_CONFIG)
+        }
     return found
 
 

@@ -15,7 +15,7 @@ MESSAGE_TOO_LARGE = 10
 COORDINATOR_LOAD_IN_PROGRESS = 14
 COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
-INVALID_TOPIC_EXCEPTION = 17
+INVALID_TOPIC = 17
 RECORD_LIST_TOO_LARGE = 18
 NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
@@ -24,8 +24,10 @@ GROUP_AUTHORIZATION_FAILED = 30
 CLUSTER_AUTHORIZATION_FAILED = 31
 INVALID_TIMESTAMP = 32
 TOPIC_ALREADY_EXISTS = 36
+INVALID_REPLICATION_FACTOR = 38
+INVALID_CONFIG = 40
 NOT_CONTROLLER = 41
-OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+POLICY_VIOLATION = 44
 INVALID_PRODUCER_EPOCH = 47
 INVALID_TXN_STATE = 48
 INVALID_PRODUCER_ID_MAPPING = 49
@@ -33,7 +35,6 @@ INVALID_TRANSACTION_TIMEOUT = 50
 CONCURRENT_TRANSACTIONS = 51
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
 KAFKA_STORAGE_ERROR = 56
-UNKNOWN_PRODUCER_ID = 59
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
 OFFSET_NOT_AVAILABLE = 78
@@ -73,6 +74,27 @@ UNAUTHORIZED = frozenset(
     }
 )
 """Permissions: nothing changes by repeating."""
+
+
+_TOO_FEW = "fewer replicas are in sync than min.insync.replicas asks for, bring them back or ask for fewer"
+_REMEDIES = {
+    UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone, find out who deleted it, then run again",
+    UNKNOWN_TOPIC_ID: "the topic is gone, find out who deleted it, then run again",
+    INVALID_TOPIC: "Kafka does not allow that name, choose another alias or replication policy",
+    NOT_ENOUGH_REPLICAS: _TOO_FEW,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND: _TOO_FEW,
+    INVALID_REPLICATION_FACTOR: "lower replication.factor, or add brokers",
+    INVALID_CONFIG: "correct that setting at the source, or name it in config.properties.exclude",
+    POLICY_VIOLATION: "the cluster's create.topic.policy.class.name forbids it, create the topic by hand as it asks",
+    KAFKA_STORAGE_ERROR: "its broker cannot write to its disk, look at that broker's log directories",
+}
+"""What the operator can do, for codes that only an operator can end."""
+
+
+def advised(code: int, said: str | None = None) -> str:
+    """A code, or what the broker said with it, and the remedy where there is one; the end of a sentence."""
+    told = said or describe(code)
+    return f"{told}: {_REMEDIES[code]}" if code in _REMEDIES else told
 
 
 def describe(code: int) -> str:

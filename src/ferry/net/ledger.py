@@ -153,7 +153,7 @@ class LedgerTopic:
     async def _check_written(self, code: int) -> None:
         if code == codes.NONE:
             return
-        where = f"ledger {self.place.topic} on cluster {self.cluster.alias}: {codes.describe(code)}"
+        where = f"ledger {self.place.topic} on cluster {self.cluster.alias}: {codes.advised(code)}"
         if code in codes.UNAUTHORIZED:
             raise Refused(f"{where}: grant WRITE on it")
         if code in codes.LEADER_MOVED:

@@ -298,7 +298,7 @@ class Transaction:
         """Raise what an error code calls for: StillCompleting, Superseded, Refused or Retryable; 0 is fine."""
         if code == codes.NONE:
             return
-        where = f"{what} for {self.transactional_id} on cluster {self.cluster.alias}: {codes.describe(code)}"
+        where = f"{what} for {self.transactional_id} on cluster {self.cluster.alias}: {codes.advised(code)}"
         if code == codes.CONCURRENT_TRANSACTIONS:
             raise StillCompleting(where)
         if code in codes.FENCED and fenced_is_final:

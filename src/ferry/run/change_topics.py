@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ferry.errors import Refused, Retryable
 from ferry.model import Refusal, RefusalKind, TopicChange
-from ferry.net.admin import create_topic, grow_topic
+from ferry.net.admin import NotPermitted, create_topic, grow_topic
 from ferry.net.cluster import Cluster
 
 
@@ -20,8 +20,9 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> di
         try:
             await _carry_out(target, change)
         except Refused as error:
+            kind = RefusalKind.NOT_AUTHORIZED if isinstance(error, NotPermitted) else RefusalKind.INVALID_CONFIG
             failed[change.source_topic] = Refusal(
-                topic=change.source_topic, partition=None, kind=RefusalKind.INVALID_CONFIG, message=str(error)
+                topic=change.source_topic, partition=None, kind=kind, message=str(error)
             )
     wanted = {change.topic: change.partitions for change in changes if change.source_topic not in failed}
 

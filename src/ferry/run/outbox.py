@@ -28,11 +28,6 @@ _HINDRANCES = {
     codes.UNKNOWN_TOPIC_OR_PARTITION: RefusalKind.TARGET_CHANGED,
     codes.UNKNOWN_TOPIC_ID: RefusalKind.TARGET_CHANGED,
 }
-_REMEDIES = {
-    RefusalKind.TOO_FEW_REPLICAS: "fewer replicas are in sync than min.insync.replicas asks for: bring them back",
-    RefusalKind.STORAGE: "its broker cannot write to its disk: look at that broker's log directories",
-    RefusalKind.TARGET_CHANGED: "the topic is gone: find out who deleted it, then run again",
-}
 
 
 @dataclass(slots=True)
@@ -170,7 +165,7 @@ class Outbox:
     def _hindrance(self, piece: Slice, base: int, code: int) -> Drop:
         kind = _HINDRANCES[code]
         where = f"{piece.target} on cluster {self._target.alias}"
-        return drop(piece, kind, base, f"{where} answers {codes.describe(code)}: {_REMEDIES[kind]}")
+        return drop(piece, kind, base, f"{where} answers {codes.advised(code)}")
 
     def _refusal(self, piece: Slice, base: int, outcome: Any) -> Drop | None:
         """Why the target will never take the batch; None when the error says nothing about it."""

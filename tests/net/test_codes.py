@@ -1,0 +1,59 @@
+"""What only an operator can end says how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ferry.errors import Refused, Retryable, Superseded
+from ferry.net import codes
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.transaction import StillCompleting, Transaction
+
+
+@pytest.fixture
+def transaction() -> Iterator[Transaction]:
+    """A transaction of a cluster that is never asked."""
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": ["127.0.0.1:1"]})
+    yield Transaction(cluster, "ferry.a->b.live.0", 60_000)
+    cluster.close()
+    loop.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "words"),
+    [
+        (3, Retryable, "UnknownTopicOrPartitionError (3): the topic is gone, find out who deleted it"),
+        (19, Retryable, "NotEnoughReplicasError (19): fewer replicas are in sync than min.insync.replicas asks for"),
+        (20, Retryable, "NotEnoughReplicasAfterAppendError (20): fewer replicas are in sync"),
+        (56, Retryable, "KafkaStorageError (56): its broker cannot write to its disk, look at that broker's log"),
+        (29, Refused, "TopicAuthorizationFailedError (29): grant this principal WRITE"),
+        (53, Refused, "TransactionalIdAuthorizationFailedError (53): grant this principal WRITE"),
+        (51, StillCompleting, "ConcurrentTransactionsError (51)"),
+        (6, Retryable, "NotLeaderForPartitionError (6)"),
+    ],
+)
+def test_a_write_that_fails_names_what_and_where_and_the_remedy(
+    transaction: Transaction, code: int, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error) as caught:
+        transaction.raise_for(code, "writing to a.orders-0")
+    assert str(caught.value).startswith("writing to a.orders-0 for ferry.a->b.live.0 on cluster backup: ")
+    assert words in str(caught.value)
+
+
+def test_success_and_fencing_are_no_faults_of_the_cluster(transaction: Transaction) -> None:
+    transaction.raise_for(codes.NONE, "writing to a.orders-0")
+    with pytest.raises(Superseded):
+        transaction.raise_for(codes.PRODUCER_FENCED, "writing to a.orders-0")
+
+
+def test_what_the_broker_says_itself_goes_before_the_remedy() -> None:
+    said = "Invalid value -5 for configuration retention.ms"
+    assert codes.advised(
+        codes.INVALID_CONFIG, said
+    ) == f"{said}: correct that setting at the source, or name it in " + ("config.properties.exclude")
+    assert codes.advised(codes.INVALID_CONFIG, "").startswith("InvalidConfigurationError (40): correct")
+    assert codes.advised(codes.NOT_CONTROLLER) == codes.describe(codes.NOT_CONTROLLER)

@@ -6,6 +6,8 @@ import logging
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
 
 from ferry.decide.lag import is_behind
 from ferry.decide.report import RunState
@@ -26,6 +28,11 @@ def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
     first = lab.micro_run()
     assert (first.state, first.records) == (RunState.SUCCESS, 200)
     assert [typo in note and "correct it" in note for note in first.plan.notes] == [True]
+
+    ids = {receipt.source_topic_id for receipt in lab.receipts() if receipt.source.topic == gone}
+    admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
+    shown = str(admin.describe_topics(TopicCollection([gone]))[gone].result(30).topic_id)
+    assert ids == {shown.replace("+", "-").replace("/", "_")}, "librdkafka prints it in base64's other alphabet"
 
     delete_topic(source_cluster, gone)
     send(producer(source_cluster), stays, numbered(50, partitions=2, start=100))

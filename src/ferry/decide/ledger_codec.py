@@ -36,6 +36,7 @@ from ferry.model import (
     Slice,
     TopicChange,
     TopicPartition,
+    parse_topic_id,
 )
 
 LEDGER_VERSION = 1
@@ -172,8 +173,8 @@ def parse_receipt(body: Json) -> Receipt:
         control_batches=body["control_batches"],
         max_timestamp_ms=body["max_timestamp_ms"],
         source_epoch=body["source_epoch"],
-        source_topic_id=body["source_topic_id"],
-        target_topic_id=body["target_topic_id"],
+        source_topic_id=parse_topic_id(body["source_topic_id"]),
+        target_topic_id=parse_topic_id(body["target_topic_id"]),
         source_cluster_id=body["source_cluster_id"],
         origin=Origin(**body["origin"]),
     )
@@ -250,11 +251,13 @@ def parse_slice(body: Json) -> Slice:
     rest = {
         name: value
         for name, value in body.items()
-        if name not in {"topic", "partition", "target_topic", "target_partition"}
+        if name not in {"topic", "partition", "target_topic", "target_partition", "source_topic_id", "target_topic_id"}
     }
     return Slice(
         source=TopicPartition(topic=body["topic"], partition=body["partition"]),
         target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
+        source_topic_id=parse_topic_id(body["source_topic_id"]),
+        target_topic_id=parse_topic_id(body["target_topic_id"]),
         **rest,
     )
 

@@ -6,6 +6,7 @@ from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.run import OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
+from ferry.model.topic_id import parse_topic_id, topic_id_text
 
 __all__ = [
     "LIVE",
@@ -28,4 +29,6 @@ __all__ = [
     "TopicChange",
     "TopicPartition",
     "joined",
+    "parse_topic_id",
+    "topic_id_text",
 ]

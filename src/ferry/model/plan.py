@@ -65,7 +65,8 @@ class Slice:
 
     A batch that holds `start` (first slice of a lane) or `end - 1` is copied whole, so a receipt may begin a little
     before `start` and end a little behind `end`. `target_next` is the target offset behind the last receipt's data
-    (-1: no receipt yet). The topic ids are hex; empty when the broker has none.
+    (-1: no receipt yet). The topic ids are as Kafka's tools print them; empty when the broker
+    has none.
     """
 
     source: TopicPartition

@@ -20,7 +20,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
-from ferry.model import TopicPartition
+from ferry.model import TopicPartition, topic_id_text
 from ferry.net import codes
 from ferry.net.refusal import refusal
 from ferry.net.transport import ConnectionManager, Selector
@@ -62,9 +62,9 @@ class TopicInfo:
     internal: bool
 
     @property
-    def id_hex(self) -> str:
-        """The topic id as text; empty when the broker has none."""
-        return "" if self.topic_id is None or self.topic_id.int == 0 else str(self.topic_id)
+    def id_text(self) -> str:
+        """The topic id as Kafka's tools print it; empty when the broker has none."""
+        return topic_id_text(self.topic_id)
 
 
 class Cluster:

@@ -56,7 +56,7 @@ class SourceReader:
         isolation: int,
         memory_bytes: int,
     ) -> None:
-        """`ranges` are `[start, end)` per partition; `topic_ids` (hex, may be empty) must be the plan's."""
+        """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's."""
         self.queues: dict[TopicPartition, deque[tuple[Batch, bool]]] = {place: deque() for place in ranges}
         self.finished: dict[TopicPartition, int] = {}
         """Partitions read to their end, with the offset that was reached."""
@@ -145,7 +145,7 @@ class SourceReader:
                 )
                 continue
             planned = self._topic_ids.get(place.topic, "")
-            if planned and info.id_hex and planned != info.id_hex:
+            if planned and info.id_text and planned != info.id_text:
                 self._fail_here(
                     place,
                     RefusalKind.TOPIC_RECREATED,
@@ -235,7 +235,7 @@ class SourceReader:
         if info is None or partition is None:
             return True
         planned = self._topic_ids.get(place.topic, "")
-        return partition.leader != leader or bool(planned and info.id_hex != planned)
+        return partition.leader != leader or bool(planned and info.id_text != planned)
 
     def _request(self, offsets: Mapping[TopicPartition, int], size: int) -> Any:
         needed = max(self._needs.get(place, 0) for place in offsets)

@@ -72,7 +72,7 @@ async def gather_facts(
         sources={
             name: SourceTopic(
                 name=name,
-                topic_id=info.id_hex,
+                topic_id=info.id_text,
                 partitions={
                     place.partition: SourcePartition(
                         log_start=begins[place],
@@ -135,7 +135,9 @@ async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, Topic
     for place, end in ends.items():
         by_topic.setdefault(place.topic, {})[place.partition] = end
     return {
-        name: TargetTopic(name=name, topic_id=info.id_hex, partitions=len(info.partitions), ends=by_topic.get(name, {}))
+        name: TargetTopic(
+            name=name, topic_id=info.id_text, partitions=len(info.partitions), ends=by_topic.get(name, {})
+        )
         for name, info in infos.items()
     }
 

@@ -147,7 +147,7 @@ class KafkaSlot:
             info = topics.get(piece.target.topic)
             if info is None:
                 why = "is gone"
-            elif piece.target_topic_id and info.id_hex != piece.target_topic_id:
+            elif piece.target_topic_id and info.id_text != piece.target_topic_id:
                 why = "was deleted and created again"
             else:
                 continue

@@ -29,7 +29,8 @@ def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:
     (flow,) = load(configuration).flows
     with MicroRuns(flow) as runs:
         decided = runs.plan(run, local_origin())
-        told = {slot: runs.task_spec(decided, slot, local_origin()) for slot in decided.used_slots}
+        attempt = runs.begin(decided, local_origin())
+        told = {slot: runs.task_spec(decided, slot, attempt) for slot in decided.used_slots}
     specs.write_bytes(pickle.dumps(told))
     assert not decided.refusals, decided.refusals
     return {"usage": _since_start(began), "slots": list(told), "slices": len(decided.slices)}
@@ -59,8 +60,9 @@ def whole(configuration: Path, run: str) -> dict[str, object]:
     (flow,) = load(configuration).flows
     with MicroRuns(flow) as runs:
         decided = runs.plan(run, local_origin())
+        attempt = runs.begin(decided, local_origin())
         for number in decided.used_slots:
-            run_slot(runs.task_spec(decided, number, local_origin()), lambda: False, lambda receipts: None)
+            run_slot(runs.task_spec(decided, number, attempt), lambda: False, lambda receipts: None)
         report = runs.report(run)
     return {"usage": _since_start(began), "state": report.state, "records": report.records}
 

@@ -17,7 +17,7 @@ from ferry.config.settings import parse_settings
 from ferry.decide.ledger import receipts
 from ferry.decide.report import Report
 from ferry.dev import RunningCluster
-from ferry.model import Plan, Receipt
+from ferry.model import Attempt, Plan, Receipt
 from ferry.run.micro_run import MicroRuns, RunOptions, gather_refusals, local_origin
 from ferry.run.slot import SlotResult
 from ferry.run.task import run_slot
@@ -79,7 +79,8 @@ class Lab:
 
     def copy(self, runs: MicroRuns, plan: Plan) -> Report:
         """Copy every slot of a plan, record the outcome, report."""
-        results = [self.copy_slot(runs, plan, slot) for slot in plan.used_slots]
+        attempt = runs.begin(plan, local_origin())
+        results = [self.copy_slot(runs, plan, slot, attempt) for slot in plan.used_slots]
         runs.record_outcome(
             plan,
             gather_refusals(results),
@@ -87,9 +88,10 @@ class Lab:
         )
         return runs.report(plan.run)
 
-    def copy_slot(self, runs: MicroRuns, plan: Plan, slot: int) -> SlotResult:
-        """Copy one slot in this process."""
-        return run_slot(runs.task_spec(plan, slot, local_origin()), lambda: False, lambda _: None)
+    def copy_slot(self, runs: MicroRuns, plan: Plan, slot: int, attempt: Attempt | None = None) -> SlotResult:
+        """Copy one slot in this process, in an attempt of its own unless one is given."""
+        spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
+        return run_slot(spec, lambda: False, lambda _: None)
 
     def receipts(self) -> list[Receipt]:
         """All committed receipts of the flow."""

@@ -4,8 +4,9 @@
 FerryError
  +- BadInput         the user's file, flag or value: correct it and start again      (exit 2)
  +- Refused          Ferry will not do this: the sentence says what to change        (exit 2)
- +- Superseded       a newer run owns the lane: stop, nothing is left to do here     (exit 2)
+ +- Superseded       a newer run, or a newer attempt at this one, took over: stop    (exit 2)
  +- Unreachable      a cluster does not answer: look at the network, then retry      (exit 3)
+ +- Fenced           a broker turns this writer away: stop writing, ask the ledger who took its place
  +- Retryable        the same attempt may succeed a moment later
  +- OutcomeUnknown   it may or may not have happened: re-read, never guess
  +- Corrupt          bytes that must not be copied: topic, partition and offset named
@@ -36,7 +37,7 @@ class Refused(FerryError):
 
 
 class Superseded(FerryError):
-    """A newer run of the same lane owns it now; this one must not write again."""
+    """A newer run of the same lane, or a newer attempt at the same run, owns it now; this one must not write again."""
 
     exit_code = 2
 
@@ -45,6 +46,13 @@ class Unreachable(FerryError):
     """A cluster did not answer within its deadline."""
 
     exit_code = 3
+
+
+class Fenced(FerryError):
+    """The broker refuses a writer's epoch: somebody took its transactional id, or its transaction ran out of time.
+
+    Which of the two only the ledger knows; `ferry.run.slot` asks it and raises Superseded or Retryable instead.
+    """
 
 
 class Retryable(FerryError):

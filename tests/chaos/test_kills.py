@@ -34,7 +34,8 @@ with MicroRuns(flow) as runs:
     print("opening", flush=True)
     plan = runs.plan("run-" + secrets.token_hex(4), local_origin())
     print("planned", flush=True)
-    specs = [runs.task_spec(plan, slot, local_origin()) for slot in plan.used_slots]
+    attempt = runs.begin(plan, local_origin())
+    specs = [runs.task_spec(plan, slot, attempt) for slot in plan.used_slots]
     results = [run_slot(spec, lambda: False, lambda _: None) for spec in specs]
     runs.record_outcome(plan, gather_refusals(results))
 print("done", flush=True)

@@ -14,6 +14,7 @@ from ferry.decide.ledger import (
     intruder,
     lane_ends,
     last_receipts,
+    newer_attempt,
     newest_run,
     opened_run,
     outcome,
@@ -24,8 +25,10 @@ from ferry.decide.ledger import (
     superseded_by,
 )
 from ferry.decide.ledger_codec import (
+    attempt_record,
     claim_record,
     encode,
+    ended_record,
     fenced_record,
     outcome_record,
     pause_record,
@@ -35,7 +38,7 @@ from ferry.decide.ledger_codec import (
 )
 from ferry.decide.plan_codec import plan_records
 from ferry.errors import BadInput
-from ferry.model import Fate, LedgerRecord, Pause, Record
+from ferry.model import Attempt, Fate, LedgerRecord, Origin, Pause, Record
 from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, place, refusal, run_of
 
 
@@ -230,3 +233,37 @@ def test_ones_own_receipts_and_run_record_stand_against_nothing() -> None:
     assert (
         intruder(records, lane=LANE, generation=10, own_offsets=frozenset({11, 12}), starts={OURS.target: 40}) is None
     )
+
+
+# Attempts
+
+
+def begun(generation: int = 1) -> Record:
+    return attempt_record(LANE, "a", generation, 1_000, Origin(host="here"))
+
+
+def ended(number: int, generation: int = 1) -> Record:
+    return ended_record(
+        LANE, Attempt(run="a", generation=generation, number=number, started_ms=1_000, origin=Origin(host="there"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "attempt", "found"),
+    [
+        ([begun()], 0, None),
+        ([begun(), begun()], 0, (1, False)),
+        ([begun(), begun()], 1, None),
+        ([begun(), ended(0)], 0, (0, True)),
+        ([begun(), begun(), ended(1)], 0, (1, True)),
+        ([begun(), begun(), ended(0)], 1, None),
+        ([begun(), begun(generation=2)], 0, None),
+        ([begun(), (begun(), Fate.ABORTED)], 0, None),
+    ],
+    ids=["alone", "newer", "newest", "ended", "a later one ended", "an earlier one ended", "opened again", "aborted"],
+)
+def test_an_attempt_stops_for_a_newer_one_or_its_own_end(
+    records: list[Record | tuple[Record, Fate]], attempt: int, found: tuple[int, bool] | None
+) -> None:
+    last = newer_attempt(view_of(*records), LANE, "a", 1, attempt)
+    assert (None if last is None else (last.number, last.ended)) == found

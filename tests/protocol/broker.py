@@ -5,8 +5,8 @@ Rules of the brokers (KIP-98, KIP-360, KIP-890), transactions of version 1 and 2
 * A partition refuses a producer epoch lower than the highest it has seen, a marker's epoch included.
 * A batch that would begin a transaction on a partition is verified by the coordinator: version 1 wants the partition
   added before, version 2 adds it. A lower epoch than the coordinator's is refused, a closing transaction says "busy".
-* InitProducerId raises the epoch. An open transaction is aborted first, with markers of the raised epoch; a closing one
-  is completed first. Until then it answers "busy".
+* InitProducerId raises the epoch. An open transaction is aborted first, with markers of the raised epoch, even when
+  the request names an older epoch; a closing one is completed first. Until then it answers "busy".
 * EndTxn of version 1 leaves the epoch as it is, its markers carry it; version 2 raises it.
 """
 
@@ -173,11 +173,20 @@ class Target:
         txn.epoch += 1
         return txn.producer, txn.epoch
 
-    def leave(self, name: str, epoch: int) -> None:
-        """InitProducerId with the own epoch: ends the own open transaction; turned down when somebody fenced it."""
+    def holds(self, name: str, epoch: int) -> bool:
+        """DescribeTransactions: whether the transactional id still has this epoch."""
         txn = self.txns.get(name)
-        if txn is not None and txn.epoch == epoch and txn.closing is None and txn.members:
+        return txn is not None and txn.epoch == epoch
+
+    def leave(self, name: str, epoch: int) -> None:
+        """InitProducerId with the own epoch. The coordinator looks at it only when no transaction is open; an open one
+        it aborts, whosever it is.
+        """
+        txn = self.txns[name]
+        if txn.closing is None and txn.members:
             self._abort(txn)
+        elif txn.closing is None and txn.epoch == epoch:
+            txn.epoch += 1
 
     def expire(self, name: str) -> None:
         """The coordinator aborts a transaction whose writer fell silent."""

@@ -11,7 +11,8 @@ from ferry.decide import planning
 from ferry.decide.facts import Facts, SourcePartition
 from ferry.decide.ledger import LedgerView, newest_run, sealed_plan
 from ferry.decide.ledger_codec import decode_key
-from ferry.errors import Superseded
+from ferry.errors import Fenced as FencedOff
+from ferry.errors import Retryable
 from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
 from ferry.run import opening, slot
 from tests.protocol import ports
@@ -100,6 +101,29 @@ def position_trusted() -> ExitStack:
     return _switched(patch.object(planning, "next_offset", start))
 
 
+def attempts_forgotten() -> ExitStack:
+    """A slot does not look whether a newer attempt has begun."""
+
+    def newer_attempt(*_: object) -> None:
+        return None
+
+    return _switched(patch.object(slot, "newer_attempt", newer_attempt))
+
+
+def fenced_takes_over() -> ExitStack:
+    """A slot that was fenced goes back to step 4, as after any other failure."""
+    return _switched(patch.object(ports, "FencedOff", Retryable))
+
+
+def leaves_unasked() -> ExitStack:
+    """A slot that stops ends the open transaction without asking whose it is."""
+
+    def holds(self: Target, name: str, epoch: int) -> bool:
+        return True
+
+    return _switched(patch.object(Target, "holds", holds))
+
+
 def abort_sent() -> ExitStack:
     """EndTxn(abort) ends what went wrong, and the writer goes on with its epoch and sequences."""
     initialise = ModelSlot.initialise
@@ -112,7 +136,7 @@ def abort_sent() -> ExitStack:
         try:
             self.epoch = await patiently("abort", lambda: self.target.end_txn(name, epoch, committed=False))
         except Fenced as error:
-            raise Superseded(f"{name} is fenced: abort") from error
+            raise FencedOff(f"{name} is fenced: abort") from error
         except Rejected:  # there was nothing to abort
             pass
         self._joined.clear()

@@ -64,12 +64,21 @@ class ProtocolMachine(RuleBasedStateMachine):
         self.proceed(task, place, 0, tarry=False)
 
     @precondition(lambda self: len(self.live()) < MAX_TASKS and self.world.planned())
-    @rule(index=indexes, place=attempts, behind=behinds, tarry=st.booleans())
-    def attempt(self, index: int, place: str, behind: int, tarry: bool) -> None:
-        """An attempt begins, whatever else is under way for the slot."""
+    @rule(index=indexes, place=attempts, behind=behinds, tarry=st.booleans(), anew=st.booleans())
+    def attempt(self, index: int, place: str, behind: int, tarry: bool, anew: bool) -> None:
+        """A task of a slot starts, whatever else is under way for it; `anew`: by a copy step of its own."""
         planned = self.world.planned()
-        task = self.world.attempt(*planned[-1 - index % len(planned)])
-        self.proceed(task, place, behind, tarry)
+        run, slot = planned[-1 - index % len(planned)]
+        if anew:
+            self.world.step(self.world.begin(run))
+        self.proceed(self.world.attempt(run, slot), place, behind, tarry)
+
+    @precondition(lambda self: len(self.live()) < MAX_TASKS and self.world.planned())
+    @rule(index=indexes, place=openings)
+    def end(self, index: int, place: str) -> None:
+        """A driver calls its copy step off; it may be late, and another has begun."""
+        planned = self.world.planned()
+        self.proceed(self.world.end(planned[-1 - index % len(planned)][0]), place, 0, tarry=False)
 
     @precondition(lambda self: self.live())
     @rule(index=indexes, place=attempts | openings, behind=behinds, tarry=st.booleans())

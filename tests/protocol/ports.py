@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from ferry.decide.ledger_codec import decode_key, receipt_records
-from ferry.errors import OutcomeUnknown, Retryable, Superseded
+from ferry.errors import Fenced as FencedOff
+from ferry.errors import OutcomeUnknown, Retryable
 from ferry.model import (
     LedgerRecord,
     Origin,
@@ -20,7 +21,7 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.run.chunk import PartProgress
-from ferry.run.dropped import dropped
+from ferry.run.dropped import Dropped, drop
 from ferry.run.slot import SlotRef
 from ferry.wire.batch import Batch
 from tests.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Rejected, Target
@@ -113,7 +114,11 @@ class ModelSlot:
 
     async def leave(self) -> None:
         """As SlotPort."""
-        await Call("leave", lambda: self.target.leave(self.name, self.epoch), writes=True)
+        try:
+            if await Call("describe", lambda: self.target.holds(self.name, self.epoch)):
+                await Call("leave", lambda: self.target.leave(self.name, self.epoch), writes=True)
+        except Retryable:
+            return
 
     def _renew(self, epoch: int) -> None:
         self.epoch = epoch
@@ -159,16 +164,7 @@ class ModelSlot:
         base = await self._send(f"produce {piece.target}@{batch.base_offset}", str(piece.target), payloads)
         if not part.written(batch.base_offset, batch.record_count, base):
             message = f"somebody else wrote to {piece.target}"
-            raise dropped(
-                piece,
-                Refusal(
-                    topic=piece.source.topic,
-                    partition=piece.source.partition,
-                    kind=RefusalKind.FOREIGN_WRITER,
-                    message=message,
-                ),
-                batch.base_offset,
-            )
+            raise Dropped([drop(piece, RefusalKind.FOREIGN_WRITER, batch.base_offset, message)])
 
     async def _send(self, label: str, member: str, payloads: Sequence[object], *, sequenced: bool = True) -> int:
         """Join (version 1), then write; the sequence is the request's own, however late it arrives."""
@@ -182,7 +178,7 @@ class ModelSlot:
                 self._sequences[member] = sequence + len(payloads)
             base: int = await patiently(label, lambda: self.target.write(name, epoch, member, sequence, payloads))
         except Fenced as error:
-            raise Superseded(f"{name} is fenced: {label}") from error
+            raise FencedOff(f"{name} is fenced: {label}") from error
         except Rejected as error:
             raise Retryable(f"{label}: {error}") from error
         return base
@@ -204,9 +200,9 @@ class ModelSlot:
             renewed = await Call(
                 "commit", lambda: self.target.end_txn(name, epoch, committed=True), writes=True, lost=OutcomeUnknown
             )
-        except Fenced as error:
-            raise Superseded(f"{name} is fenced: commit") from error
-        except (Busy, Rejected) as error:
+        except (Fenced, Rejected) as error:
+            raise FencedOff(f"{name} is fenced: commit") from error
+        except Busy as error:
             raise OutcomeUnknown(f"commit of {name}: {error}") from error
         if self.target.version >= 2:
             self._renew(renewed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ferry.errors import Retryable, Superseded
 from tests.protocol.broker import LEDGER
+from tests.protocol.calls import Task
 from tests.protocol.world import World
 
 
@@ -173,6 +175,107 @@ def paused_writer(version: int, place: str) -> None:
     world.finish(world.open_run("b", 1))
     _copy(world, "b")
     world.finish(zombie)
+    world.end_well()
+
+
+def copied_again_while_the_first_lives(version: int, place: str) -> None:
+    """`copy` is retried while a slot of the first one stands before `place`; the first must not disturb the second."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    first = world.attempt("a", 0)
+    world.run_until(first, place)
+    world.step(world.begin("a"))
+    second = world.attempt("a", 0)
+    world.run_until(second, "commit")
+    world.finish(first)
+    assert isinstance(first.error, Superseded), world.trace
+    _undisturbed(world, second)
+
+
+def answer_lost_while_another_copies(version: int) -> None:
+    """The first slot learns nothing of its end: no answer comes to it while a newer attempt is amid a transaction."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    first = world.attempt("a", 0)
+    world.run_until(first, "produce")
+    world.step(world.begin("a"))
+    second = world.attempt("a", 0)
+    world.run_until(second, "commit")
+    world.lose(first, "dropped")
+    world.finish(first)
+    assert isinstance(first.error, Superseded), world.trace
+    _undisturbed(world, second)
+
+
+def task_repeated_while_the_first_lives(version: int) -> None:
+    """Spark takes a worker for dead and starts its task again, in the same attempt; then the worker goes on."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    first = world.attempt("a", 0)
+    world.run_until(first, "produce")
+    second = world.attempt("a", 0)
+    world.run_until(second, "commit")
+    world.finish(first)
+    assert isinstance(first.error, Retryable), world.trace
+    _undisturbed(world, second)
+
+
+def _undisturbed(world: World, second: Task) -> None:
+    world.finish(second)
+    assert second.result is not None, f"the second one was fenced: {second.label} {world.trace}"
+    assert second.result.retries == 0, f"the second one was fenced: {world.trace}"
+    world.end_well()
+
+
+def fenced_between_check_and_fence(version: int) -> None:
+    """The one race that remains: a first slot checked, stands before InitProducerId, and then fences the second."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    first = world.attempt("a", 0)
+    world.run_until(first, "init")
+    world.step(world.begin("a"))
+    second = world.attempt("a", 0)
+    world.run_until(second, "commit")
+    world.finish(first)
+    world.finish(second)
+    assert isinstance(first.error, Superseded), world.trace
+    assert isinstance(second.error, Retryable), world.trace
+    third = world.attempt("a", 0)
+    world.finish(third)
+    assert third.result is not None, world.trace
+    world.end_well()
+
+
+def timed_out(version: int) -> None:
+    """The coordinator gives a transaction up; nobody took over, so the slot may be copied once more."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    first = world.attempt("a", 0)
+    world.run_until(first, "commit")
+    world.expire()
+    world.finish(first)
+    assert isinstance(first.error, Retryable), world.trace
+    again = world.attempt("a", 0)
+    world.finish(again)
+    assert again.result is not None, world.trace
+    world.end_well()
+
+
+def called_off(version: int, place: str) -> None:
+    """The driver ends its attempt while a slot stands before `place`; the slot stops, and a later attempt does not."""
+    world = World([(1, 1), (2,)], version=version)
+    world.finish(world.open_run("a", 2))
+    task = world.attempt("a", 0)
+    world.run_until(task, place)
+    late = world.end("a")
+    world.step(late)
+    world.finish(late)
+    world.lose(task, "dropped")
+    world.finish(task)
+    assert isinstance(task.error, Superseded), world.trace
+    world.step(world.begin("a"))
+    _copy(world, "a")
+    assert all(task.result is not None for task in world.tasks[-2:]), world.trace
     world.end_well()
 
 

@@ -58,6 +58,39 @@ def test_a_zombie_wakes_after_its_successor(version: int, place: str) -> None:
 
 
 @versions
+@pytest.mark.parametrize("place", ["produce", "positions", "receipts", "look", "commit"])
+def test_a_retry_is_not_disturbed_by_the_first_attempt(version: int, place: str) -> None:
+    schedules.copied_again_while_the_first_lives(version, place)
+
+
+UNDISTURBED: list[tuple[Clause, Schedule]] = [
+    (clauses.attempts_forgotten, schedules.answer_lost_while_another_copies),
+    (clauses.leaves_unasked, schedules.answer_lost_while_another_copies),
+    (clauses.fenced_takes_over, schedules.task_repeated_while_the_first_lives),
+]
+
+
+@versions
+@pytest.mark.parametrize(("clause", "schedule"), UNDISTURBED)
+def test_a_clause_keeps_a_successor_undisturbed(clause: Clause, schedule: Schedule, version: int) -> None:
+    schedule(version)
+    with clause(), pytest.raises(AssertionError):
+        schedule(version)
+
+
+@versions
+def test_a_slot_that_is_fenced_without_a_successor_may_be_copied_again(version: int) -> None:
+    schedules.timed_out(version)
+    schedules.fenced_between_check_and_fence(version)
+
+
+@versions
+@pytest.mark.parametrize("place", ["read", "produce", "receipts", "commit"])
+def test_an_attempt_that_was_called_off_stops(version: int, place: str) -> None:
+    schedules.called_off(version, place)
+
+
+@versions
 @pytest.mark.parametrize("fate", ["applied", "late", "dropped"])
 def test_a_commit_of_unknown_outcome_is_looked_up(version: int, fate: str) -> None:
     schedules.unknown_commit(version, fate)

@@ -8,11 +8,12 @@ from functools import cache
 
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.ledger import LedgerView, fold, last_receipts, opened_run, sealed_plan
-from ferry.decide.ledger_codec import decode_value, parse_receipt
+from ferry.decide.ledger_codec import decode_value, ended_record, parse_receipt
 from ferry.decide.planning import decide_plan
 from ferry.decide.rules import Rules
 from ferry.errors import FerryError, Retryable
 from ferry.model import (
+    Attempt,
     Fate,
     Flow,
     LedgerRecord,
@@ -26,7 +27,7 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.policy import IdentityReplicationPolicy
-from ferry.run.opening import open_run
+from ferry.run.opening import begin_attempt, open_run
 from ferry.run.slot import SlotRef, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
@@ -104,12 +105,45 @@ class World:
         """How many runs were opened: what a driver that counts would count."""
         return len(self.view().runs)
 
-    def attempt(self, run: str, slot: int) -> Task:
-        """An attempt of one slot of a run whose plan is sealed."""
-        view = self.view()
-        opened = opened_run(view, LANE, run)
+    def begin(self, run: str) -> Task:
+        """A copy step begins: what `attempt` starts for this run belongs to it from the moment that it has a number."""
+        # Nothing of the plan but its name goes into the record; a run opened again may not have sealed one yet.
+        named = Plan(flow=FLOW, lane=LANE, run=run, generation=self._generation(run), slots=0, slices=())
+        return self._started(Task(f"copy {run}", begin_attempt(ModelLane(self.target), named, Origin())), "")
+
+    def end(self, run: str) -> Task:
+        """The copy step of a run is called off, as after a signal to its driver."""
+        attempt, lane = self._attempt_at(run), ModelLane(self.target)
+
+        async def work() -> None:
+            await lane.append([ended_record(LANE, attempt)])
+            await lane.fence(len(self.target.txns))
+
+        return self._started(Task(f"end of {run}", work()), "")
+
+    def _attempt_at(self, run: str) -> Attempt:
+        """The newest attempt that its driver knows of."""
+        begun = [
+            task.result
+            for task in self.tasks
+            if task.name == f"copy {run}" and isinstance(task.result, Attempt)
+            if task.result.generation == self._generation(run)
+        ]
+        if not begun:
+            task = self.begin(run)
+            self.step(task)
+            begun = [task.result]
+        return max(begun, key=lambda attempt: attempt.number)
+
+    def _generation(self, run: str) -> int:
+        opened = opened_run(self.view(), LANE, run)
         assert opened is not None
-        ref = SlotRef(flow=FLOW, lane=LANE, run=run, generation=opened.generation, slot=slot)
+        return opened.generation
+
+    def attempt(self, run: str, slot: int) -> Task:
+        """One slot of a run whose plan is sealed, in the run's newest attempt; Spark may start it more than once."""
+        attempt = self._attempt_at(run)
+        ref = SlotRef(flow=FLOW, lane=LANE, run=run, generation=attempt.generation, attempt=attempt.number, slot=slot)
         port = ModelSlot(self.target, self.source, ref, self.chunk_batches)
         number = sum(1 for task in self.tasks if task.name.startswith(f"task {run}/{slot}"))
         work = copy_slot(port, ref, lambda: False, lambda _: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.model import Plan, Receipt, TopicPartition
+from ferry.model import Attempt, Plan, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.run.chunk import PartProgress
@@ -61,9 +61,9 @@ class HeldSlot(KafkaSlot):
         self.hooks.fire(self.hooks.after, "commit")
 
 
-def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
-    """Copy one slot in this process with hooks; raises as `copy_slot`."""
-    spec = runs.task_spec(plan, slot, local_origin())
+def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks, attempt: Attempt | None = None) -> SlotResult:
+    """Copy one slot in this process with hooks, in an attempt of its own unless one is given; raises as `copy_slot`."""
+    spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
 
     async def work(source: Cluster, target: Cluster, ledger: LedgerTopic) -> SlotResult:
         held = HeldSlot(

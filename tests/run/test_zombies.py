@@ -11,12 +11,14 @@ import pytest
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
-from ferry.model import RefusalKind
+from ferry.model import Attempt, Plan, Record, RefusalKind
+from ferry.net.admin import transaction_state
 from ferry.net.cluster import Cluster, event_loop
+from ferry.net.ledger import LedgerTopic
 from ferry.net.transaction import Transaction
 from ferry.run.kafka_port import transactional_id
 from ferry.run.micro_run import local_origin
-from ferry.run.task import manager_options, run_slot
+from ferry.run.task import manager_options
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.run.hooks import Hooks, copy_held
 
@@ -61,14 +63,93 @@ def test_copy_is_retried_while_the_first_attempt_still_lives(lab: Lab) -> None:
         plan = runs.plan("one", local_origin())
 
         def second_attempt() -> None:
-            run_slot(runs.task_spec(plan, plan.used_slots[0], local_origin()), lambda: False, lambda _: None)
+            lab.copy_slot(runs, plan, plan.used_slots[0])
 
-        # Fenced in most cases; when the broker answers that the outcome is unknown, it looks again and finds all done.
-        with suppress(Superseded, Retryable):
+        with pytest.raises(Superseded, match="superseded by attempt"):
             copy_held(runs, plan, plan.used_slots[0], Hooks(before={"commit": second_attempt}))
         report = lab.copy(runs, plan)
     assert report.state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000
+
+
+def test_a_superseded_attempt_leaves_its_successors_transaction_alone(lab: Lab) -> None:
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        slot = plan.used_slots[0]
+        wake, ended = threading.Event(), threading.Event()
+
+        def first() -> None:
+            with suppress(Superseded), lab.runs() as others:
+                copy_held(others, plan, slot, Hooks(before={"append_receipts": pause}))
+            ended.set()
+
+        def pause() -> None:
+            begun.set()
+            assert wake.wait(60)
+
+        begun = threading.Event()
+        threading.Thread(target=first, daemon=True).start()
+        assert begun.wait(60)
+
+        def let_the_first_go_on() -> None:
+            wake.set()
+            assert ended.wait(60)
+
+        done = copy_held(runs, plan, slot, Hooks(before={"append_receipts": let_the_first_go_on}))
+        assert done.retries == 0
+        assert lab.copy(runs, plan).state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+def test_a_writer_that_leaves_does_not_end_its_successors_transaction(lab: Lab) -> None:
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        options = runs.task_spec(plan, 0, runs.begin(plan, local_origin())).target
+    loop = event_loop()
+    cluster = Cluster(loop, "target", manager_options(options))
+    place = plan.slices[0].target
+
+    async def work() -> None:
+        await cluster.open()
+        await cluster.refresh([place.topic])
+        old, new = (Transaction(cluster, f"{lab.alias}-leaving", 60_000) for _ in range(2))
+        await old.initialise()
+        await new.initialise()
+        ledger = LedgerTopic(cluster, lab.alias)
+        await ledger.append_in(new, [Record(key=b'["note"]', value=b"{}")])
+        await old.leave()
+        await new.commit()  # Fenced when the one that left has ended it
+        await ledger.append_in(new, [Record(key=b'["note"]', value=b"{}")])
+        await new.leave()
+        state = await transaction_state(cluster, f"{lab.alias}-leaving")
+        assert "Ongoing" not in state, state
+
+    try:
+        loop.run(work)
+    finally:
+        cluster.close()
+        loop.close()
+
+
+def test_an_attempt_that_is_called_off_stops_wherever_it_lives(lab: Lab) -> None:
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        attempt = runs.begin(plan, local_origin())
+        hooks = Hooks(before={"commit": lambda: called_off(lab, plan, attempt)})
+        with pytest.raises(Superseded, match="was ended"):
+            copy_held(runs, plan, plan.used_slots[0], hooks, attempt)
+        assert not runs.ledger().open
+        newer = runs.begin(plan, local_origin())
+        assert not runs.end(plan, attempt), "an attempt that another one follows must leave the slots alone"
+        assert runs.holds(plan, newer)
+        assert lab.copy(runs, plan).state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+def called_off(lab: Lab, plan: Plan, attempt: Attempt) -> None:
+    """What a driver does when it is told to end."""
+    with lab.runs() as runs:
+        assert runs.end(plan, attempt)
 
 
 def test_a_retry_after_a_lost_answer_copies_nothing_twice(lab: Lab) -> None:
@@ -154,7 +235,7 @@ def test_a_writer_goes_on_when_its_epochs_are_used_up(lab: Lab) -> None:
     options = None
     with lab.runs() as runs:
         plan = runs.plan("burn", local_origin())
-        options = runs.task_spec(plan, 0, local_origin()).target
+        options = runs.task_spec(plan, 0, runs.begin(plan, local_origin())).target
     loop = event_loop()
     cluster = Cluster(loop, "target", manager_options(options))
 

@@ -94,7 +94,7 @@ def _copy(runs: MicroRuns, plan: Plan, *, quiet: bool) -> None:
     from ferry.run.micro_run import gather_refusals, local_origin
 
     with stop_signals() as stop, shown_progress(plan, quiet=quiet) as progress:
-        results = copy_all(runs, plan, local_origin(), stop=stop, progress=progress)
+        results = copy_all(runs, plan, runs.begin(plan, local_origin()), stop=stop, progress=progress)
     late = [slot for slot, result in zip(plan.used_slots, results, strict=True) if result.time_over]
     runs.record_outcome(plan, gather_refusals(results), late)
 

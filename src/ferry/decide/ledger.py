@@ -11,6 +11,7 @@ from ferry.decide.ledger_codec import (
     SEAL,
     decode_key,
     decode_value,
+    parse_attempt,
     parse_pause,
     parse_receipt,
     parse_refusal,
@@ -18,7 +19,18 @@ from ferry.decide.ledger_codec import (
 )
 from ferry.decide.plan_codec import parse_plan
 from ferry.errors import BadInput
-from ferry.model import Fate, LedgerRecord, OpenedRun, Pause, Plan, Receipt, Record, Refusal, TopicPartition
+from ferry.model import (
+    Attempt,
+    Fate,
+    LedgerRecord,
+    OpenedRun,
+    Pause,
+    Plan,
+    Receipt,
+    Record,
+    Refusal,
+    TopicPartition,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +102,21 @@ def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | N
     return newest if newest is not None and newest.generation > generation else None
 
 
+def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number: int) -> Attempt | None:
+    """Why the attempt with this number must stop: a later one at the same opened run, or its own end.
+
+    None when it need not. An end says nothing about attempts that began after the one that it names.
+    """
+    for key, record in view.of_kind("attempt"):
+        if key[1:] == [lane, run]:
+            last = parse_attempt(run, record.offset, _body(record))
+            if last.generation == generation and (last.number > number or (last.ended and last.number == number)):
+                return last
+    return None
+
+
 def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
-    """Tombstones for the run, plan and outcome records of all but the lane's `keep` newest runs.
+    """Tombstones for the run, plan, attempt and outcome records of all but the lane's `keep` newest runs.
 
     To be written only by a run that has fenced their slots. Receipts stay: they are the offset map.
     """
@@ -99,7 +124,7 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     kept = {run.record.run for run in newest[:keep]}
     return [
         Record(key=record.key, value=None)
-        for kind in ("run", "plan", "outcome")
+        for kind in ("run", "plan", "attempt", "outcome")
         for key, record in view.of_kind(kind)
         if key[1] == lane and key[2] not in kept
     ]

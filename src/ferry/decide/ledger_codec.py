@@ -6,6 +6,8 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["run", lane, run]                        opens a run; its offset is the run's generation
 ["fenced", lane]                          the last run that fenced the lane's slots, and how many there were
 ["plan", lane, run, generation, part]     a piece of the plan; part "seal" makes it exist
+["attempt", lane, run]                    the last execution of the run's copy step began (its offset is its number),
+                                          or was called off
 ["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map)
 ["last", lane, topic, partition]          the same value again: a target partition's last receipt
 ["outcome", lane, run]                    what the run's tasks refused
@@ -23,6 +25,7 @@ from typing import Any
 
 from ferry.errors import BadInput
 from ferry.model import (
+    Attempt,
     Flow,
     Origin,
     Pause,
@@ -101,6 +104,45 @@ def parse_run(body: Json) -> RunRecord:
         config_digest=body["config_digest"],
         started_ms=body["started_ms"],
         origin=Origin(**body["origin"]),
+    )
+
+
+def attempt_record(lane: str, run: str, generation: int, started_ms: int, origin: Origin) -> Record:
+    """The record that begins an execution of a run's copy step; its offset is the attempt's number."""
+    return _attempt_record(lane, run, generation, started_ms, origin, ends=None)
+
+
+def ended_record(lane: str, attempt: Attempt) -> Record:
+    """The record that calls an attempt off."""
+    return _attempt_record(
+        lane, attempt.run, attempt.generation, attempt.started_ms, attempt.origin, ends=attempt.number
+    )
+
+
+def _attempt_record(
+    lane: str, run: str, generation: int, started_ms: int, origin: Origin, *, ends: int | None
+) -> Record:
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "attempt",
+        "generation": generation,
+        "started_ms": started_ms,
+        "origin": asdict(origin),
+        "ends": ends,
+    }
+    return Record(key=encode(["attempt", lane, run]), value=encode(body))
+
+
+def parse_attempt(run: str, offset: int, body: Json) -> Attempt:
+    """Inverse of `attempt_record` and `ended_record`; the run's id is in the key, `offset` is where the record lies."""
+    ends = body["ends"]
+    return Attempt(
+        run=run,
+        generation=body["generation"],
+        number=offset if ends is None else ends,
+        started_ms=body["started_ms"],
+        origin=Origin(**body["origin"]),
+        ended=ends is not None,
     )
 
 

@@ -4,13 +4,14 @@ from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.plan import PLAN_VERSION, Plan, Refusal, RefusalKind, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
-from ferry.model.run import OpenedRun, Origin, Pause, RunRecord
+from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 from ferry.model.topic_id import parse_topic_id, topic_id_text
 
 __all__ = [
     "LIVE",
     "PLAN_VERSION",
+    "Attempt",
     "Fate",
     "Flow",
     "LedgerRecord",

@@ -43,6 +43,23 @@ class OpenedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One execution of a run's copy step, as its record in the ledger says.
+
+    `number` is the offset of the record that began it, so the later of two attempts has the larger one; `generation` is
+    the run's. `started_ms` is when the step began, by the clock of who began it. `ended`: it was called off, as by a
+    signal, and nothing of it may go on.
+    """
+
+    run: str
+    generation: int
+    number: int
+    started_ms: int
+    origin: Origin
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """Somebody stopped a flow (topic empty) or one source topic of it, until `until_ms` (0: until resumed)."""
 

@@ -63,7 +63,7 @@ COORDINATOR_MOVED = frozenset(
 """Look the coordinator up again, then repeat."""
 
 FENCED = frozenset({INVALID_PRODUCER_EPOCH, PRODUCER_FENCED, INVALID_PRODUCER_ID_MAPPING})
-"""A newer writer holds the transactional id: this attempt is over."""
+"""Somebody initialised the transactional id anew, or the broker gave the transaction up: this writer is done."""
 
 UNAUTHORIZED = frozenset(
     {

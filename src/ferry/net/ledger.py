@@ -144,7 +144,7 @@ class LedgerTopic:
                 if outcome.error_code != codes.CONCURRENT_TRANSACTIONS or time.monotonic() > until:
                     break
                 await self.cluster.loop.sleep(0.005)
-            if outcome.error_code in codes.FENCED:  # taking over again would fence the one that fenced us
+            if outcome.error_code in codes.FENCED:  # repeating would fence whoever has taken over
                 transaction.raise_for(outcome.error_code, "writing receipts")
             await self._check_written(outcome.error_code)
             offsets.update(range(outcome.base_offset, outcome.base_offset + len(part)))

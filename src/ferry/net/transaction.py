@@ -24,7 +24,7 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
-from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded
+from ferry.errors import Fenced, FerryError, OutcomeUnknown, Refused, Retryable
 from ferry.model import TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster
@@ -32,9 +32,6 @@ from ferry.net.transport import produce_request
 
 POSITIONS_PER_REQUEST = 1000
 SEQUENCE_MASK = 0x7FFFFFFF
-_ENDED_BY_ANOTHER = frozenset({codes.INVALID_TXN_STATE, codes.CONCURRENT_TRANSACTIONS})
-NEWER_WRITER_SECONDS = 3.0
-"""How long a newer writer, who repeats its InitProducerId until our markers are written, is given to show itself."""
 
 
 class Transaction:
@@ -50,6 +47,7 @@ class Transaction:
         self._joined: set[TopicPartition] = set()
         self._groups: set[str] = set()
         self._sequences: dict[TopicPartition, int] = {}
+        self._began = time.monotonic()
 
     @property
     def joins_by_producing(self) -> bool:
@@ -77,19 +75,26 @@ class Transaction:
                     f"ferry.transaction.timeout.ms {self.timeout_ms} is above transaction.max.timeout.ms of cluster "
                     f"{self.cluster.alias}: lower it"
                 )
-            self.raise_for(answer.error_code, "InitProducerId", fenced_is_final=False)
+            self.raise_for(answer.error_code, "InitProducerId", may_be_fenced=False)
             return answer
 
         answer = await self.cluster.retrying(action)
         self._renew(answer.producer_id, answer.producer_epoch)
 
     async def leave(self) -> None:
-        """End the own open transaction: InitProducerId with the own id and epoch (KIP-360), which a newer writer's
-        epoch turns down. Best effort: what goes wrong here ends by the transaction's timeout.
+        """End the own open transaction, if it is still the own one, so that nobody waits for its timeout. Best effort.
+
+        The coordinator is asked first (DescribeTransactions, KIP-664): it checks an epoch given to InitProducerId only
+        when no transaction is open (TransactionCoordinator, prepareInitProducerIdTransit), so a writer that was fenced
+        would end its successor's.
         """
         if self.producer_id < 0:
             return
         with suppress(FerryError):
+            answer = await self._at_coordinator(DescribeTransactionsRequest(transactional_ids=[self.transactional_id]))
+            found = answer.transaction_states[0]
+            if (found.producer_id, found.producer_epoch) != (self.producer_id, self.producer_epoch):
+                return
             await self._at_coordinator(
                 InitProducerIdRequest(
                     transactional_id=self.transactional_id,
@@ -105,6 +110,8 @@ class Transaction:
         new = [place for place in places if place not in self._joined]
         if not new:
             return
+        if not self._joined:
+            self._began = time.monotonic()
         if not self.joins_by_producing:
             await self._patiently(lambda: self._add_partitions(new))
         self._joined.update(new)
@@ -217,7 +224,7 @@ class Transaction:
                 )
 
     async def commit(self) -> None:
-        """EndTxn(commit). Superseded when fenced; OutcomeUnknown on anything else but success: re-read the ledger."""
+        """EndTxn(commit). Fenced when turned away; OutcomeUnknown on anything else but success: re-read the ledger."""
         try:
             answer = await self._at_coordinator(
                 EndTxnRequest(
@@ -230,10 +237,10 @@ class Transaction:
             )
         except Retryable as error:
             raise OutcomeUnknown(f"commit of {self.transactional_id}: {error}") from error
-        if answer.error_code in codes.FENCED:
-            self.raise_for(answer.error_code, "EndTxn")
-        if answer.error_code in _ENDED_BY_ANOTHER and await self._has_newer_writer():
-            self.raise_for(codes.PRODUCER_FENCED, "EndTxn")
+        # Version 2 takes the commit of a transaction that was aborted over its author's head for a late repetition, and
+        # calls it invalid instead of fenced (KIP-890). A chunk's transaction is never empty, so nothing else does.
+        if answer.error_code in codes.FENCED or answer.error_code == codes.INVALID_TXN_STATE:
+            raise Fenced(self._why_fenced())
         if answer.error_code:
             raise OutcomeUnknown(f"commit of {self.transactional_id} answered {codes.describe(answer.error_code)}")
         if self.joins_by_producing:
@@ -241,28 +248,6 @@ class Transaction:
         else:
             self._joined.clear()
             self._groups.clear()
-
-    async def _has_newer_writer(self) -> bool:
-        """Whether somebody initialised this transactional id after us; False too when that cannot be learned.
-
-        With version 2, a broker that is aborting our transaction says so, and one that has just done it takes our
-        commit for a late repetition and calls it invalid: neither says fenced (KIP-890). It has raised the epoch by
-        one, be it for a newer writer or because the time was over; a newer writer then gets an epoch, or a producer
-        id, of its own.
-        """
-        until = time.monotonic() + NEWER_WRITER_SECONDS
-        with suppress(FerryError):
-            while time.monotonic() < until:
-                answer = await self._at_coordinator(
-                    DescribeTransactionsRequest(transactional_ids=[self.transactional_id])
-                )
-                state = answer.transaction_states[0]
-                if state.error_code:
-                    return False
-                if state.producer_id != self.producer_id or state.producer_epoch > self.producer_epoch + 1:
-                    return True
-                await self.cluster.loop.sleep(0.02)
-        return False
 
     def _renew(self, producer_id: int, producer_epoch: int) -> None:
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
@@ -294,20 +279,29 @@ class Transaction:
             else:
                 return
 
-    def raise_for(self, code: int, what: str, *, fenced_is_final: bool = True) -> None:
-        """Raise what an error code calls for: StillCompleting, Superseded, Refused or Retryable; 0 is fine."""
+    def raise_for(self, code: int, what: str, *, may_be_fenced: bool = True) -> None:
+        """Raise what an error code calls for: StillCompleting, Fenced, Refused or Retryable; 0 is fine."""
         if code == codes.NONE:
             return
         where = f"{what} for {self.transactional_id} on cluster {self.cluster.alias}: {codes.advised(code)}"
         if code == codes.CONCURRENT_TRANSACTIONS:
             raise StillCompleting(where)
-        if code in codes.FENCED and fenced_is_final:
-            raise Superseded(
-                f"a newer writer holds {self.transactional_id} on cluster {self.cluster.alias}; this one stops"
-            )
+        if code in codes.FENCED and may_be_fenced:
+            raise Fenced(self._why_fenced())
         if code in codes.UNAUTHORIZED:
             raise Refused(f"{where}: grant this principal WRITE and DESCRIBE on it")
         raise Retryable(where)
+
+    def _why_fenced(self) -> str:
+        """What the writer itself can tell of the cause; whether somebody has its place is in the ledger."""
+        name = f"{self.transactional_id} on cluster {self.cluster.alias}"
+        seconds = time.monotonic() - self._began
+        if self._joined and seconds * 1000 >= self.timeout_ms:
+            return (
+                f"the broker aborted the transaction of {name}, which was open for {seconds:.0f} s where "
+                f"ferry.transaction.timeout.ms allows {self.timeout_ms} ms: raise it, or lower ferry.chunk.seconds"
+            )
+        return f"somebody else initialised {name} (producers outside Ferry must not use this transactional.id)"
 
 
 class StillCompleting(Retryable):

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 
 from ferry.errors import FerryError
-from ferry.model import Origin, Plan, Receipt
+from ferry.model import Attempt, Plan, Receipt
 from ferry.run.micro_run import MicroRuns, slot_failure
 from ferry.run.slot import SlotResult
 from ferry.run.task import TaskSpec, run_slot
@@ -68,7 +68,7 @@ class _Worker:
 def copy_all(
     runs: MicroRuns,
     plan: Plan,
-    origin: Origin,
+    attempt: Attempt,
     *,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[list[Receipt]], None] = lambda _: None,
@@ -78,7 +78,7 @@ def copy_all(
     At most as many processes as there are CPUs. When `stop()` becomes true, open chunks are ended and committed and no
     further one is begun; results then say `stopped`. A slot that failed, for whatever reason, becomes refusals.
     """
-    crew = _Crew(runs, plan, origin, progress)
+    crew = _Crew(runs, plan, attempt, progress)
     try:
         return crew.work(stop)
     finally:
@@ -86,10 +86,12 @@ def copy_all(
 
 
 class _Crew:
-    def __init__(self, runs: MicroRuns, plan: Plan, origin: Origin, progress: Callable[[list[Receipt]], None]) -> None:
+    def __init__(
+        self, runs: MicroRuns, plan: Plan, attempt: Attempt, progress: Callable[[list[Receipt]], None]
+    ) -> None:
         self._runs = runs
         self._plan = plan
-        self._origin = origin
+        self._attempt = attempt
         self._progress = progress
         self._pending = deque(plan.used_slots)
         self._results: dict[int, SlotResult] = {}
@@ -137,7 +139,7 @@ class _Crew:
         else:
             threading.Thread(target=_serve, args=(theirs, threading.Event()), name="ferry slot", daemon=True).start()
         worker = self._workers[ours] = _Worker(pipe=ours, process=process, slot=slot)
-        self._send(worker, self._runs.task_spec(self._plan, slot, self._origin))
+        self._send(worker, self._runs.task_spec(self._plan, slot, self._attempt))
 
     def _send(self, worker: _Worker, message: TaskSpec | None) -> None:
         try:
@@ -162,7 +164,7 @@ class _Crew:
                 self._results[worker.slot] = self._failure(worker, error)
         if self._pending:
             worker.slot, worker.receipts = self._pending.popleft(), []
-            self._send(worker, self._runs.task_spec(self._plan, worker.slot, self._origin))
+            self._send(worker, self._runs.task_spec(self._plan, worker.slot, self._attempt))
         else:
             self._release(worker)
 

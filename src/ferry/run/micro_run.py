@@ -21,25 +21,27 @@ from ferry.decide.ledger import (
     claims,
     fold,
     lane_ends,
+    newer_attempt,
     newest_run,
     opened_run,
     outcome,
     receipts,
     sealed_plan,
+    superseded_by,
 )
-from ferry.decide.ledger_codec import claim_record, outcome_record
+from ferry.decide.ledger_codec import claim_record, ended_record, outcome_record
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.report import Report, report_of
 from ferry.decide.rules import Rules
 from ferry.decide.starts import start_records
 from ferry.errors import BadInput, FerryError, Refused, Superseded
-from ferry.model import OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord
+from ferry.model import Attempt, OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic
 from ferry.run.change_topics import change_topics
 from ferry.run.gather import Positions, gather_facts, isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
-from ferry.run.opening import open_run
+from ferry.run.opening import begin_attempt, open_run
 from ferry.run.slot import SlotRef, SlotResult
 from ferry.run.task import TaskSpec, manager_options
 
@@ -214,11 +216,46 @@ class MicroRuns:
                 f"run {plan.run} of {plan.flow} is superseded by {newer}, which has the {len(open_slices)} slices left"
             )
 
-    def task_spec(self, plan: Plan, slot: int, origin: Origin) -> TaskSpec:
+    def begin(self, plan: Plan, origin: Origin) -> Attempt:
+        """Begin an attempt at the plan's copy step; whatever an earlier attempt still has under way ends."""
+        return self._run(lambda: begin_attempt(self._ledger, plan, origin))
+
+    def holds(self, plan: Plan, attempt: Attempt) -> bool:
+        """Whether neither a newer run of the lane nor a newer attempt at this one has begun."""
+
+        async def work() -> bool:
+            records, end = await self._ledger.read(plan.generation)
+            view = fold(records, end)
+            return (
+                superseded_by(view, plan.lane, plan.generation) is None
+                and newer_attempt(view, plan.lane, plan.run, plan.generation, attempt.number) is None
+            )
+
+        return self._run(work)
+
+    def end(self, plan: Plan, attempt: Attempt) -> bool:
+        """Call an attempt off and end its open transactions; False, and nothing done, when somebody took over already.
+
+        After a kill this makes its slots stop wherever they still live, and readers need not wait for a timeout.
+        """
+        if not self.holds(plan, attempt):
+            return False
+        self._run(lambda: self._ledger.append([ended_record(plan.lane, attempt)]))
+        self.fence(plan)
+        return True
+
+    def task_spec(self, plan: Plan, slot: int, attempt: Attempt) -> TaskSpec:
         """What a process needs to copy one slot of the plan."""
         flow = self.flow
         return TaskSpec(
-            ref=SlotRef(flow=plan.flow, lane=plan.lane, run=plan.run, generation=plan.generation, slot=slot),
+            ref=SlotRef(
+                flow=plan.flow,
+                lane=plan.lane,
+                run=plan.run,
+                generation=plan.generation,
+                attempt=attempt.number,
+                slot=slot,
+            ),
             source=self._source_options,
             target=self._target_options,
             limits=CopyLimits(
@@ -228,7 +265,7 @@ class MicroRuns:
                 transaction_timeout_ms=flow.transaction_timeout_ms,
                 isolation=isolation_of(flow),
             ),
-            origin=origin,
+            origin=attempt.origin,
             patience_s=self.patience_s,
         )
 

@@ -1,4 +1,4 @@
-"""Opening a run: steps 1 to 3 of the protocol. The order is what makes the guarantee true.
+"""Opening a run: steps 1 to 3 of the protocol, and beginning an attempt at it. The order makes the guarantee true.
 
 1. Append the run record; its ledger offset is the generation.
 2. Read the ledger up to it; fence every slot that any run of the lane ever had.
@@ -8,14 +8,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 
 from ferry.decide.ledger import LedgerView, fold, outlived, slots_to_fence, superseded_by
-from ferry.decide.ledger_codec import fenced_record, run_record
+from ferry.decide.ledger_codec import attempt_record, fenced_record, run_record
 from ferry.decide.plan_codec import plan_records
 from ferry.errors import Superseded
-from ferry.model import Fate, OpenedRun, Plan, RunRecord
-from ferry.run.port import FencePort
+from ferry.model import Attempt, Fate, OpenedRun, Origin, Plan, RunRecord
+from ferry.run.port import FencePort, LedgerPort
 
 KEPT_RUNS = 100
 """Runs whose plans stay in the ledger; receipts stay whatever their run is."""
@@ -47,6 +48,13 @@ async def open_run(port: FencePort, record: RunRecord, decide: Decide) -> Plan:
     if old:
         await port.append(old)
     return plan
+
+
+async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin) -> Attempt:
+    """Begin an execution of the plan's copy step: slots of earlier attempts that see its record stop."""
+    started_ms = time.time_ns() // 1_000_000
+    number = await port.append([attempt_record(plan.lane, plan.run, plan.generation, started_ms, origin)])
+    return Attempt(run=plan.run, generation=plan.generation, number=number, started_ms=started_ms, origin=origin)
 
 
 def refuse_if_superseded(view: LedgerView, opened: OpenedRun) -> None:

@@ -1,10 +1,11 @@
 """One slot's work: steps 4 to 7 of the protocol, at every attempt. The order is what makes the guarantee true.
 
-4. Check that the lane's newest run is ours; InitProducerId for the slot; check again.
+4. Check that the lane's newest run and its newest attempt are ours; InitProducerId for the slot; check again.
 5. Only then see what an earlier attempt committed, and skip it.
 6. Copy a chunk: data, then positions, then receipts last, in one transaction. When the receipts are acknowledged,
    look once more into the ledger; then commit.
-7. Anything wrong: back to 4. EndTxn(abort) is never sent: InitProducerId is the abort.
+7. Anything wrong: back to 4. EndTxn(abort) is never sent: InitProducerId is the abort. Fenced: the end. A writer that
+   was told so never sends InitProducerId again, for that would fence whoever has its place.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ferry.decide.ledger import fold, intruder, last_receipts, sealed_plan, superseded_by
+from ferry.decide.ledger import fold, intruder, last_receipts, newer_attempt, sealed_plan, superseded_by
 from ferry.decide.ledger_codec import decode_key
-from ferry.errors import OutcomeUnknown, Retryable, Superseded
+from ferry.errors import Fenced, OutcomeUnknown, Retryable, Superseded
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.run.dropped import Drop, Dropped, Hindered
 from ferry.run.port import SlotPort
@@ -39,12 +40,13 @@ class Undecided(Retryable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRef:
-    """Which slot of which run; all that a Spark task is told."""
+    """Which slot of which run, and in which attempt at it (its number); all that a Spark task is told."""
 
     flow: Flow
     lane: str
     run: str
     generation: int
+    attempt: int
     slot: int
 
 
@@ -76,7 +78,8 @@ async def copy_slot(
 ) -> SlotResult:
     """Copy a slot's slices; `committed` hears of every chunk once it counts.
 
-    Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row.
+    Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row, or when it was
+    fenced and nobody took over: whoever began the attempt may then have the slot copied once more.
     """
     result = SlotResult()
     limits: dict[TopicPartition, int] = {}
@@ -103,6 +106,10 @@ async def copy_slot(
         except Superseded:
             await port.leave()
             raise
+        except Fenced as fenced:
+            records, end = await port.read(ref.generation, None)
+            _refuse_if_superseded(records, end, ref)
+            raise Retryable(f"slot {ref.slot} of run {ref.run} was fenced: {fenced}") from fenced
         except (Retryable, OutcomeUnknown) as error:
             if stop():
                 await port.leave()
@@ -177,6 +184,14 @@ async def _look(
 
 
 def _refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) -> None:
-    newer = superseded_by(fold(records, end), ref.lane, ref.generation)
+    view = fold(records, end)
+    newer = superseded_by(view, ref.lane, ref.generation)
     if newer is not None:
         raise Superseded(f"run {ref.run} of {ref.flow} (lane {ref.lane}) is superseded by {newer.record.run}")
+    later = newer_attempt(view, ref.lane, ref.run, ref.generation, ref.attempt)
+    if later is not None:
+        how = "was ended" if later.number == ref.attempt else f"is superseded by attempt {later.number}"
+        raise Superseded(
+            f"attempt {ref.attempt} at run {ref.run} of {ref.flow} (lane {ref.lane}) {how} from "
+            f"{later.origin.host or 'an unknown host'}"
+        )

@@ -11,7 +11,6 @@ import secrets
 import signal
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from ferry.config.connection import from_environment
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
-from ferry.model import Origin, Plan
+from ferry.model import Attempt, Origin, Plan
 from ferry.run.micro_run import MicroRuns, slot_failure
 from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
@@ -47,9 +46,6 @@ GRACE_SECONDS = 8.0
 """After SIGTERM: how long the orderly end may take before the process ends all the same."""
 
 FENCE_PATIENCE_SECONDS = 5.0
-WORKER_SECONDS = 2.5
-"""Spark ends the Python worker of an interrupted task after spark.python.task.killTimeout, 2 s unless set."""
-
 REMOTE_VARIABLE = "SPARK_REMOTE"
 TERMINATED = 128 + signal.SIGTERM
 AGAIN = (Retryable, Unreachable)
@@ -86,16 +82,21 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         if nothing_to_copy(runs, plan):
             request.say(f"run {plan.run} of {plan.flow}: nothing is left to copy")
             return
-        specs = {slot: runs.task_spec(plan, slot, request.origin) for slot in plan.used_slots}
+        attempt = runs.begin(plan, request.origin)
+        specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {len(plan.slices)} slices in {len(specs)} tasks")
         with ProgressLog(plan, next(iter(specs.values())), request.say):
-            ends = _on_spark(request, connect, plan, specs)
+            ends = _on_spark(request, connect, plan, attempt, specs)
         _record(runs, plan, ends)
         _tell(plan, ends, request.say)
 
 
 def _on_spark(
-    request: CopyRequest, connect: Callable[[], SparkSession], plan: Plan, specs: dict[int, TaskSpec]
+    request: CopyRequest,
+    connect: Callable[[], SparkSession],
+    plan: Plan,
+    attempt: Attempt,
+    specs: dict[int, TaskSpec],
 ) -> list[SlotEnd]:
     spark = connect()
     tag = f"ferry-{plan.generation}"
@@ -108,7 +109,7 @@ def _on_spark(
         return Call(work).result()
     except BaseException as error:
         _interrupt(spark, tag)
-        end_chunks(request, plan, linger_s=WORKER_SECONDS if _is_remote(spark) else 0)
+        end_chunks(request, plan, attempt)
         if isinstance(error, (PySparkException, Py4JError)):
             why = _gist(error)
             raise Retryable(f"Spark gave up run {plan.run} of {plan.flow} ({why}): see its log") from error
@@ -184,20 +185,15 @@ def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
         raise kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks gave up: {failures[0]}")
 
 
-def end_chunks(request: CopyRequest, plan: Plan, *, linger_s: float = 0) -> None:
-    """End the open transactions of the run at once, over fresh connections: the caller's may be amid a call.
+def end_chunks(request: CopyRequest, plan: Plan, attempt: Attempt) -> None:
+    """End the open transactions of the attempt at once, over fresh connections: the caller's may be amid a call.
 
-    Once more after `linger_s` where tasks outlive this process: one that was only beginning may open a transaction
-    behind the first fencing. Nothing is done for a superseded run: its slots belong to a newer one.
+    Nothing is done once a newer run or attempt has begun: the slots are theirs.
     """
     try:
         with MicroRuns(request.flow, lane=request.lane, patience_s=FENCE_PATIENCE_SECONDS) as runs:
-            for pause in (0, linger_s) if linger_s else (0,):
-                time.sleep(pause)
-                if runs.superseded(plan) is not None:
-                    return
-                runs.fence(plan)
-            request.say(f"run {plan.run} of {plan.flow}: ended the open chunks; what was committed stays")
+            if runs.end(plan, attempt):
+                request.say(f"run {plan.run} of {plan.flow}: ended the open chunks; what was committed stays")
     except FerryError as error:
         request.say(f"open chunks end by their transaction timeout ({error})")
 

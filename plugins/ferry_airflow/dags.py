@@ -72,8 +72,13 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
             retries=flow.retries,
             pool=flow.pool,
         )
+        # What it complains about fails at once; a retry is for a ledger that does not answer.
         report = FerryReportOperator(
-            task_id="report", config=str(path), flow=str(flow.flow), retries=0, trigger_rule=TriggerRule.ALL_DONE
+            task_id="report",
+            config=str(path),
+            flow=str(flow.flow),
+            retries=flow.retries,
+            trigger_rule=TriggerRule.ALL_DONE,
         )
         plan >> copy >> report
     return dag

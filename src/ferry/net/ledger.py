@@ -97,6 +97,11 @@ class LedgerTopic:
                     transactional_id=None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1
                 )
             )
+            if answer.error_code in codes.UNAUTHORIZED:
+                raise Refused(
+                    f"cluster {self.cluster.alias} gives this principal no producer id to write ledger "
+                    f"{self.place.topic} with ({codes.describe(answer.error_code)}): grant WRITE on that topic"
+                )
             if answer.error_code:
                 raise Retryable(f"producer id from cluster {self.cluster.alias}: {codes.describe(answer.error_code)}")
             return ProducerIdentity(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch, sequence=0)

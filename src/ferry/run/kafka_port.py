@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.decide.ledger_codec import receipt_records
-from ferry.errors import FerryError, Unreachable
+from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import (
     Flow,
     LedgerRecord,
@@ -71,7 +71,10 @@ class KafkaLane:
         return await self._ledger.read(start, end)
 
     async def fence(self, slots: int) -> None:
-        """As FencePort; Unreachable names the slot, its transaction's state and partitions when it stays unfenced."""
+        """As FencePort; Unreachable names the slot, its transaction's state and partitions when it stays unfenced.
+
+        Refused when the cluster does not permit it, or not with this transaction timeout.
+        """
         cluster = self._ledger.cluster
         waiting = [
             (name, cluster.loop.call_soon_with_future(Transaction(cluster, name, self._timeout_ms).initialise))
@@ -80,6 +83,8 @@ class KafkaLane:
         for name, future in waiting:
             try:
                 await future
+            except Refused as error:  # a permission, or a setting: nobody holds the slot
+                raise Refused(f"slot {name} could not be fenced: {error}") from error
             except FerryError as error:
                 state = await transaction_state(cluster, name)
                 raise Unreachable(f"slot {name} could not be fenced ({error}); {state}: nothing was planned") from error

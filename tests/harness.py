@@ -18,7 +18,9 @@ from ferry.decide.ledger import receipts
 from ferry.decide.report import Report
 from ferry.dev import RunningCluster
 from ferry.model import Attempt, Plan, Receipt
-from ferry.run.micro_run import MicroRuns, RunOptions, gather_refusals, local_origin
+from ferry.run.ends import end_of
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.planner import RunOptions
 from ferry.run.slot import SlotResult
 from ferry.run.task import run_slot
 
@@ -80,12 +82,8 @@ class Lab:
     def copy(self, runs: MicroRuns, plan: Plan) -> Report:
         """Copy every slot of a plan, record the outcome, report."""
         attempt = runs.begin(plan, local_origin())
-        results = [self.copy_slot(runs, plan, slot, attempt) for slot in plan.used_slots]
-        runs.record_outcome(
-            plan,
-            gather_refusals(results),
-            [slot for slot, result in zip(plan.used_slots, results, strict=True) if result.time_over],
-        )
+        ends = [end_of(slot, self.copy_slot(runs, plan, slot, attempt)) for slot in plan.used_slots]
+        runs.record_outcome(plan, attempt, ends)
         return runs.report(plan.run)
 
     def copy_slot(self, runs: MicroRuns, plan: Plan, slot: int, attempt: Attempt | None = None) -> SlotResult:

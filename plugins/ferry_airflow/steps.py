@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger import newest_run, opened_run, sealed_plan
 from ferry.decide.report import Report
-from ferry.errors import BadInput, Superseded
 from ferry.model import Origin, Plan
-from ferry.run.micro_run import MicroRuns, RunOptions
-from ferry.spark.todo import nothing_to_copy
+from ferry.run.micro_run import MicroRuns
+from ferry.run.planner import RunOptions
 
 LISTED = 20
 """How many refusals a failing report names in its sentence; its log has all."""
@@ -39,31 +37,13 @@ def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -
     Raises Superseded when a newer run owns the lane and has what this one left.
     """
     with MicroRuns(flow) as runs:
-        return kept_plan(runs, run) or runs.plan(run, origin, options)
-
-
-def kept_plan(runs: MicroRuns, run: str) -> Plan | None:
-    """The plan that an earlier try of the run sealed; a run keeps its plan, so clearing it copies nothing twice."""
-    try:
-        view = runs.ledger()
-    except BadInput:
-        return None  # the flow never ran; if the ledger is unreadable for another reason, planning says so
-    opened, newest = opened_run(view, runs.lane, run), newest_run(view, runs.lane)
-    if opened is None or newest is None:
-        return None
-    sealed = sealed_plan(view, runs.lane, run, opened.generation)
-    if sealed is not None:
-        runs.refuse_unless_done(sealed[0])
-        return sealed[0]
-    if newest.generation > opened.generation:
-        raise Superseded(f"run {run} was never planned and is superseded by {newest.record.run}")
-    return None
+        return runs.open_or_keep(run, origin, options)
 
 
 def nothing_left(flow: FlowConfig, run: str) -> bool:
     """Whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
     with MicroRuns(flow) as runs:
-        return nothing_to_copy(runs, runs.opened(run)[0])
+        return not runs.left(runs.opened(run)[0])
 
 
 def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:

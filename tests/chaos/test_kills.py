@@ -27,7 +27,8 @@ DRIVER = """
 import sys, secrets
 from pathlib import Path
 from ferry.config.settings import load
-from ferry.run.micro_run import MicroRuns, RunOptions, gather_refusals, local_origin
+from ferry.run.ends import end_of
+from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.task import run_slot
 flow = load(Path(sys.argv[1])).flow(sys.argv[2])
 with MicroRuns(flow) as runs:
@@ -36,8 +37,8 @@ with MicroRuns(flow) as runs:
     print("planned", flush=True)
     attempt = runs.begin(plan, local_origin())
     specs = [runs.task_spec(plan, slot, attempt) for slot in plan.used_slots]
-    results = [run_slot(spec, lambda: False, lambda _: None) for spec in specs]
-    runs.record_outcome(plan, gather_refusals(results))
+    ends = [end_of(spec.ref.slot, run_slot(spec, lambda: False, lambda _: None)) for spec in specs]
+    runs.record_outcome(plan, attempt, ends)
 print("done", flush=True)
 """
 

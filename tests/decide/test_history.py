@@ -9,11 +9,12 @@ from ferry.decide.ledger import fold
 from ferry.decide.ledger_codec import outcome_record, receipt_records, run_record
 from ferry.decide.plan_codec import plan_records
 from ferry.model import Record, Segment
-from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, run_of
+from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
 
 OPENED = run_record(run_of("run-1"))  # at offset 0
 PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
 COPIED = receipt_records(replace(RECEIPT, generation=0))
+REFUSED = plan_records(replace(PLAN, generation=0, slices=(), refusals=(refusal(),)))
 ENDED = outcome_record(LANE, "run-1", [], [])
 NEWER = run_record(run_of("run-2"))
 
@@ -28,6 +29,7 @@ NEWER = run_record(run_of("run-2"))
         ([OPENED, *PLANNED, NEWER], PastState.FAILED),  # nobody will go on with it
         ([OPENED, *PLANNED, *COPIED], PastState.SUCCESS),  # all is there, whoever recorded what
         ([OPENED, *PLANNED, *COPIED, ENDED], PastState.SUCCESS),
+        ([OPENED, *REFUSED], PastState.PARTIAL),  # nothing to copy: nothing under way
         ([OPENED, *PLANNED, OPENED], PastState.UNPLANNED),  # opened again under its name
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from ferry.decide.ledger import Outcome
 from ferry.decide.report import RunState, report_of
-from ferry.model import Plan, Receipt
+from ferry.model import Plan, Receipt, RefusalKind
 from tests.decide.values import PLAN, RECEIPT, piece, place, refusal
 
 WHOLE = replace(RECEIPT, end=100)
@@ -47,6 +47,14 @@ def test_the_state_of_a_run(
 
 def test_what_a_later_run_copied_is_not_missing() -> None:
     assert report_of(ONE, 1_000, [HALF], {place("orders"): 170}, ended()).state is RunState.SUCCESS
+
+
+def test_a_slot_that_failed_is_not_held_against_what_another_attempt_copied() -> None:
+    failed = replace(refusal("orders"), kind=RefusalKind.SLOT_FAILED)
+    told = Outcome(refusals=(failed, replace(refusal("orders", 1), kind=RefusalKind.TOO_LARGE)), time_over=frozenset())
+    copied = report_of(TWO, 1_000, [WHOLE], {place("orders"): 100, place("orders", 1): 100}, told)
+    assert copied.refusals == told.refusals[1:], "what was refused for good stays"
+    assert report_of(TWO, 1_000, [HALF], {place("orders"): 50}, told).refusals == told.refusals
 
 
 def test_refusals_of_the_plan_and_of_the_copy_are_told_together() -> None:

@@ -73,6 +73,7 @@ def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks, attempt: Att
             ref=spec.ref,
             limits=spec.limits,
             origin=spec.origin,
+            began_ms=spec.began_ms,
             stop=lambda: False,
         )
         held.hooks = hooks

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
-from ferry.run.micro_run import RunOptions
+from ferry.run.planner import RunOptions
 from tests.harness import (
     Feeder,
     Lab,

@@ -48,7 +48,8 @@ def plan_command(
     Exit code 1 when something would be refused.
     """
     # Imported here: the command line starts light.
-    from ferry.run.micro_run import MicroRuns, RunOptions
+    from ferry.run.micro_run import MicroRuns
+    from ferry.run.planner import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = desk.flow(flow)

@@ -56,7 +56,8 @@ def run_command(
     # Imported here: the command line starts light.
     from ferry.cli.shapes import run_json
     from ferry.decide.report import RunState
-    from ferry.run.micro_run import MicroRuns, RunOptions, local_origin
+    from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.run.planner import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if resume is not None and (run or topic or max_bytes or max_records or dry_run):
@@ -72,13 +73,11 @@ def run_command(
             return 1 if plan.refusals else 0
         if resume is not None:
             plan, _ = runs.opened(resume)
-            runs.refuse_unless_done(plan)
+        elif run is not None:
+            plan = runs.open_new(run, local_origin(), options)
         else:
-            if run is not None:
-                _refuse_known(runs, run)
-            plan = runs.plan(run or _new_run(), local_origin(), options)
-        newer = None if resume is None else runs.superseded(plan)
-        if newer is None:
+            plan = runs.plan(_new_run(), local_origin(), options)
+        if runs.left(plan):
             _copy(runs, plan, quiet=desk.quiet)
         report = runs.report(plan.run)
     print_json(run_json(report)) if desk.as_json else _show(report)
@@ -91,21 +90,12 @@ def _copy(runs: MicroRuns, plan: Plan, *, quiet: bool) -> None:
     from ferry.cli.progress import shown_progress
     from ferry.cli.stopping import stop_signals
     from ferry.run.local import copy_all
-    from ferry.run.micro_run import gather_refusals, local_origin
+    from ferry.run.micro_run import local_origin
 
+    attempt = runs.begin(plan, local_origin())
     with stop_signals() as stop, shown_progress(plan, quiet=quiet) as progress:
-        results = copy_all(runs, plan, runs.begin(plan, local_origin()), stop=stop, progress=progress)
-    late = [slot for slot, result in zip(plan.used_slots, results, strict=True) if result.time_over]
-    runs.record_outcome(plan, gather_refusals(results), late)
-
-
-def _refuse_known(runs: MicroRuns, run: str) -> None:
-    """A run id names one plan: a second one would hide the first."""
-    try:
-        runs.opened(run)
-    except BadInput:
-        return
-    raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
+        ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
+    runs.record_outcome(plan, attempt, ends)
 
 
 def _new_run() -> str:

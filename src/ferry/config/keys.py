@@ -44,7 +44,8 @@ FERRY_KEYS = (
         name="ferry.run.max.seconds",
         default="900",
         values="seconds, at least 1",
-        meaning="after this time a task opens no further chunk; the next run goes on from there",
+        meaning="this long after the copy step began no task opens a further chunk (each copies one at least); "
+        "the next run goes on from there",
     ),
     FerryKey(
         name="ferry.lane",

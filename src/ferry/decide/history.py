@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.decide.ledger import LedgerView, lane_ends, newest_run, outcome, receipts, sealed_plan
-from ferry.decide.report import Report, RunState, report_of
+from ferry.decide.report import Report, report_of
 from ferry.model import OpenedRun, Receipt, Segment
 
 
@@ -50,7 +50,7 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
     ended = outcome(view, lane, run)
     report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane), ended)
     newest = newest_run(view, lane)
-    under_way = ended is None and report.state is not RunState.SUCCESS and newest == opened
+    under_way = ended is None and bool(report.unfinished) and newest == opened
     state = PastState.OPEN if under_way else PastState(report.state.value)
     return PastRun(opened=opened, state=state, report=report)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.decide.ledger import Outcome
-from ferry.model import Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import Plan, Receipt, Refusal, RefusalKind, Slice, TopicPartition
 
 
 class RunState(StrEnum):
@@ -66,18 +66,24 @@ def report_of(
 ) -> Report:
     """The report of a run from its plan, its receipts and what its copy step recorded.
 
-    `lane_ends` are where the lane stands by source partition: what a later run copied of this one's slices is not
-    missing.
+    `lane_ends` are where the lane stands by source partition: what a later run, or a later attempt at this one, copied
+    of its slices is not missing, whatever became of the slot at first.
     """
     done = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
-    refusals = (*plan.refusals, *(ended.refusals if ended else ()))
+    copied = {
+        (piece.source.topic, piece.source.partition)
+        for piece in plan.slices
+        if lane_ends.get(piece.source, -1) >= piece.end
+    }
+    told = [
+        refusal
+        for refusal in (ended.refusals if ended else ())
+        if refusal.kind is not RefusalKind.SLOT_FAILED or (refusal.topic, refusal.partition) not in copied
+    ]
+    refusals = (*plan.refusals, *told)
     named = {(refusal.topic, refusal.partition) for refusal in refusals}
     time_over = ended.time_over if ended else frozenset()
-    short = [
-        piece
-        for piece in plan.slices
-        if lane_ends.get(piece.source, -1) < piece.end and (piece.source.topic, piece.source.partition) not in named
-    ]
+    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in copied | named]
     return Report(
         plan=plan,
         started_ms=started_ms,

@@ -91,7 +91,7 @@ class Slice:
 class Plan:
     """What a run will do. The same facts give the same plan.
 
-    `max_seconds` is how long an attempt at a slot may begin new chunks; 0 is no limit.
+    `max_seconds` is how long an attempt at the run, all its slots together, may begin new chunks; 0 is no limit.
     """
 
     flow: Flow

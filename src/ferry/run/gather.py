@@ -106,6 +106,42 @@ async def gather_facts(
     )
 
 
+async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:
+    """The same without partitions, settings and target topics: what stands against any plan shows in it, cheaply.
+
+    Nothing of it depends on fencing, so a run can be judged before it is opened.
+    """
+    listed = await source.refresh(None)
+    receipts = last_receipts(view, lane)
+    now_ms = time.time_ns() // 1_000_000
+    return Facts(
+        now_ms=now_ms,
+        source_cluster_id=source.cluster_id,
+        target_cluster_id=target.cluster_id,
+        target_brokers=len(target.brokers),
+        sources={
+            name: SourceTopic(
+                name=name,
+                topic_id=info.id_text,
+                partitions={},
+                leaderless=(),
+                replication_factor=1,
+                configs={},
+            )
+            for name, info in listed.items()
+            if flow.selection.takes(name)
+        },
+        targets={},
+        receipts=receipts,
+        positions={},
+        starts=recorded_starts(view, lane),
+        first_run=first_run(view, lane),
+        claims=claims(view),
+        pauses=pauses(view, now_ms),
+        absent=absent_topics(receipts.values(), listed, flow.selection.takes),
+    )
+
+
 async def _first_starts(
     start: Start, source: Cluster, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:

@@ -102,6 +102,7 @@ class KafkaSlot:
         ref: SlotRef,
         limits: CopyLimits,
         origin: Origin,
+        began_ms: int,
         stop: Callable[[], bool],
     ) -> None:
         self._source = source
@@ -114,6 +115,8 @@ class KafkaSlot:
         self._transaction = Transaction(
             target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
         )
+        # The two clocks may be of two machines: one that is behind costs time at most, one ahead leaves a chunk a try.
+        self._until_now = max(0.0, time.time() - began_ms / 1000)
         self._started = time.monotonic()
         self._reader: SourceReader | None = None
         self._pump: Pump | None = None
@@ -196,7 +199,7 @@ class KafkaSlot:
 
     def time_over(self, plan: Plan) -> bool:
         """As SlotPort."""
-        return plan.max_seconds > 0 and time.monotonic() > self._started + plan.max_seconds
+        return 0 < plan.max_seconds < self._until_now + time.monotonic() - self._started
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """As SlotPort."""

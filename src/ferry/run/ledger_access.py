@@ -12,7 +12,7 @@ from ferry.decide.ledger import LedgerView, fold
 from ferry.model import Record
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic
-from ferry.run.micro_run import DEFAULT_LEDGER_REPLICATION
+from ferry.run.planner import DEFAULT_LEDGER_REPLICATION
 from ferry.run.task import manager_options
 
 T = TypeVar("T")

@@ -22,8 +22,8 @@ from queue import SimpleQueue
 
 from ferry.errors import FerryError
 from ferry.model import Attempt, Plan, Receipt
-from ferry.run.micro_run import MicroRuns, slot_failure
-from ferry.run.slot import SlotResult
+from ferry.run.ends import AGAIN, SlotEnd, end_of, joined
+from ferry.run.micro_run import MicroRuns
 from ferry.run.task import TaskSpec, run_slot
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class _Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
-    result: SlotResult
+    end: SlotEnd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +72,11 @@ def copy_all(
     *,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[list[Receipt]], None] = lambda _: None,
-) -> list[SlotResult]:
+) -> list[SlotEnd]:
     """Copy all used slots of a plan, ascending; `progress` hears of every committed chunk.
 
     At most as many processes as there are CPUs. When `stop()` becomes true, open chunks are ended and committed and no
-    further one is begun; results then say `stopped`. A slot that failed, for whatever reason, becomes refusals.
+    further one is begun; ends then say `stopped`. A slot that gave up is tried once more when that may help.
     """
     crew = _Crew(runs, plan, attempt, progress)
     try:
@@ -94,11 +94,12 @@ class _Crew:
         self._attempt = attempt
         self._progress = progress
         self._pending = deque(plan.used_slots)
-        self._results: dict[int, SlotResult] = {}
+        self._ends: dict[int, SlotEnd] = {}
         self._workers: dict[Connection, _Worker] = {}
         self._apart = len(self._pending) > 1
+        self._stopping = False
 
-    def work(self, stop: Callable[[], bool]) -> list[SlotResult]:
+    def work(self, stop: Callable[[], bool]) -> list[SlotEnd]:
         for _ in range(min(os.cpu_count() or 1, len(self._pending))):
             self._hire()
         deadline: float | None = None
@@ -112,7 +113,7 @@ class _Crew:
             for pipe in wait(list(self._workers), timeout=_LOOK_SECONDS):
                 if isinstance(pipe, Connection):
                     self._hear(self._workers[pipe])
-        return [self._results.get(slot, SlotResult(stopped=True)) for slot in self._plan.used_slots]
+        return [self._ends.get(slot, SlotEnd(slot=slot, stopped=True)) for slot in self._plan.used_slots]
 
     def dismiss(self) -> None:
         """Close all pipes and see the processes end: on the way out nobody is left behind."""
@@ -158,15 +159,23 @@ class _Crew:
                 worker.receipts += receipts
                 self._progress(receipts)
                 return
-            case _Ended(result=result):
-                self._results[worker.slot] = result
+            case _Ended(end=end):
+                self._settle(end)
             case _Failed(error=error):
-                self._results[worker.slot] = self._failure(worker, error)
+                self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), failure=error))
         if self._pending:
             worker.slot, worker.receipts = self._pending.popleft(), []
             self._send(worker, self._runs.task_spec(self._plan, worker.slot, self._attempt))
         else:
             self._release(worker)
+
+    def _settle(self, end: SlotEnd) -> None:
+        """Keep how a slot ended; one that gave up waits for another try, once, unless all is to end."""
+        before = self._ends.get(end.slot)
+        self._ends[end.slot] = joined(before, end)
+        if before is None and isinstance(end.failure, AGAIN) and not self._stopping:
+            log.warning("slot %d is tried once more: %s", end.slot, end.failure)
+            self._pending.append(end.slot)
 
     def _release(self, worker: _Worker) -> None:
         """Let a worker go; a closed pipe is its order to end."""
@@ -187,26 +196,12 @@ class _Crew:
         else:
             how = f"ended without a result (exit code {code})"
         error = FerryError(f"the process of slot {worker.slot} {how}: see what killed it (memory?), then run again")
-        self._results[worker.slot] = self._failure(worker, error)
+        self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), failure=error))
         if self._pending:
             self._hire()
 
-    def _failure(self, worker: _Worker, error: FerryError) -> SlotResult:
-        """A failed slot: what it had committed counts, the rest is refused."""
-        ends = {receipt.source: receipt.end for receipt in worker.receipts}
-        short = {
-            (piece.source.topic, piece.source.partition): piece.source
-            for piece in self._plan.of_slot(worker.slot)
-            if ends.get(piece.source, -1) < piece.end
-        }
-        refusals = {
-            short[refusal.topic, refusal.partition]: refusal
-            for refusal in slot_failure(self._plan, worker.slot, error)
-            if refusal.partition is not None and (refusal.topic, refusal.partition) in short
-        }
-        return SlotResult(receipts=worker.receipts, refusals=refusals)
-
     def _ask_to_stop(self) -> None:
+        self._stopping = True
         self._pending.clear()
         for worker in self._workers.values():
             self._send(worker, _STOP)
@@ -215,7 +210,7 @@ class _Crew:
         """Workers that do not end their chunk are left or killed: the next run fences what they leave open."""
         for worker in list(self._workers.values()):
             log.warning("slot %d did not end its chunk within %.0f s and is given up", worker.slot, STOP_SECONDS)
-            self._results[worker.slot] = SlotResult(receipts=worker.receipts, stopped=True)
+            self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), stopped=True))
 
 
 @contextmanager
@@ -282,7 +277,7 @@ def _copied(spec: TaskSpec, stop: threading.Event, pipe: Connection) -> _Ended |
             stop.set()  # nobody listens; what is committed is in the ledger
 
     try:
-        return _Ended(result=run_slot(spec, stop.is_set, committed))
+        return _Ended(end=end_of(spec.ref.slot, run_slot(spec, stop.is_set, committed)))
     except FerryError as error:
         return _Failed(error=error)
     except Exception as error:

@@ -9,16 +9,13 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self, TypeVar
 
 from ferry.config.clients import flow_client_options
-from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
-from ferry.decide.facts import Facts
+from ferry.config.flow import FlowConfig
 from ferry.decide.ledger import (
     LedgerView,
-    claims,
     fold,
     lane_ends,
     newer_attempt,
@@ -29,37 +26,24 @@ from ferry.decide.ledger import (
     sealed_plan,
     superseded_by,
 )
-from ferry.decide.ledger_codec import claim_record, ended_record, outcome_record
-from ferry.decide.planning import decide_plan, without_foreign
+from ferry.decide.ledger_codec import ended_record, outcome_record
 from ferry.decide.report import Report, report_of
-from ferry.decide.rules import Rules
-from ferry.decide.starts import start_records
-from ferry.errors import BadInput, FerryError, Refused, Superseded
-from ferry.model import Attempt, OpenedRun, Origin, Plan, Refusal, RefusalKind, RunRecord
+from ferry.errors import BadInput, Refused, Superseded
+from ferry.model import Attempt, OpenedRun, Origin, Plan, Slice
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic
-from ferry.run.change_topics import change_topics
-from ferry.run.gather import Positions, gather_facts, isolation_of
+from ferry.run.ends import SlotEnd, refusals_of
+from ferry.run.gather import isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
-from ferry.run.opening import begin_attempt, open_run
-from ferry.run.slot import SlotRef, SlotResult
+from ferry.run.opening import begin_attempt
+from ferry.run.planner import WHOLE, Planner, RunOptions, by_place
+from ferry.run.slot import SlotRef
 from ferry.run.task import TaskSpec, manager_options
 
 T = TypeVar("T")
 
-DEFAULT_LEDGER_REPLICATION = 3
-
 SETTLE_SECONDS = 5.0
 """How long a report waits for commit markers: they follow an acknowledged commit within milliseconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """What one run is narrowed to: some source topics, smaller budgets (bytes, records)."""
-
-    only: frozenset[str] | None = None
-    max_bytes: int | None = None
-    max_records: int | None = None
 
 
 class MicroRuns:
@@ -80,6 +64,9 @@ class MicroRuns:
             self._loop, flow.flow.target, manager_options(self._target_options), patience_s=patience_s
         )
         self._ledger = LedgerTopic(self._target, flow.flow.source)
+        self._planner = Planner(
+            flow=flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
+        )
 
     def __enter__(self) -> Self:
         """Connect to both clusters; Unreachable names the one that does not answer."""
@@ -110,81 +97,42 @@ class MicroRuns:
         self._target.close()
         self._loop.close()
 
-    def preview(self, options: RunOptions = RunOptions()) -> Plan:
+    def preview(self, options: RunOptions = WHOLE) -> Plan:
         """The plan that a run would have now; writes nothing, creates nothing."""
 
         async def work() -> Plan:
-            view = await self._view() if await self._has_ledger() else fold((), 0)
-            facts = await gather_facts(
-                self.flow, self.lane, self._source, self._target, view, positions=Positions.AT_ONCE
-            )
-            return decide_plan(self._rules(options), facts, "(dry run)", -1)
+            return await self._planner.preview(await self._view_if_any(), options)
 
         return self._run(work)
 
-    def plan(self, run: str, origin: Origin, options: RunOptions = RunOptions()) -> Plan:
+    def plan(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
+        return self._run(lambda: self._planner.open(run, origin, options))
 
-        async def work() -> Plan:
-            await self._ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-            lane = KafkaLane(self._ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
-            record = RunRecord(
-                flow=self.flow.flow,
-                lane=self.lane,
-                run=run,
-                slots=self.flow.tasks_max,
-                config_digest=self.flow.digest(),
-                started_ms=time.time_ns() // 1_000_000,
-                origin=origin,
-            )
+    def open_or_keep(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
+        """The plan that the ledger has of this run, else a new one: a run keeps its plan, so it copies nothing twice.
 
-            async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-                return await self._decide(view, opened, options)
+        Raises Superseded when a newer run owns the lane and has what this one left.
+        """
+        view = self._run(self._view_if_any)
+        opened, newest = opened_run(view, self.lane, run), newest_run(view, self.lane)
+        if opened is None or newest is None:
+            return self.plan(run, origin, options)
+        sealed = sealed_plan(view, self.lane, run, opened.generation)
+        if sealed is not None:
+            self.left(sealed[0])
+            return sealed[0]
+        if newest.generation > opened.generation:
+            raise Superseded(f"run {run} was never planned and is superseded by {newest.record.run}")
+        return self.plan(run, origin, options)
 
-            return await open_run(lane, record, decide)
-
-        return self._run(work)
-
-    async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
-        rules = self._rules(options)
-        facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
-        wish = decide_plan(rules, facts, opened.record.run, opened.generation)
-        failed = await change_topics(self._target, wish.changes)
-        if wish.changes:
-            facts = await gather_facts(self.flow, self.lane, self._source, self._target, view)
-            facts = replace(facts, sources={n: topic for n, topic in facts.sources.items() if n not in failed})
-        plan = decide_plan(rules, facts, opened.record.run, opened.generation)
-        plan = await self._claim_and_begin(facts, plan)
-        changes = tuple(change for change in wish.changes if change.source_topic not in failed)
-        return replace(plan, changes=changes, refusals=tuple(sorted((*plan.refusals, *failed.values()), key=_order)))
-
-    async def _claim_and_begin(self, facts: Facts, plan: Plan) -> Plan:
-        """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first."""
-        if facts.first_run:
-            await self._ledger.append(start_records(self.lane, facts))
-        names = sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
-        if not names:
-            return plan
-        last = await self._ledger.append([claim_record(name, self.flow.flow, self.lane) for name in names])
-        records, end = await self._ledger.read(None, last + 1)
-        return without_foreign(plan, claims(fold(records, end)))
-
-    def _rules(self, options: RunOptions) -> Rules:
-        budget, flow = self.flow.budget, self.flow
-        factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
-        return Rules(
-            flow=flow.flow,
-            lane=self.lane,
-            policy=flow.policy,
-            max_tasks=flow.tasks_max,
-            max_bytes=_least(budget.max_bytes, options.max_bytes),
-            max_records=_least(budget.max_records, options.max_records),
-            max_seconds=budget.max_seconds,
-            replication_factor=factor,
-            config_excluded=flow.config_exclude.matches,
-            sync_configs=flow.sync_topic_configs,
-            only=options.only,
-        )
+    def open_new(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
+        """As `plan`, for an id that somebody chose; BadInput when the ledger has a plan of it, which it would hide."""
+        view = self._run(self._view_if_any)
+        opened = opened_run(view, self.lane, run)
+        if opened is not None and sealed_plan(view, self.lane, run, opened.generation) is not None:
+            raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
+        return self.plan(run, origin, options)
 
     def opened(self, run: str) -> tuple[Plan, OpenedRun]:
         """The sealed plan of a run; BadInput when the ledger has none."""
@@ -203,18 +151,27 @@ class MicroRuns:
 
         return self._run(work)
 
-    def refuse_unless_done(self, plan: Plan) -> None:
-        """For a run that is superseded: fine when all its slices are in the ledger, else Superseded."""
-        newer = self.superseded(plan)
-        if newer is None:
-            return
-        view = self._run(self._settled_view)
-        ends = lane_ends(view, self.lane)
-        open_slices = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
-        if open_slices:
-            raise Superseded(
-                f"run {plan.run} of {plan.flow} is superseded by {newer}, which has the {len(open_slices)} slices left"
-            )
+    def left(self, plan: Plan) -> list[Slice]:
+        """The slices of a plan that the ledger does not have up to their ends.
+
+        Raises Superseded when there are such, and a newer run owns the lane: it has them.
+        """
+
+        async def work() -> list[Slice]:
+            view = await self._view()
+            newer = superseded_by(view, self.lane, plan.generation)
+            if newer is not None:
+                view = await self._settled_view()
+            ends = lane_ends(view, self.lane)
+            short = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
+            if short and newer is not None:
+                raise Superseded(
+                    f"run {plan.run} of {plan.flow} is superseded by {newer.record.run}, which has the {len(short)} "
+                    "slices left"
+                )
+            return short
+
+        return self._run(work)
 
     def begin(self, plan: Plan, origin: Origin) -> Attempt:
         """Begin an attempt at the plan's copy step; whatever an earlier attempt still has under way ends."""
@@ -266,6 +223,7 @@ class MicroRuns:
                 isolation=isolation_of(flow),
             ),
             origin=attempt.origin,
+            began_ms=attempt.started_ms,
             patience_s=self.patience_s,
         )
 
@@ -274,9 +232,15 @@ class MicroRuns:
         lane = KafkaLane(self._ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
         self._run(lambda: lane.fence(plan.slots))
 
-    def record_outcome(self, plan: Plan, refusals: Collection[Refusal], time_over: Collection[int] = ()) -> None:
-        """Keep in the ledger what the tasks refused and which slots ran out of time, for the report."""
-        record = outcome_record(plan.lane, plan.run, sorted(refusals, key=_order), sorted(time_over))
+    def record_outcome(self, plan: Plan, attempt: Attempt, ends: Collection[SlotEnd]) -> None:
+        """Keep in the ledger what the attempt's slots refused and which of them ran out of time, for the report.
+
+        An attempt that somebody took over from says nothing: the word of its successor counts.
+        """
+        if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
+            return
+        late = sorted(end.slot for end in ends if end.time_over)
+        record = outcome_record(plan.lane, plan.run, sorted(refusals_of(plan, ends), key=by_place), late)
         self._run(lambda: self._ledger.append([record]))
 
     def report(self, run: str) -> Report:
@@ -302,8 +266,11 @@ class MicroRuns:
 
         return self._run(work)
 
-    async def _has_ledger(self) -> bool:
-        return self._ledger.place.topic in await self._target.refresh([self._ledger.place.topic])
+    async def _view_if_any(self) -> LedgerView:
+        """The ledger, or an empty one for a flow that never ran."""
+        if self._ledger.place.topic in await self._target.refresh([self._ledger.place.topic]):
+            return await self._view()
+        return fold((), 0)
 
     async def _settled_view(self) -> LedgerView:
         """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
@@ -328,36 +295,9 @@ def local_origin() -> Origin:
     return Origin(host=f"{socket.gethostname()}:{os.getpid()}")
 
 
-def gather_refusals(results: Collection[SlotResult]) -> list[Refusal]:
-    """What all slots refused."""
-    return [refusal for result in results for refusal in result.refusals.values()]
-
-
-def slot_failure(plan: Plan, slot: int, error: FerryError) -> list[Refusal]:
-    """A slot that gave up, as refusals of its partitions, so that the report names them."""
-    return [
-        Refusal(
-            topic=piece.source.topic,
-            partition=piece.source.partition,
-            kind=RefusalKind.SLOT_FAILED,
-            message=f"{piece.source} was not (wholly) copied: {error}",
-        )
-        for piece in plan.of_slot(slot)
-    ]
-
-
 def _opened(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
     opened = opened_run(view, lane, run)
     found = sealed_plan(view, lane, run, opened.generation) if opened else None
     if opened is None or found is None:
         raise BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
     return found[0], opened
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    given = [value for value in (one, other) if value is not None]
-    return min(given) if given else None
-
-
-def _order(refusal: Refusal) -> tuple[str, int]:
-    return refusal.topic, -1 if refusal.partition is None else refusal.partition

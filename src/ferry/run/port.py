@@ -81,7 +81,7 @@ class SlotPort(Protocol):
         """Wait before the next attempt; longer after more failures in a row."""
 
     def time_over(self, plan: Plan) -> bool:
-        """Whether the plan's time is over for this attempt; chunks under way are finished."""
+        """Whether the plan's time is over, counted from the attempt's beginning; chunks under way are finished."""
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """What could not be read, by source partition."""

@@ -89,7 +89,8 @@ async def copy_slot(
             taken = await _take_over(port, ref, limits)
             await port.begin(taken.plan, taken.todo)
             cursor = taken.cursor
-            while not stop() and not port.time_over(taken.plan):
+            # One chunk in any case: a plan that waited, or a clock that is ahead, must not stand still for ever.
+            while not stop() and not (result.receipts and port.time_over(taken.plan)):
                 parts = await port.copy_chunk()
                 if not parts:
                     break

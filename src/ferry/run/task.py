@@ -29,6 +29,7 @@ class TaskSpec:
     target: ConnectionOptions = field(repr=False)
     limits: CopyLimits
     origin: Origin
+    began_ms: int
     patience_s: float
 
 
@@ -52,6 +53,7 @@ def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list
             ref=spec.ref,
             limits=spec.limits,
             origin=spec.origin,
+            began_ms=spec.began_ms,
             stop=stop,
         )
         try:

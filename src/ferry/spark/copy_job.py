@@ -27,20 +27,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from ferry.config.connection import from_environment
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.errors import FerryError, Retryable, Superseded, Unreachable
+from ferry.errors import FerryError, Retryable
 from ferry.model import Attempt, Origin, Plan
-from ferry.run.micro_run import MicroRuns, slot_failure
+from ferry.run.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
+from ferry.run.micro_run import MicroRuns
 from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
 from ferry.spark.call import Call
 from ferry.spark.handover import taken
 from ferry.spark.package import zip_package, zip_specs
 from ferry.spark.progress import ProgressLog
-from ferry.spark.stage import ROW, SlotEnd, copy_packed_slots, copy_slots, parse_rows
-from ferry.spark.todo import nothing_to_copy
-
-ROUNDS = 2
-"""How often a slot that gave up is tried within one job; Spark itself repeats tasks whose worker died."""
+from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
 
 GRACE_SECONDS = 8.0
 """After SIGTERM: how long the orderly end may take before the process ends all the same."""
@@ -48,9 +45,6 @@ GRACE_SECONDS = 8.0
 FENCE_PATIENCE_SECONDS = 5.0
 REMOTE_VARIABLE = "SPARK_REMOTE"
 TERMINATED = 128 + signal.SIGTERM
-AGAIN = (Retryable, Unreachable)
-"""Failures that another round may not meet again."""
-
 Say = Callable[[str], None]
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -75,11 +69,12 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         BadInput: the ledger has no plan of the run.
         Superseded: a newer run, or a newer attempt of this one, has taken over.
         Retryable: slots gave up, or Spark ended the job; the same run may be tried again.
+        Refused: slots gave up, all for reasons that another try meets again.
         Unreachable: all slots that gave up did so because a cluster does not answer.
     """
     with MicroRuns(request.flow, lane=request.lane) as runs:
         plan, _ = runs.opened(request.run)
-        if nothing_to_copy(runs, plan):
+        if not runs.left(plan):
             request.say(f"run {plan.run} of {plan.flow}: nothing is left to copy")
             return
         attempt = runs.begin(plan, request.origin)
@@ -87,7 +82,7 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         request.say(f"run {plan.run} of {plan.flow}: {len(plan.slices)} slices in {len(specs)} tasks")
         with ProgressLog(plan, next(iter(specs.values())), request.say):
             ends = _on_spark(request, connect, plan, attempt, specs)
-        _record(runs, plan, ends)
+        runs.record_outcome(plan, attempt, ends)
         _tell(plan, ends, request.say)
 
 
@@ -119,13 +114,12 @@ def _on_spark(
 
 
 def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
-    """Every slot's end; those that gave up are tried again, the others are done."""
+    """Every slot's end; those that gave up are tried again, the others are done. Spark repeats tasks that crashed."""
     ends: dict[int, SlotEnd] = {}
     todo = specs
-    for _ in range(ROUNDS):
+    for _ in range(TRIES):
         for end in _collect(spark, todo):
-            before = ends.get(end.slot)
-            ends[end.slot] = end if before is None else _joined(before, end)
+            ends[end.slot] = joined(ends.get(end.slot), end)
         todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
         if not todo:
             break
@@ -152,23 +146,6 @@ def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
     return partial(copy_packed_slots, name)
 
 
-def _joined(before: SlotEnd, after: SlotEnd) -> SlotEnd:
-    return SlotEnd(
-        slot=after.slot,
-        receipts=before.receipts + after.receipts,
-        refusals=after.refusals,
-        retries=before.retries + after.retries,
-        time_over=after.time_over,
-        failure=after.failure,
-    )
-
-
-def _record(runs: MicroRuns, plan: Plan, ends: Sequence[SlotEnd]) -> None:
-    refusals = [refusal for end in ends for refusal in end.refusals]
-    refusals += [r for end in ends if end.failure is not None for r in slot_failure(plan, end.slot, end.failure)]
-    runs.record_outcome(plan, refusals, [end.slot for end in ends if end.time_over])
-
-
 def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     """Say what was done; raise for slots that gave up."""
     receipts = [receipt for end in ends for receipt in end.receipts]
@@ -176,13 +153,9 @@ def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
     for refusal in (refusal for end in ends for refusal in end.refusals):
         say(f"refused: {refusal.message}")
-    failures = [end.failure for end in ends if end.failure is not None]
-    for failure in failures:
-        if isinstance(failure, Superseded):
-            raise failure
-    if failures:
-        kind = Unreachable if all(isinstance(failure, Unreachable) for failure in failures) else Retryable
-        raise kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks gave up: {failures[0]}")
+    failure = failure_of(plan, ends)
+    if failure is not None:
+        raise failure
 
 
 def end_chunks(request: CopyRequest, plan: Plan, attempt: Attempt) -> None:

@@ -12,7 +12,7 @@ import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -29,8 +29,8 @@ from ferry.errors import (
     Superseded,
     Unreachable,
 )
-from ferry.model import Receipt, Refusal
-from ferry.run.slot import SlotResult
+from ferry.model import Receipt
+from ferry.run.ends import SlotEnd, end_of
 from ferry.run.task import TaskSpec, run_slot
 from ferry.spark.package import unpacked
 
@@ -43,18 +43,6 @@ END = "end"
 _ERRORS: Mapping[str, type[FerryError]] = {
     kind.__name__: kind for kind in (BadInput, Refused, Superseded, Unreachable, Retryable, OutcomeUnknown, Corrupt)
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotEnd:
-    """How one slot's attempt ended; `failure` is why it gave up, None when it came to its end."""
-
-    slot: int
-    receipts: tuple[Receipt, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
-    retries: int = 0
-    time_over: bool = False
-    failure: FerryError | None = field(default=None, compare=False)
 
 
 def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -79,22 +67,14 @@ def _attempt(spec: TaskSpec) -> SlotEnd:
         # Spark's worker daemon ends its workers when the JVM is gone; this covers a daemon that was killed itself.
         return os.getppid() != parent
 
+    done: list[Receipt] = []
     try:
-        return end_of(spec.ref.slot, run_slot(spec, orphaned, lambda _: None))
+        end = end_of(spec.ref.slot, run_slot(spec, orphaned, done.extend))
     except FerryError as error:
-        return SlotEnd(slot=spec.ref.slot, failure=error)
-
-
-def end_of(slot: int, result: SlotResult) -> SlotEnd:
-    """The result of a slot that came to its end; one that was stopped counts as a failure to be tried again."""
-    return SlotEnd(
-        slot=slot,
-        receipts=tuple(result.receipts),
-        refusals=tuple(result.refusals.values()),
-        retries=result.retries,
-        time_over=result.time_over,
-        failure=Retryable(f"slot {slot} was stopped before its end") if result.stopped else None,
-    )
+        return SlotEnd(slot=spec.ref.slot, receipts=tuple(done), failure=error)
+    if end.stopped:  # nobody asks a Spark task to stop but the end of its parent: it is to be tried again
+        return replace(end, failure=Retryable(f"slot {spec.ref.slot} was stopped before its end"))
+    return end
 
 
 Row = tuple[int, str, str]

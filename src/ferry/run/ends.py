@@ -1,0 +1,98 @@
+"""How the slots of an attempt ended, in this process, in others or on Spark; and what follows for the attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.model import Plan, Receipt, Refusal, RefusalKind
+from ferry.run.slot import SlotResult
+
+TRIES = 2
+"""How often a slot that gave up is started within one attempt; a writer that the broker timed out is one of them."""
+
+AGAIN = (Retryable, Unreachable)
+"""Failures that another try may not meet again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotEnd:
+    """How a slot ended, over all its tries; `failure` is why it gave up, None when it did not."""
+
+    slot: int
+    receipts: tuple[Receipt, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    retries: int = 0
+    stopped: bool = False
+    time_over: bool = False
+    failure: FerryError | None = field(default=None, compare=False)
+
+
+def end_of(slot: int, result: SlotResult) -> SlotEnd:
+    """The end of a slot that did not give up."""
+    return SlotEnd(
+        slot=slot,
+        receipts=tuple(result.receipts),
+        refusals=tuple(result.refusals.values()),
+        retries=result.retries,
+        stopped=result.stopped,
+        time_over=result.time_over,
+    )
+
+
+def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
+    """Two tries of a slot as one: all that was copied, and how the last one ended."""
+    if before is None:
+        return after
+    return SlotEnd(
+        slot=after.slot,
+        receipts=before.receipts + after.receipts,
+        refusals=after.refusals,
+        retries=before.retries + after.retries,
+        stopped=after.stopped,
+        time_over=after.time_over,
+        failure=after.failure,
+    )
+
+
+def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
+    """What the slots refused, and the slices that slots which gave up did not finish, so that the report names them."""
+    return [refusal for end in ends for refusal in (*end.refusals, *_unfinished(plan, end))]
+
+
+def _unfinished(plan: Plan, end: SlotEnd) -> list[Refusal]:
+    if end.failure is None:
+        return []
+    reached = {receipt.source: receipt.end for receipt in end.receipts}
+    named = {(refusal.topic, refusal.partition) for refusal in end.refusals}
+    return [
+        Refusal(
+            topic=piece.source.topic,
+            partition=piece.source.partition,
+            kind=RefusalKind.SLOT_FAILED,
+            message=f"{piece.source} was not (wholly) copied: {end.failure}",
+        )
+        for piece in plan.of_slot(end.slot)
+        if reached.get(piece.source, -1) < piece.end and (piece.source.topic, piece.source.partition) not in named
+    ]
+
+
+def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:
+    """What slots that gave up mean for the attempt as a whole; None when none did.
+
+    Superseded when one was, Refused when no try would meet anything else, Unreachable when all found a cluster so,
+    Retryable otherwise.
+    """
+    failures = [end.failure for end in ends if end.failure is not None]
+    if not failures:
+        return None
+    superseded = next((failure for failure in failures if isinstance(failure, Superseded)), None)
+    if superseded is not None:
+        return superseded
+    kind: type[FerryError] = Retryable
+    if all(isinstance(failure, Unreachable) for failure in failures):
+        kind = Unreachable
+    elif not any(isinstance(failure, AGAIN) for failure in failures):
+        kind = Refused
+    return kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks gave up: {failures[0]}")

@@ -1,0 +1,135 @@
+"""Plans a micro-run: facts of both clusters and of the ledger -> plan, and the topic changes that the plan needs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.decide.facts import Facts
+from ferry.decide.ledger import LedgerView, claims, fold
+from ferry.decide.ledger_codec import claim_record
+from ferry.decide.planning import decide_plan, without_foreign
+from ferry.decide.rules import Rules
+from ferry.decide.starts import start_records
+from ferry.model import OpenedRun, Origin, Plan, Refusal, RunRecord
+from ferry.net.cluster import Cluster
+from ferry.net.ledger import LedgerTopic
+from ferry.run.change_topics import change_topics
+from ferry.run.gather import Positions, gather_facts, gather_outline
+from ferry.run.kafka_port import KafkaLane
+from ferry.run.opening import open_run
+
+DEFAULT_LEDGER_REPLICATION = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What one run is narrowed to: some source topics, smaller budgets (bytes, records)."""
+
+    only: frozenset[str] | None = None
+    max_bytes: int | None = None
+    max_records: int | None = None
+
+
+WHOLE = RunOptions()
+"""All that the flow selects, within its own budgets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner:
+    """Plans runs of one flow in one lane over open connections. Lives on their event loop."""
+
+    flow: FlowConfig
+    lane: str
+    source: Cluster
+    target: Cluster
+    ledger: LedgerTopic
+
+    async def preview(self, view: LedgerView, options: RunOptions) -> Plan:
+        """The plan that a run would have now; writes nothing, creates nothing.
+
+        Raises as `decide_plan`.
+        """
+        facts = await self._facts(view, positions=Positions.AT_ONCE)
+        return decide_plan(self._rules(options), facts, "(dry run)", -1)
+
+    async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
+        """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
+
+        A run record puts an end to whoever is at work. So what cannot be planned, or a ledger that this Ferry cannot
+        read, is an error before anything is written.
+        """
+        await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        records, end = await self.ledger.read()
+        outline = await gather_outline(self.flow, self.lane, self.source, self.target, fold(records, end))
+        decide_plan(self._rules(options), outline, run, -1)
+        record = RunRecord(
+            flow=self.flow.flow,
+            lane=self.lane,
+            run=run,
+            slots=self.flow.tasks_max,
+            config_digest=self.flow.digest(),
+            started_ms=time.time_ns() // 1_000_000,
+            origin=origin,
+        )
+
+        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
+            return await self._decide(view, opened, options)
+
+        lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
+        return await open_run(lane, record, decide)
+
+    async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
+        rules = self._rules(options)
+        facts = await self._facts(view)
+        wish = decide_plan(rules, facts, opened.record.run, opened.generation)
+        failed = await change_topics(self.target, wish.changes)
+        if wish.changes:
+            facts = await self._facts(view)
+            facts = replace(facts, sources={n: topic for n, topic in facts.sources.items() if n not in failed})
+        plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        plan = await self._claim_and_begin(facts, plan)
+        changes = tuple(change for change in wish.changes if change.source_topic not in failed)
+        return replace(plan, changes=changes, refusals=tuple(sorted((*plan.refusals, *failed.values()), key=by_place)))
+
+    async def _claim_and_begin(self, facts: Facts, plan: Plan) -> Plan:
+        """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first."""
+        if facts.first_run:
+            await self.ledger.append(start_records(self.lane, facts))
+        names = sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
+        if not names:
+            return plan
+        last = await self.ledger.append([claim_record(name, self.flow.flow, self.lane) for name in names])
+        records, end = await self.ledger.read(None, last + 1)
+        return without_foreign(plan, claims(fold(records, end)))
+
+    async def _facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
+        return await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
+
+    def _rules(self, options: RunOptions) -> Rules:
+        budget, flow = self.flow.budget, self.flow
+        factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
+        return Rules(
+            flow=flow.flow,
+            lane=self.lane,
+            policy=flow.policy,
+            max_tasks=flow.tasks_max,
+            max_bytes=_least(budget.max_bytes, options.max_bytes),
+            max_records=_least(budget.max_records, options.max_records),
+            max_seconds=budget.max_seconds,
+            replication_factor=factor,
+            config_excluded=flow.config_exclude.matches,
+            sync_configs=flow.sync_topic_configs,
+            only=options.only,
+        )
+
+
+def by_place(refusal: Refusal) -> tuple[str, int]:
+    """Sort key: a topic's own refusal before those of its partitions."""
+    return refusal.topic, -1 if refusal.partition is None else refusal.partition
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    given = [value for value in (one, other) if value is not None]
+    return min(given) if given else None

@@ -83,7 +83,7 @@ def test_a_runs_time_is_counted_from_the_attempts_beginning_and_every_slot_moves
         long_ago = replace(begun, started_ms=begun.started_ms - 61_000)  # as when the slot waited for a free core
         results = [hurried.copy_slot(runs, plan, slot, long_ago) for slot in plan.used_slots]
         assert [result.time_over for result in results] == [True, True]
-        assert all(result.receipts for result in results)
+        assert all(result.receipts for result in results), results
         runs.record_outcome(plan, begun, [end_of(slot, results[slot]) for slot in plan.used_slots])
         report = runs.report("one")
         assert report.left, "one chunk is less than all"

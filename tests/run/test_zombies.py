@@ -116,6 +116,7 @@ def test_a_writer_that_leaves_does_not_end_its_successors_transaction(lab: Lab) 
         await old.initialise()
         await new.initialise()
         ledger = LedgerTopic(cluster, lab.alias)
+        await ledger.find()
         await ledger.append_in(new, [Record(key=b'["note"]', value=b"{}")])
         await old.leave()
         await new.commit()  # Fenced when the one that left has ended it

@@ -45,6 +45,7 @@ GRACE_SECONDS = 8.0
 FENCE_PATIENCE_SECONDS = 5.0
 REMOTE_VARIABLE = "SPARK_REMOTE"
 TERMINATED = 128 + signal.SIGTERM
+
 Say = Callable[[str], None]
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ferry.errors import Refused, Retryable, Superseded
+from ferry.errors import Fenced, Refused, Retryable
 from ferry.net import codes
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.transaction import StillCompleting, Transaction
@@ -46,7 +46,7 @@ def test_a_write_that_fails_names_what_and_where_and_the_remedy(
 
 def test_success_and_fencing_are_no_faults_of_the_cluster(transaction: Transaction) -> None:
     transaction.raise_for(codes.NONE, "writing to a.orders-0")
-    with pytest.raises(Superseded):
+    with pytest.raises(Fenced, match=r"somebody else initialised ferry\.a->b\.live\.0 on cluster backup"):
         transaction.raise_for(codes.PRODUCER_FENCED, "writing to a.orders-0")
 
 

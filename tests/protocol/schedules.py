@@ -5,7 +5,7 @@ from __future__ import annotations
 from ferry.errors import Retryable, Superseded
 from tests.protocol.broker import LEDGER
 from tests.protocol.calls import Task
-from tests.protocol.world import World
+from tests.protocol.world import World, everything_is_copied
 
 
 def _copy(world: World, run: str) -> None:
@@ -277,6 +277,17 @@ def called_off(version: int, place: str) -> None:
     _copy(world, "a")
     assert all(task.result is not None for task in world.tasks[-2:]), world.trace
     world.end_well()
+
+
+def one_chunk_at_a_time(version: int, batches: int) -> None:
+    """Every try of a slot is late; each copies a chunk all the same, so the slot comes to its end."""
+    world = World([(1,) * batches], version=version)
+    world.finish(world.open_run("a", 1))
+    for _ in range(batches):
+        task = world.attempt("a", 0)
+        world.finish(task)
+        assert len(task.result.receipts) == 1, world.trace
+    everything_is_copied(world)
 
 
 def unknown_commit(version: int, fate: str) -> None:

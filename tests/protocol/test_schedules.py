@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.protocol import clauses, schedules
+from tests.protocol.ports import ModelSlot
 
 Clause = Callable[[], ExitStack]
 Schedule = Callable[[int], None]
@@ -94,3 +95,9 @@ def test_an_attempt_that_was_called_off_stops(version: int, place: str) -> None:
 @pytest.mark.parametrize("fate", ["applied", "late", "dropped"])
 def test_a_commit_of_unknown_outcome_is_looked_up(version: int, fate: str) -> None:
     schedules.unknown_commit(version, fate)
+
+
+@versions
+def test_a_slot_whose_time_is_over_copies_one_chunk_a_try(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ModelSlot, "time_over", lambda *_: True)
+    schedules.one_chunk_at_a_time(version, 3)

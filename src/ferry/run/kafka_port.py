@@ -118,6 +118,7 @@ class KafkaSlot:
         # The two clocks may be of two machines: one that is behind costs time at most, one ahead leaves a chunk a try.
         self._until_now = max(0.0, time.time() - began_ms / 1000)
         self._started = time.monotonic()
+        self._committed = False
         self._reader: SourceReader | None = None
         self._pump: Pump | None = None
         self._plan: Plan | None = None
@@ -171,10 +172,14 @@ class KafkaSlot:
         """As SlotPort."""
         if self._pump is None:
             return []
-        return await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, self._enough)
+        first_until = 0.0 if self._committed else time.monotonic() + self._limits.chunk_seconds
 
-    def _enough(self) -> bool:
-        return self._stop() or (self._plan is not None and self.time_over(self._plan))
+        def enough() -> bool:
+            late = self._plan is not None and self.time_over(self._plan)
+            # The first chunk has its own time: a late slot moves too, and does not wait for ever for a silent source.
+            return self._stop() or (late and time.monotonic() > first_until)
+
+        return await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """As SlotPort."""
@@ -188,6 +193,7 @@ class KafkaSlot:
     async def commit(self) -> None:
         """As SlotPort."""
         await self._transaction.commit()
+        self._committed = True
 
     async def leave(self) -> None:
         """As SlotPort."""

@@ -1,0 +1,93 @@
+"""Config providers against Kafka's own: what is looked up, and what is not allowed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ferry.config.examine import examine
+from ferry.config.settings import parse_settings
+from tests.config.java_oracle import as_mapping, ask, encoded
+
+KAFKAS = "org.apache.kafka.common.config.provider."
+BASE = f"""\
+clusters = a, b
+a.bootstrap.servers = h:1
+b.bootstrap.servers = h:2
+a->b.enabled = true
+config.providers = env,file,dir
+config.providers.env.class = {KAFKAS}EnvVarConfigProvider
+config.providers.file.class = {KAFKAS}FileConfigProvider
+config.providers.dir.class = {KAFKAS}DirectoryConfigProvider
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "values.properties").write_text(
+        "topics = from.\\u0066ile\nlong = a,\\\n   b\ncolon:c\n", encoding="utf-8"
+    )
+    (tmp_path / "plain").write_text("from-a-file")
+    return tmp_path
+
+
+def test_kafka_looks_up_the_same(folder: Path) -> None:
+    values = [
+        "${file:FOLDER/values.properties:topics}",
+        "x${file:FOLDER/values.properties:long},${dir:FOLDER:plain}y",
+        "${file:FOLDER/values.properties:colon}",
+        "${env:HOME}",
+        "${dir:FOLDER:plain}${dir:FOLDER:plain}",
+        "$HOME",
+    ]
+    texts = [f"{BASE}groups = {value.replace('FOLDER', str(folder))}\n" for value in values]
+    for text, answer in zip(texts, ask([f"flow {encoded(text)} a b" for text in texts]), strict=True):
+        examined = examine(text, "f")
+        assert examined.problems == (), text
+        assert ",".join(examined.flows[0].groups.include.items) == as_mapping(answer)["groups"], text
+
+
+@pytest.mark.parametrize(
+    ("limits", "value", "found"),
+    [
+        ("file.param.allowed.paths = FOLDER", "${file:FOLDER/values.properties:topics}", "from.file"),
+        (
+            "file.param.allowed.paths = /nowhere, FOLDER/values.properties",
+            "${file:FOLDER/values.properties:topics}",
+            "from.file",
+        ),
+        ("file.param.allowed.paths = FOLDER/sub", "${file:FOLDER/sub/../values.properties:topics}", None),
+        ("dir.param.allowed.paths = FOLDER", "${dir:FOLDER:plain}", "from-a-file"),
+        ("dir.param.allowed.paths = /etc", "${dir:FOLDER:plain}", None),
+        ("env.param.allowlist.pattern = FERRY_.*", "${env:FERRY_OF_A_TEST}", "of-a-test"),
+        ("env.param.allowlist.pattern = FERRY", "${env:FERRY_OF_A_TEST}", None),
+    ],
+)
+def test_a_provider_keeps_within_its_limits(
+    limits: str, value: str, found: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FERRY_OF_A_TEST", "of-a-test")
+    text = f"{BASE}config.providers.{limits}\ntopics = {value}\n".replace("FOLDER", str(folder))
+    examined = examine(text, "f")
+    if found is not None:
+        assert examined.problems == ()
+        assert examined.flows[0].topics.include.items == (found,)
+    else:
+        assert "is outside of the provider's" in examined.problems[0].message
+
+
+def test_clusters_and_switches_may_be_looked_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRY_OF_A_TEST", "true")
+    (folder / "aliases").write_text("a, b")
+    text = BASE.replace("clusters = a, b", f"clusters = ${{dir:{folder}:aliases}}").replace(
+        "enabled = true", "enabled = ${env:FERRY_OF_A_TEST}"
+    )
+    assert [str(flow.flow) for flow in parse_settings(text, "f").flows] == ["a->b"]
+
+
+def test_no_value_of_the_environment_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRY_OF_A_TEST", "planted")
+    examined = examine(f"{BASE}a.ssl.key.password = ${{env:FERRY_OF_A_TEST}}\n", "f")
+    assert examined.problems == ()
+    assert "planted" not in repr(examined)
+    assert os.environ["FERRY_OF_A_TEST"] == "planted"

@@ -37,6 +37,7 @@ def test_each_listed_key_is_explained_by_its_name(name: str) -> None:
         ("isolation.level", "isolation.level", "read_committed", "read_uncommitted"),
         ("a->b.sync.group.offsets.enabled", "sync.group.offsets.enabled", "true", "false"),
         ("a->b.ferry.lane", "ferry.lane", "live", None),
+        ("west.ferry.airflow.conn.id", "ferry.airflow.conn.id", None, None),
         ("transforms.mask.type", "transforms.mask.type", None, None),
     ],
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ferry.config.catalogue import FAMILIES, KnownKey, find, keys_of
 from ferry.config.fates import Group
 from ferry.config.flow_reader import DEPARTURES
-from ferry.config.keys import FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
+from ferry.config.keys import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
 from ferry.config.layers import ROLES, is_common_client_key
 from ferry.config.slips import nearest
 from ferry.errors import BadInput
@@ -74,7 +74,7 @@ def explain(key: str) -> tuple[Explanation, ...]:
 
 def every_key() -> Iterator[Explanation]:
     """All keys: Ferry's own first, then Kafka's by group and name."""
-    yield from (_of_ferry(key) for key in FERRY_KEYS)
+    yield from (_of_ferry(key) for key in (*FERRY_KEYS, CONNECTION))
     groups: tuple[Group, ...] = ("flow", "worker", *ROLES)
     for group in groups:
         yield from (_of_kafka(key) for _, key in sorted(keys_of(group).items()) if _is_at_home(key))
@@ -96,8 +96,9 @@ def _is_at_home(key: KnownKey) -> bool:
 
 
 def _named(name: str) -> Iterator[Explanation]:
-    if name in FERRY_KEYS_BY_NAME:
-        yield _of_ferry(FERRY_KEYS_BY_NAME[name])
+    ours = CONNECTION if name == CONNECTION.name else FERRY_KEYS_BY_NAME.get(name)
+    if ours is not None:
+        yield _of_ferry(ours)
         return
     head, _, rest = name.partition(".")
     role = next((role for role in ROLES if role == head), None)
@@ -121,7 +122,7 @@ def _named(name: str) -> Iterator[Explanation]:
 def _of_ferry(key: FerryKey) -> Explanation:
     return Explanation(
         name=key.name,
-        places=("", "S->T."),
+        places=("{alias}.",) if key is CONNECTION else ("", "S->T."),
         values=key.values,
         default=key.default or None,
         kafkas_default=None,

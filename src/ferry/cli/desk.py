@@ -79,6 +79,14 @@ class Desk:
             raise BadInput("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
         return self.config
 
+    @classmethod
+    def with_flow(
+        cls, ctx: typer.Context, flow: str | None, *, config: Path | None, as_json: bool, quiet: bool, verbose: bool
+    ) -> tuple[Desk, FlowConfig]:
+        """The same, and the flow that is meant."""
+        desk = cls.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+        return desk, desk.flow(flow)
+
     def settings(self) -> Settings:
         """The configuration file; BadInput names what is wrong in it."""
         # Imported here, like all that is heavy: the command line starts light.

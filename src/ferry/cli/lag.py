@@ -43,8 +43,7 @@ def lag_command(
     from ferry.decide.lag import is_behind
     from ferry.run.lag import measure_lag
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    chosen = desk.flow(flow)
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=patience)
     if desk.as_json:
         print_json(lag_json(lags))

@@ -54,11 +54,10 @@ def pause_command(
     from ferry.run.ledger_access import LedgerAccess
     from ferry.run.pausing import refuse_foreign_topic, write_pause
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     now_ms = _now_ms()
     if not why.strip():
         raise BadInput("--why is empty: say why, for whoever finds the flow paused")
-    chosen = desk.flow(flow)
     pause = Pause(topic=topic or "", who=_who(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
     if topic is not None:
         refuse_foreign_topic(chosen, topic)
@@ -87,8 +86,7 @@ def resume_command(
     from ferry.run.ledger_access import LedgerAccess
     from ferry.run.pausing import lift_pause
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    chosen = desk.flow(flow)
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with LedgerAccess(chosen, patience_s=patience) as ledger:
         lifted = lift_pause(ledger, topic or "", _now_ms())
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)

@@ -51,8 +51,7 @@ def plan_command(
     from ferry.run.micro_run import MicroRuns
     from ferry.run.planner import RunOptions
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    chosen = desk.flow(flow)
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
     with MicroRuns(chosen, patience_s=patience) as runs:
         plan = runs.preview(options)

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from ferry.config.clients import flow_client_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.absence import absence_notes
 from ferry.decide.lag import PartitionLag, lag_of, with_ages
@@ -14,11 +13,10 @@ from ferry.decide.ledger import fold
 from ferry.errors import Retryable
 from ferry.model import TopicPartition
 from ferry.net import codes
-from ferry.net.cluster import Cluster, event_loop
+from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
-from ferry.net.ledger import LedgerTopic
+from ferry.run.connections import FlowConnections
 from ferry.run.gather import Positions, gather_facts
-from ferry.run.task import manager_options
 from ferry.wire.age import first_timestamp
 
 log = logging.getLogger(__name__)
@@ -39,46 +37,25 @@ def measure_lag(
     A flow that never ran is behind by everything from its configured start. What the flow names in vain is logged as
     a warning. Raises Unreachable, Refused, and BadInput for a topic of `only` that the source does not have.
     """
-    loop = event_loop()
-    source = Cluster(
-        loop,
-        flow.flow.source,
-        manager_options(flow_client_options(flow, "source", "consumer")),
-        patience_s=patience_s,
-    )
-    target = Cluster(
-        loop,
-        flow.flow.target,
-        manager_options(flow_client_options(flow, "target", "producer")),
-        patience_s=patience_s,
-    )
-    ledger = LedgerTopic(target, flow.flow.source)
+    with FlowConnections(flow, patience_s=patience_s) as connections:
+        return connections.run(partial(_measure, flow, connections, only))
 
-    async def work() -> list[PartitionLag]:
-        await source.open()
-        await target.open()
-        known = ledger.place.topic in await target.refresh([ledger.place.topic])
-        view = fold(*(await ledger.read())) if known else fold((), 0)
-        facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
-        for note in absence_notes(facts, flow.flow) if only is None else ():
-            log.warning("note: %s", note)
-        lags = lag_of(facts, flow.policy, flow.flow.source, only)
-        wanted = {lag.source: lag.read_at for lag in lags if lag.read_at is not None}
-        log_starts = {
-            TopicPartition(topic=topic.name, partition=number): part.log_start
-            for topic in facts.sources.values()
-            for number, part in topic.partitions.items()
-        }
-        oldest = await first_timestamps(source, {place: max(at, log_starts[place]) for place, at in wanted.items()})
-        return with_ages(lags, oldest, facts.now_ms)
 
-    try:
-        result: list[PartitionLag] = loop.run(work)
-        return result
-    finally:
-        source.close()
-        target.close()
-        loop.close()
+async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None) -> list[PartitionLag]:
+    source, target = connections.source, connections.target
+    view = await connections.view() if await connections.has_ledger() else fold((), 0)
+    facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
+    for note in absence_notes(facts, flow.flow) if only is None else ():
+        log.warning("note: %s", note)
+    lags = lag_of(facts, flow.policy, flow.flow.source, only)
+    wanted = {lag.source: lag.read_at for lag in lags if lag.read_at is not None}
+    log_starts = {
+        TopicPartition(topic=topic.name, partition=number): part.log_start
+        for topic in facts.sources.values()
+        for number, part in topic.partitions.items()
+    }
+    oldest = await first_timestamps(source, {place: max(at, log_starts[place]) for place, at in wanted.items()})
+    return with_ages(lags, oldest, facts.now_ms)
 
 
 async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

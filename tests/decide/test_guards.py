@@ -92,6 +92,16 @@ def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
             ("a.orders has 2 partitions", "orders has 1", "another alias"),
         ),
         (
+            at_target(replace(target("a.orders"), partitions=1)),
+            RefusalKind.NO_LEADER,
+            ("target a.orders-0", "no leader", "bring its brokers back"),
+        ),
+        (
+            at_target(target("a.orders", 41, replicas={0: (1, 3)}, min_in_sync=2)),
+            RefusalKind.TOO_FEW_REPLICAS,
+            ("target a.orders-0", "1 replicas in sync", "min.insync.replicas asks for 2", "bring its brokers back"),
+        ),
+        (
             replace(SOUND, claims={**SOUND.claims, "a.orders": "drill"}),
             RefusalKind.OWNED,
             ("a.orders", "lane drill", "ferry.lane = drill"),
@@ -117,10 +127,20 @@ def test_each_refusal_says_what_it_saw_and_what_to_do_and_the_others_go_on(
         source(topic("orders", part(log_start=40))),  # retention took just what was copied
         source(topic("orders", part(end=40))),  # nothing new
         at_target(target("a.orders", 40)),  # the commit marker is not yet there
+        at_target(target("a.orders", 41, replicas={0: (2, 3)}, min_in_sync=2)),
+        at_target(target("a.orders", 41, replicas={0: (1, 1)}, min_in_sync=2)),  # all replicas that there are
     ],
 )
 def test_what_only_looks_like_a_fault_is_none(facts: Facts) -> None:
     assert planned(facts).refusals == ()
+
+
+def test_a_topic_that_was_never_copied_is_not_begun_where_replicas_lack() -> None:
+    fresh = replace(SOUND, receipts={OTHER.target: OTHER})
+    poor = target("a.orders", 0, replicas={0: (2, 3)}, min_in_sync=3)
+    plan = planned(replace(fresh, targets={**SOUND.targets, "a.orders": poor}))
+    assert [(refused.topic, refused.kind) for refused in plan.refusals] == [("orders", RefusalKind.TOO_FEW_REPLICAS)]
+    assert [piece.source.topic for piece in plan.slices] == ["users"]
 
 
 def test_another_cluster_under_the_source_alias_stops_everything() -> None:

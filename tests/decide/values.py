@@ -96,8 +96,16 @@ def topic(
     )
 
 
-def target(name: str, *ends: int, topic_id: str | None = None) -> TargetTopic:
+def target(
+    name: str,
+    *ends: int,
+    topic_id: str | None = None,
+    replicas: Mapping[int, tuple[int, int]] | None = None,
+    min_in_sync: int = 1,
+) -> TargetTopic:
     return TargetTopic(
+        replicas=replicas or {},
+        min_in_sync=min_in_sync,
         name=name,
         topic_id=f"id-{name}" if topic_id is None else topic_id,
         partitions=len(ends),

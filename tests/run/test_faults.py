@@ -272,7 +272,7 @@ def test_throttling_slows_down_and_breaks_nothing(
     assert lab.assert_equal() == 4_000
 
 
-def test_too_few_replicas_fail_the_run_and_lose_nothing(
+def test_two_of_three_brokers_die_mid_chunk_and_nothing_is_lost(
     source_cluster: RunningCluster, three_brokers: RunningCluster, topic: str
 ) -> None:
     lab = new_lab(source_cluster, three_brokers, topic)
@@ -338,8 +338,12 @@ def test_a_full_disk_at_the_target_fails_the_run_and_loses_nothing(
         broker = target_cluster.brokers[0]
         # Files may not grow past this: a write fails as it does when the disk is full.
         psutil.Process(broker.pid).rlimit(psutil.RLIMIT_FSIZE, (4_096, 4_096))
-        with pytest.raises(FerryError):
+        with pytest.raises((Retryable, Unreachable)) as caught:
             lab.copy(runs, plan)
+    print(caught.value)
+    assert f"cluster t{lab.alias}" in str(caught.value)
+    assert "look at" in str(caught.value)
+    assert "File too large" in broker.log.read_text(), "it failed for another reason"
     target_cluster.stop()
     target_cluster.start()
     eventually(lab)

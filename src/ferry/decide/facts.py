@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ferry.model import Pause, Position, Receipt, TopicPartition
 
@@ -35,12 +35,16 @@ class SourceTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetTopic:
-    """A topic of the target: its number of partitions and where each ends (high watermark)."""
+    """A topic of the target: its number of partitions and where each ends (high watermark; none without a leader)."""
 
     name: str
     topic_id: str
     partitions: int
     ends: Mapping[int, int]
+    replicas: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Replicas in sync and replicas at all, by partition."""
+    min_in_sync: int = 1
+    """`min.insync.replicas`; 1 when it may not be seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

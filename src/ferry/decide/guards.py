@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
-from ferry.model import Position, Receipt, Refusal, RefusalKind
+from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition
 
 ANEW = "leave the topic out here (topics.exclude), and copy it anew under another alias of the source cluster"
 """The way out when what was copied and what is there now do not belong together: nothing is mixed or overwritten."""
@@ -56,6 +56,35 @@ def target_refusal(topic: SourceTopic, number: int, target: TargetTopic | None, 
         partition=number,
         kind=RefusalKind.TARGET_CHANGED,
         message=f"{message}: find out who did it, then {ANEW}",
+    )
+
+
+def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None) -> Refusal | None:
+    """The target partition cannot be written now: None when it can, or is still to be created.
+
+    Not even tried, for a transaction that touched a partition with too few replicas cannot end before they are back:
+    its markers wait for them, and all other partitions of the slot wait for it.
+    """
+    if target is None or number >= target.partitions:
+        return None
+    place = TopicPartition(topic=target.name, partition=number)
+    if number not in target.ends:
+        return Refusal(
+            topic=topic.name,
+            partition=number,
+            kind=RefusalKind.NO_LEADER,
+            message=f"target {place} has no leader: bring its brokers back, the next run copies it",
+        )
+    in_sync, replicas = target.replicas.get(number, (1, 1))
+    needed = min(target.min_in_sync, replicas)  # as the broker counts (Partition.effectiveMinIsr)
+    if in_sync >= needed:
+        return None
+    return Refusal(
+        topic=topic.name,
+        partition=number,
+        kind=RefusalKind.TOO_FEW_REPLICAS,
+        message=f"target {place} has {in_sync} replicas in sync where min.insync.replicas asks for {needed}: bring its "
+        "brokers back or ask for fewer, the next run copies it",
     )
 
 

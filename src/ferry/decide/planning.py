@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ferry.decide.absence import absence_notes, gone_refusal, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
-from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal
+from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal, unserved_refusal
 from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
@@ -126,6 +126,10 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
     for number, part in sorted(topic.partitions.items()):
         place = TopicPartition(topic=target_name, partition=number)
         last = facts.receipts.get(place)
+        unserved = unserved_refusal(topic, number, target)
+        if unserved is not None:
+            yield unserved
+            continue
         if last is not None:
             refusal = source_refusal(topic, number, part, last) or target_refusal(topic, number, target, last)
             if refusal is not None:

@@ -102,16 +102,19 @@ async def topic_configs(cluster: Cluster, topic: str) -> dict[str, str]:
 
 
 async def all_topic_configs(
-    cluster: Cluster, topics: Sequence[str], *, own_only: bool = True
+    cluster: Cluster, topics: Sequence[str], *, own_only: bool = True, names: Sequence[str] | None = None
 ) -> dict[str, dict[str, str]]:
-    """Settings per topic; with `own_only` just those set on the topic itself. Topics that vanished are left out."""
+    """Settings per topic, all or those of `names`; with `own_only` just those set on the topic itself.
+
+    Topics that vanished are left out. Raises NotPermitted.
+    """
     found: dict[str, dict[str, str]] = {}
     for at in range(0, len(topics), _CONFIG_REQUEST_TOPICS):
         part = topics[at : at + _CONFIG_REQUEST_TOPICS]
         resource = DescribeConfigsRequest.DescribeConfigsResource
         request = DescribeConfigsRequest(
             resources=[
-                resource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None) for name in part
+                resource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=names) for name in part
             ],
             include_synonyms=False,
             include_documentation=False,

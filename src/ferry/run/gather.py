@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 
 from ferry.config.flow import FlowConfig
@@ -14,7 +14,7 @@ from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses
 from ferry.decide.starts import first_run, recorded_starts
 from ferry.model import Position, TopicPartition
-from ferry.net.admin import all_topic_configs, log_sizes
+from ferry.net.admin import NotPermitted, all_topic_configs, log_sizes
 from ferry.net.cluster import Cluster, TopicInfo
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, group_offsets, list_offsets
@@ -170,12 +170,28 @@ async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, Topic
     by_topic: dict[str, dict[int, int]] = {}
     for place, end in ends.items():
         by_topic.setdefault(place.topic, {})[place.partition] = end
+    in_sync = await _min_in_sync(target, sorted(infos))
     return {
         name: TargetTopic(
-            name=name, topic_id=info.id_text, partitions=len(info.partitions), ends=by_topic.get(name, {})
+            name=name,
+            topic_id=info.id_text,
+            partitions=len(info.partitions),
+            ends=by_topic.get(name, {}),
+            replicas={number: (len(part.in_sync), len(part.replicas)) for number, part in info.partitions.items()},
+            min_in_sync=in_sync.get(name, 1),
         )
         for name, info in infos.items()
     }
+
+
+async def _min_in_sync(target: Cluster, topics: Sequence[str]) -> dict[str, int]:
+    """`min.insync.replicas` by topic; nothing when the settings may not be seen: then a copy finds out."""
+    name = "min.insync.replicas"
+    try:
+        configs = await all_topic_configs(target, topics, own_only=False, names=[name])
+    except NotPermitted:
+        return {}
+    return {topic: int(found[name]) for topic, found in configs.items() if name in found}
 
 
 async def _positions(

@@ -81,7 +81,7 @@ FERRY_KEYS = (
         name="ferry.ledger.replication.factor",
         default="",
         values="1 to 32767; empty: 3, or as many as there are brokers",
-        meaning="replicas of the ledger topic when Ferry creates it",
+        meaning="replicas of the ledger topic; a ledger with fewer is refused",
     ),
     FerryKey(
         name="ferry.retries",

@@ -156,7 +156,9 @@ class Cluster:
         try:
             return await answer
         except kafka_errors.IncompatibleBrokerVersion as error:
-            raise Refused(f"cluster {self.alias} is too old for this request: {error}") from error
+            raise Refused(
+                f"cluster {self.alias} is too old ({error}): upgrade it, a target needs Kafka 2.8 or newer"
+            ) from error
         except (kafka_errors.KafkaError, OSError) as error:
             raise Retryable(f"cluster {self.alias}: {type(error).__name__} {error}") from error
 

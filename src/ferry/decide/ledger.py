@@ -55,8 +55,21 @@ class LedgerView:
 
 def fold(records: Iterable[LedgerRecord], end: int) -> LedgerView:
     """Reduce records in offset order to a view; raises BadInput on records of a newer format."""
-    by_key: dict[str, LedgerRecord] = {}
-    runs: list[OpenedRun] = []
+    return fold_on(LedgerView(end=0, by_key={}, runs=(), open=()), records, end)
+
+
+def resume_at(view: LedgerView) -> int:
+    """The offset from which reading on completes a view: its first undecided record, whose fate may be known by now."""
+    return min((record.offset for record in view.open), default=view.end)
+
+
+def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> LedgerView:
+    """The view of everything up to `end`, from an earlier view and the records from `resume_at(view)` on.
+
+    The same as `fold` over all records. What lies behind `resume_at` is taken in a second time, in its order.
+    """
+    by_key = dict(view.by_key)
+    runs = [run for run in view.runs if run.generation < resume_at(view)]
     undecided: list[LedgerRecord] = []
     for record in records:
         if record.fate is Fate.ABORTED:

@@ -187,6 +187,16 @@ class LedgerTopic:
                 )
         return list(resolver.records()), at
 
+    async def end(self) -> int:
+        """The offset behind the last record now; `topic_id` is fresh afterwards."""
+        await self._known()
+        return await self._edge(LATEST)
+
+    @property
+    def topic_id(self) -> str:
+        """Tells the topic from one that was created again under its name; empty on brokers without topic ids."""
+        return self.cluster.topics[self.place.topic].id_text
+
     async def _edge(self, which: int) -> int:
         found = await list_offsets(self.cluster, {self.place: which}, isolation=READ_UNCOMMITTED)
         if self.place not in found:

@@ -35,6 +35,7 @@ from ferry.net.ledger import LedgerTopic
 from ferry.run.ends import SlotEnd, refusals_of
 from ferry.run.gather import isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
+from ferry.run.known_ledger import KnownLedger
 from ferry.run.opening import begin_attempt
 from ferry.run.planner import WHOLE, Planner, RunOptions, by_place
 from ferry.run.slot import SlotRef
@@ -64,6 +65,7 @@ class MicroRuns:
             self._loop, flow.flow.target, manager_options(self._target_options), patience_s=patience_s
         )
         self._ledger = LedgerTopic(self._target, flow.flow.source)
+        self._known = KnownLedger(self._ledger)
         self._planner = Planner(
             flow=flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
         )
@@ -282,8 +284,7 @@ class MicroRuns:
         return view
 
     async def _view(self) -> LedgerView:
-        records, end = await self._ledger.read()
-        return fold(records, end)
+        return await self._known.view()
 
     def _run(self, work: Callable[[], Awaitable[T]]) -> T:
         result: T = self._loop.run(work)

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
+from ferry.net.ledger import ledger_topic
 from tests.harness import create_topic, numbered, producer, send
 from tests.run.test_faults import eventually, new_lab, wait_until
 
@@ -38,6 +39,8 @@ def test_a_topic_with_too_few_replicas_in_sync_is_refused_and_the_others_are_cop
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.partition, refusal.kind) == (poor, 0, RefusalKind.TOO_FEW_REPLICAS)
     assert f"target {target}-0 has 2 replicas in sync where min.insync.replicas asks for 3: bring" in refusal.message
+    ledger = admin.list_topics(ledger_topic(lab.alias)).topics[ledger_topic(lab.alias)].partitions[0]
+    assert len(ledger.replicas) == 3, "created with a broker down, it would be refused once that is back"
     three_brokers.start()
     eventually(lab)
     assert lab.assert_equal() == 4_100

@@ -30,12 +30,16 @@ class NotPermitted(Refused):
     """The cluster's ACLs stand against it: an ALLOW must be added."""
 
 
+class TooFewBrokers(Refused):
+    """The cluster has not as many brokers as replicas were asked for."""
+
+
 async def create_topic(
     cluster: Cluster, topic: str, *, partitions: int, replication_factor: int, configs: Mapping[str, str]
 ) -> None:
     """Create a topic; that it exists already is no error.
 
-    Raises NotPermitted, and Refused with the broker's own reason otherwise.
+    Raises NotPermitted, TooFewBrokers, and Refused with the broker's own reason otherwise.
     """
     wanted = CreateTopicsRequest.CreatableTopic
     request_topic = wanted(
@@ -86,6 +90,8 @@ def _raise(what: str, outcome: Any, operation: str) -> None:
     if code in codes.UNAUTHORIZED:
         raise NotPermitted(f"{what}, {codes.describe(code)}: grant {operation} on it")
     error: type[FerryError] = Retryable if code in _TRANSIENT else Refused
+    if code == codes.INVALID_REPLICATION_FACTOR:
+        error = TooFewBrokers
     raise error(f"{what}: {codes.advised(code, said)}")
 
 

@@ -12,7 +12,7 @@ from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.net import codes
-from ferry.net.admin import create_topic, topic_configs
+from ferry.net.admin import TooFewBrokers, create_topic, topic_configs
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
@@ -46,9 +46,10 @@ class LedgerTopic:
         topic = self.place.topic
         wanted = wanted_replicas(replication_factor, len(self.cluster.brokers))
         if topic not in await self.cluster.refresh([topic]):
-            await create_topic(
-                self.cluster, topic, partitions=1, replication_factor=wanted, configs=created_with(wanted)
-            )
+            try:
+                await self._create(replication_factor)
+            except TooFewBrokers:
+                await self._create(wanted)
 
             async def visible() -> None:
                 if topic not in await self.cluster.refresh([topic]):
@@ -66,6 +67,12 @@ class LedgerTopic:
         )
         if why is not None:
             raise Refused(why)
+
+    async def _create(self, factor: int) -> None:
+        # With all replicas asked for at first: a broker that is down at the moment counts, but the metadata lacks it.
+        await create_topic(
+            self.cluster, self.place.topic, partitions=1, replication_factor=factor, configs=created_with(factor)
+        )
 
     async def _known(self) -> None:
         if self.place.topic not in self.cluster.topics:

@@ -22,6 +22,7 @@ from ferry.cli.ledger import ledger_command
 from ferry.cli.output import print_error
 from ferry.cli.pausing import pause_command, resume_command
 from ferry.cli.plan import plan_command
+from ferry.cli.policy import policy_app
 from ferry.cli.run import run_command
 from ferry.cli.version import version_command
 from ferry.errors import BadInput, FerryError
@@ -82,6 +83,7 @@ app.command("resume")(resume_command)
 app.command("flows")(flows_command)
 app.command("version")(version_command)
 app.add_typer(config_app)
+app.add_typer(policy_app, name="policy")
 
 
 @app.command(

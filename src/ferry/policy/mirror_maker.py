@@ -1,45 +1,13 @@
-"""Replication policies: a topic's name at the source and its name at the target, after MirrorMaker 2.
+"""MirrorMaker 2's two replication policies.
 
-Sources: `org.apache.kafka.connect.mirror.ReplicationPolicy`, `DefaultReplicationPolicy`, `IdentityReplicationPolicy`
-and `MirrorSourceConnector.isCycle` of Kafka 4.3.0.
+Sources: `DefaultReplicationPolicy` and `IdentityReplicationPolicy` of Kafka 4.3.0 (`org.apache.kafka.connect.mirror`).
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Protocol
 
-HEARTBEATS = "heartbeats"
-"""MirrorMaker 2's heartbeat topic, before any renaming."""
-
-DEFAULT_SEPARATOR = "."
-
-_FERRY_LEDGER = re.compile(r"ferry-ledger.*\.internal")
-
-
-class ReplicationPolicy(Protocol):
-    """How topics are named on the other side. Implementations are pure: the same names in, the same names out."""
-
-    def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """The target's name of the source's `topic`."""
-        ...
-
-    def topic_source(self, topic: str) -> str | None:
-        """The alias of the cluster `topic` was copied from, one hop back; None for a topic that was born here."""
-        ...
-
-    def upstream_topic(self, topic: str) -> str | None:
-        """The name `topic` has one hop back; None when it was born here."""
-        ...
-
-    def original_topic(self, topic: str) -> str:
-        """The name `topic` was born with, all hops back."""
-        ...
-
-    def is_internal_topic(self, topic: str) -> bool:
-        """Whether `topic` serves Kafka or MirrorMaker 2 itself and is never copied."""
-        ...
+from ferry.policy.names import DEFAULT_SEPARATOR, HEARTBEATS, is_internal_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,32 +75,3 @@ class IdentityReplicationPolicy:
 
     def is_internal_topic(self, topic: str) -> bool:
         return self._default().is_internal_topic(topic)
-
-
-def is_internal_name(topic: str, separator: str) -> bool:
-    """Kafka's own topics, and MirrorMaker 2's: `mm2…internal` and `….checkpoints.internal`, with `separator`."""
-    if topic.startswith(("__", ".")):
-        return True
-    suffix = f"{separator}internal"
-    return (topic.startswith("mm2") and topic.endswith(suffix)) or topic.endswith(f"{separator}checkpoints{suffix}")
-
-
-def is_ferry_internal(topic: str) -> bool:
-    """Ferry's ledgers, which no filter and no policy may copy: each belongs to one target cluster."""
-    return _FERRY_LEDGER.fullmatch(topic) is not None
-
-
-def is_heartbeats_topic(policy: ReplicationPolicy, topic: str) -> bool:
-    """Whether `topic` is a heartbeat topic, copied or not."""
-    return policy.original_topic(topic) == HEARTBEATS
-
-
-def would_loop(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
-    """Whether `topic` came through `target_alias` at any hop, so that copying it there would send it round again."""
-    origin = policy.topic_source(topic)
-    if origin is None:
-        return False
-    if origin == target_alias:
-        return True
-    upstream = policy.upstream_topic(topic)
-    return upstream is not None and upstream != topic and would_loop(policy, upstream, target_alias)

@@ -1,0 +1,82 @@
+"""`ferry policy check`: what a replication policy makes of topic names, and whether Ferry can work with it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.output import count_of, print_json, print_table
+from ferry.errors import BadInput
+
+policy_app = typer.Typer(help="Look at replication policies.", no_args_is_help=True)
+
+
+@policy_app.callback()
+def policy_group() -> None:
+    """Look at replication policies."""
+
+
+@policy_app.command("check")
+def check_command(
+    ctx: typer.Context,
+    policy: Annotated[str, typer.Argument(metavar="CLASS", help="The import path of a Python class, or a Java name.")],
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A source topic to try; may be repeated.")
+    ] = None,
+    alias: Annotated[str, typer.Option("--source", metavar="ALIAS", help="The source cluster's alias.")] = "a",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A replication.policy.* property; may be repeated."),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong."""
+    # Imported here: the command line starts light.
+    from ferry.policy import make_policy
+    from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    properties = {"source.cluster.alias": alias, "target.cluster.alias": "b", **_properties(setting or [])}
+    made = make_policy(policy, properties)
+    topics = tuple(topic or SAMPLE_TOPICS)
+    problems = findings(made, source_alias=alias, topics=topics)
+    rows = [] if problems else namings(made, alias, topics)
+    if desk.as_json:
+        print_json(
+            {
+                "policy": policy,
+                "topics": [
+                    {"topic": row.topic, "target": row.target, "source": row.source, "upstream": row.upstream}
+                    for row in rows
+                ],
+                "problems": problems,
+            }
+        )
+    else:
+        if rows:
+            print_table(
+                ["topic", "on the target", "came from", "was named"],
+                ([row.topic, row.target, row.source, row.upstream] for row in rows),
+            )
+        for problem in problems:
+            print(problem)
+        print(f"{policy}: {count_of(len(topics), 'topic')} tried, {count_of(len(problems), 'problem')}")
+    return 1 if problems else 0
+
+
+def _properties(settings: list[str]) -> dict[str, str]:
+    found = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.startswith("replication.policy."):
+            raise BadInput(
+                f"--set {setting!r} is not KEY=VALUE with a replication.policy. key; write for example "
+                "--set replication.policy.separator=_"
+            )
+        found[key] = value
+    return found

@@ -1,0 +1,34 @@
+"""Replication policies: a topic's name at the source and its name at the target, after MirrorMaker 2."""
+
+from ferry.policy.choice import make_policy, policy_name
+from ferry.policy.mirror_maker import DefaultReplicationPolicy, IdentityReplicationPolicy
+from ferry.policy.names import (
+    DEFAULT_SEPARATOR,
+    HEARTBEATS,
+    MAX_TOPIC_NAME,
+    ReplicationPolicy,
+    illegal_name,
+    is_ferry_internal,
+    is_heartbeats_topic,
+    is_internal_name,
+    would_loop,
+)
+from ferry.policy.own import OwnPolicy, load_policy
+
+__all__ = [
+    "DEFAULT_SEPARATOR",
+    "HEARTBEATS",
+    "MAX_TOPIC_NAME",
+    "DefaultReplicationPolicy",
+    "IdentityReplicationPolicy",
+    "OwnPolicy",
+    "ReplicationPolicy",
+    "illegal_name",
+    "is_ferry_internal",
+    "is_heartbeats_topic",
+    "is_internal_name",
+    "load_policy",
+    "make_policy",
+    "policy_name",
+    "would_loop",
+]

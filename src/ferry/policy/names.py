@@ -1,0 +1,92 @@
+"""Topic names: what Kafka allows, what is internal, and what a replication policy has to say about the others.
+
+Sources: `org.apache.kafka.connect.mirror.ReplicationPolicy` and `MirrorSourceConnector.isCycle` of Kafka 4.3.0,
+`org.apache.kafka.common.internals.Topic` for legal names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+HEARTBEATS = "heartbeats"
+"""MirrorMaker 2's heartbeat topic, before any renaming."""
+
+DEFAULT_SEPARATOR = "."
+
+MAX_TOPIC_NAME = 249
+"""Kafka's limit on the length of a topic name."""
+
+_LEGAL = re.compile(r"[A-Za-z0-9._-]+")
+_FERRY_LEDGER = re.compile(r"ferry-ledger.*\.internal")
+
+
+class ReplicationPolicy(Protocol):
+    """How topics are named on the other side. Implementations are pure: the same names in, the same names out.
+
+    A class of your own may derive from this one and then gets `original_topic` and `is_internal_topic`, as in Java.
+    docs/policies.md has an example; `ferry.testing.policy` checks a class.
+    """
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        """The target's name of the source's `topic`."""
+        ...
+
+    def topic_source(self, topic: str) -> str | None:
+        """The alias of the cluster `topic` was copied from, one hop back; None for a topic that was born here."""
+        ...
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """The name `topic` has one hop back; None when it was born here."""
+        ...
+
+    def original_topic(self, topic: str) -> str:
+        """The name `topic` was born with, all hops back."""
+        upstream = self.upstream_topic(topic)
+        return topic if upstream is None or upstream == topic else self.original_topic(upstream)
+
+    def is_internal_topic(self, topic: str) -> bool:
+        """Whether `topic` serves Kafka or MirrorMaker 2 itself and is never copied."""
+        return is_internal_name(topic, DEFAULT_SEPARATOR)
+
+
+def illegal_name(name: str) -> str | None:
+    """Why Kafka does not take `name` for a topic, as half a sentence; None when it does."""
+    if not name:
+        return "is empty"
+    if name in (".", ".."):
+        return "is a folder's name"
+    if len(name) > MAX_TOPIC_NAME:
+        return f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}"
+    if not _LEGAL.fullmatch(name):
+        return "has other characters than letters, digits, dot, underscore and hyphen"
+    return None
+
+
+def is_internal_name(topic: str, separator: str) -> bool:
+    """Kafka's own topics, and MirrorMaker 2's: `mm2…internal` and `….checkpoints.internal`, with `separator`."""
+    if topic.startswith(("__", ".")):
+        return True
+    suffix = f"{separator}internal"
+    return (topic.startswith("mm2") and topic.endswith(suffix)) or topic.endswith(f"{separator}checkpoints{suffix}")
+
+
+def is_ferry_internal(topic: str) -> bool:
+    """Ferry's ledgers, which no filter and no policy may copy: each belongs to one target cluster."""
+    return _FERRY_LEDGER.fullmatch(topic) is not None
+
+
+def is_heartbeats_topic(policy: ReplicationPolicy, topic: str) -> bool:
+    """Whether `topic` is a heartbeat topic, copied or not."""
+    return policy.original_topic(topic) == HEARTBEATS
+
+
+def would_loop(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
+    """Whether `topic` came through `target_alias` at any hop, so that copying it there would send it round again."""
+    origin = policy.topic_source(topic)
+    if origin is None:
+        return False
+    if origin == target_alias:
+        return True
+    upstream = policy.upstream_topic(topic)
+    return upstream is not None and upstream != topic and would_loop(policy, upstream, target_alias)

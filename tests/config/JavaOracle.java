@@ -30,7 +30,7 @@ public class JavaOracle {
                 case "whitelist" -> out.append(whitelist(decode(words[1]), decode(words[2])));
                 case "client" -> out.append(client(decode(words[1]), words[2], words[3], words[4], words[5]));
                 case "flow" -> out.append(flow(decode(words[1]), words[2], words[3]));
-                case "policy" -> out.append(policy(words[1], decode(words[2]), decode(words[3]), decode(words[4])));
+                case "policy" -> out.append(policy(words[1], decode(words[2]), decode(words[3]), decode(words[4]), words[5]));
                 default -> throw new IllegalArgumentException(line);
             }
             System.out.println(out);
@@ -150,11 +150,12 @@ public class JavaOracle {
         return encode(found);
     }
 
-    static String policy(String kind, String separator, String alias, String topic) throws Exception {
+    static String policy(String kind, String separator, String alias, String topic, String internal) throws Exception {
         Class<?> type = Class.forName(MIRROR + kind);
         Object policy = type.getConstructor().newInstance();
         type.getMethod("configure", Map.class).invoke(policy,
-            Map.of("replication.policy.separator", separator, "source.cluster.alias", alias));
+            Map.of("replication.policy.separator", separator, "source.cluster.alias", alias,
+                "replication.policy.internal.topic.separator.enabled", internal));
         StringBuilder out = new StringBuilder("ok");
         for (String name : new String[] {"topicSource", "upstreamTopic", "originalTopic"}) {
             out.append(' ').append(encode((String) type.getMethod(name, String.class).invoke(policy, topic)));

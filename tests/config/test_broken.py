@@ -39,7 +39,7 @@ ONE_LINE_MORE = [
     ("tasks.max = 5 # five", "put the comment on a line of its own"),
     ("replication.factor = 0", "or -1 for the target broker's default"),
     ("replication.factor = 1.5", "'1.5' is not a whole number"),
-    ("replication.policy.class = com.example.Mine", "No module named 'com'"),
+    ("replication.policy.class = com.example.Mine", "there is no module com"),
     ("replication.policy.separator = /", "cannot stand in a topic name"),
     ("replication.policy.separator =", "use dots, underscores or hyphens"),
     ("west.consumer.isolation.level = commited", "none of read_committed"),
@@ -91,18 +91,18 @@ ONE_LINE_MORE = [
     ("east.exactly.once.source.support = on", "none of disabled, preparing, enabled"),
     ("use.defaults.from = me", "neither source nor target"),
     ("replication.policy.class = Mine", "policy 'Mine' is not known; write org.apache.kafka"),
-    ("replication.policy.class = tests.config.policies.Nowhere", "has no attribute 'Nowhere'"),
+    ("replication.policy.class = tests.config.policies.Nowhere", "has no Nowhere; correct the name"),
     (
         "replication.policy.class = tests.config.policies.Raises",
-        "raises RuntimeError in topic_source('orders'): out of order; correct the class",
+        "raises RuntimeError in topic_source for topic 'orders' (out of order): correct the class",
     ),
-    ("replication.policy.class = tests.config.policies.RaisesAtOnce", "raises KeyError in its constructor"),
-    ("replication.policy.class = tests.config.policies.LacksMethods", "has no method topic_source; add it"),
+    ("replication.policy.class = tests.config.policies.RaisesAtOnce", "cannot be made: KeyError"),
+    ("replication.policy.class = tests.config.policies.LacksMethods", "has no method topic_source; derive it"),
     (
         "replication.policy.class = tests.config.policies.NamesNoTopic",
-        "with 'west/orders', which is no topic name; correct it",
+        "'west/orders' on the target, which has other characters",
     ),
-    ("replication.policy.class = tests.config.policies.AnswersWrong", "answers is_internal_topic('orders') with 'no'"),
+    ("replication.policy.class = tests.config.policies.AnswersWrong", "answers is_internal_topic for topic 'orders'"),
 ]  # fmt: skip
 """The fifth line of a file that works without it, and what is said of its key."""
 

@@ -13,7 +13,7 @@ from ferry.config.findings import Findings, Setting
 from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries
-from ferry.config.policies import make_policy
+from ferry.config.policies import flow_policy
 from ferry.config.properties import Property, written
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, parse_start
@@ -186,7 +186,7 @@ class FlowReader:
         internal = self._value("replication.policy.internal.topic.separator.enabled", values.boolean)
 
         def made(name: str) -> tuple[str, ReplicationPolicy]:
-            return make_policy(
+            return flow_policy(
                 name,
                 self.flow,
                 separator=separator,

@@ -1,6 +1,6 @@
 """Replication policies: a topic's name at the source and its name at the target, after MirrorMaker 2."""
 
-from ferry.policy.choice import make_policy, policy_name
+from ferry.policy.choice import INTERNAL_SEPARATOR, SEPARATOR, make_policy, policy_name
 from ferry.policy.mirror_maker import DefaultReplicationPolicy, IdentityReplicationPolicy
 from ferry.policy.names import (
     DEFAULT_SEPARATOR,
@@ -13,12 +13,15 @@ from ferry.policy.names import (
     is_internal_name,
     would_loop,
 )
-from ferry.policy.own import OwnPolicy, load_policy
+from ferry.policy.own import JAVA_PACKAGE, OwnPolicy, load_policy
 
 __all__ = [
     "DEFAULT_SEPARATOR",
     "HEARTBEATS",
+    "INTERNAL_SEPARATOR",
+    "JAVA_PACKAGE",
     "MAX_TOPIC_NAME",
+    "SEPARATOR",
     "DefaultReplicationPolicy",
     "IdentityReplicationPolicy",
     "OwnPolicy",

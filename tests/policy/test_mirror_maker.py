@@ -3,11 +3,14 @@
 import pytest
 
 from ferry.policy import (
+    INTERNAL_SEPARATOR,
+    JAVA_PACKAGE,
+    SEPARATOR,
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
-    ReplicationPolicy,
     is_ferry_internal,
     is_heartbeats_topic,
+    make_policy,
     would_loop,
 )
 from tests.config.java_oracle import ask, decoded, encoded
@@ -17,26 +20,28 @@ TOPICS = (
     "mm2-offset-syncs.b.internal", "mm2-offset-syncs_b_internal", "x.checkpoints.internal",
     "x_checkpoints_internal", "checkpoints.internal", "__consumer_offsets", "__x", ".x", "foo.internal",
     "foo-internal", "mm2.foo", ".", "..", "a..foo", "foo.", "a..", "-internal", ".internal", "_", "__", "a_b",
-    "a__b", "a___", "myheartbeats", "my.heartbeats", "mm2.internal", "a.b.c.d", "foo_",
+    "a__b", "a___",
+    "mm2-offset-syncs.b_internal", "b.checkpoints_internal", "b_checkpoints.internal",
+    "myheartbeats", "my.heartbeats", "mm2.internal", "a.b.c.d", "foo_",
 )  # fmt: skip
 
-
-def policy_of(kind: str, separator: str) -> ReplicationPolicy:
-    if kind == "IdentityReplicationPolicy":
-        return IdentityReplicationPolicy(source_alias="a", separator=separator)
-    return DefaultReplicationPolicy(separator=separator)
+KINDS = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 
 
 def test_mirror_maker_agrees_on_every_name() -> None:
     cases = [
-        (kind, separator, topic)
-        for kind in ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
+        (f"{package}{kind}", separator, internal, topic)
+        for package, kind in zip(("", JAVA_PACKAGE), KINDS, strict=True)
         for separator in (".", "_", "__", "-")
+        for internal in ("true", "false")
         for topic in TOPICS
     ]
-    answers = ask([f"policy {kind} {encoded(sep)} {encoded('a')} {encoded(topic)}" for kind, sep, topic in cases])
-    for (kind, separator, topic), answer in zip(cases, answers, strict=True):
-        policy = policy_of(kind, separator)
+    questions = [
+        f"policy {kind.removeprefix(JAVA_PACKAGE)} {encoded(separator)} {encoded('a')} {encoded(topic)} {internal}"
+        for kind, separator, internal, topic in cases
+    ]
+    for (kind, separator, internal, topic), answer in zip(cases, ask(questions), strict=True):
+        policy = make_policy(kind, {SEPARATOR: separator, INTERNAL_SEPARATOR: internal, "source.cluster.alias": "a"})
         ours = [
             policy.topic_source(topic),
             policy.upstream_topic(topic),
@@ -45,7 +50,7 @@ def test_mirror_maker_agrees_on_every_name() -> None:
             str(policy.is_internal_topic(topic)).lower(),
             str(is_heartbeats_topic(policy, topic)).lower(),
         ]
-        assert ours == [decoded(word) for word in answer.split(" ")[1:]], (kind, separator, topic)
+        assert ours == [decoded(word) for word in answer.split(" ")[1:]], (kind, separator, internal, topic)
 
 
 @pytest.mark.parametrize(

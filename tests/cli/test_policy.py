@@ -1,0 +1,50 @@
+"""`ferry policy check` as a user starts it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import ENVIRONMENT, ferry
+
+CLASS = """
+from ferry.policy import DefaultReplicationPolicy
+
+class Lower(DefaultReplicationPolicy):
+    def __init__(self, properties):
+        super().__init__()
+
+    def format_remote_topic(self, source_alias, topic):
+        return f"{source_alias}.{topic.lower()}"
+"""
+
+
+def test_a_policy_is_shown_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(CLASS)
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}:{ENVIRONMENT.get('PYTHONPATH', '')}")
+    answer = ferry("policy", "check", "mine.Lower", "--source", "west")
+    assert answer.code == 1
+    assert "names both 'orders' and 'Orders' 'west.orders': two topics would become one" in answer.out
+    fine = ferry("policy", "check", "mine.Lower", "--source", "west", "--topic", "orders", "--json")
+    assert (fine.code, fine.json("policy")["topics"]) == (
+        0,
+        [{"topic": "orders", "target": "west.orders", "source": "west", "upstream": "orders"}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("com.example.Mine",), "there is no module com"),
+        (("DefaultReplicationPolicy", "--set", "separator=_"), "--set replication.policy.separator=_"),
+    ],
+)
+def test_what_cannot_be_tried_is_one_sentence(arguments: tuple[str, ...], told: str) -> None:
+    answer = ferry("policy", "check", *arguments)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert told in answer.err
+
+
+def test_a_separator_can_be_tried() -> None:
+    arguments = ("--set", "replication.policy.separator=_", "--topic", "orders", "--json")
+    answer = ferry("policy", "check", "DefaultReplicationPolicy", *arguments)
+    assert answer.json("policy")["topics"][0]["target"] == "a_orders"

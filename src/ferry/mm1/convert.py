@@ -10,7 +10,6 @@ from typing import TypeVar
 from ferry.config import values
 from ferry.config.examine import examine
 from ferry.config.keys import FERRY_KEYS_BY_NAME
-from ferry.config.policies import PACKAGE
 from ferry.config.problem import BadValue, Severity
 from ferry.config.properties import Property
 from ferry.config.secrets import HIDDEN, is_secret
@@ -23,6 +22,7 @@ from ferry.mm1.sheet import Sheet
 from ferry.mm1.side import Side, SideFile, read_side
 from ferry.mm1.topics import as_list, remark
 from ferry.model import Flow
+from ferry.policy import JAVA_PACKAGE
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ COMMAND_LINE = Place()
 
 _LIKE_MM1 = "As MirrorMaker 1: "
 _ALL_FLOWS = (
-    ("replication.policy.class", f"{PACKAGE}IdentityReplicationPolicy", "topics keep their names"),
+    ("replication.policy.class", f"{JAVA_PACKAGE}IdentityReplicationPolicy", "topics keep their names"),
     ("replication.factor", "-1", "new topics get the target brokers' default replication factor"),
     ("sync.topic.configs.enabled", "false", "the target's topic settings are left alone"),
     ("sync.topic.acls.enabled", "false", "the target's permissions are left alone"),

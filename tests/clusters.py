@@ -33,6 +33,7 @@ def _with_login(name: str) -> ClusterSpec:
 
 SOURCE = _with_login("source")
 TARGET = _with_login("target")
+THIRD = ClusterSpec(name="third")
 THREE = ClusterSpec(name="three", brokers=3, heap_mb=384)
 OLD = ClusterSpec(name="old", version="3.9.1")
 
@@ -62,6 +63,18 @@ def target_cluster(_pair: tuple[RunningCluster, ...], _revive: Callable[[Running
     """One broker 4.3.0; started together with `source_cluster`."""
     _revive(_pair[1])
     return _pair[1]
+
+
+@pytest.fixture(scope="session")
+def _third(cluster_home: Path) -> RunningCluster:
+    return up_all([THIRD], home=cluster_home)[0]
+
+
+@pytest.fixture
+def third_cluster(_third: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+    """One broker 4.3.0, beside `source_cluster` and `target_cluster`, for flows between three clusters."""
+    _revive(_third)
+    return _third
 
 
 @pytest.fixture(scope="session")

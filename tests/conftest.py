@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = ["tests.clusters"]
 
 SEED_VARIABLE = "FERRY_SEED"
-CLUSTER_FIXTURES = {"source_cluster", "target_cluster", "three_brokers", "old_cluster", "dev_home"}
+CLUSTER_FIXTURES = {"source_cluster", "target_cluster", "third_cluster", "three_brokers", "old_cluster", "dev_home"}
 # Quick and pure first: a mistake shows before the first broker starts.
 ORDER = ("unit", "dev", "cluster", "spark", "airflow", "chaos", "soak")
 FOLDER_MARKERS = ("spark", "airflow", "chaos", "soak")

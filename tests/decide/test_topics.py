@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from ferry.decide.planning import decide_plan
-from ferry.decide.topics import MAX_TOPIC_NAME, topic_changes, topic_refusal
+from ferry.decide.topics import topic_changes, topic_refusal
 from ferry.model import RefusalKind, TopicChange
+from ferry.policy import MAX_TOPIC_NAME
 from tests.decide.values import FACTS, RECEIPT, RULES, part, target, topic
 
 

@@ -7,11 +7,13 @@ Source: `DefaultTopicFilter` and `MirrorUtils.compilePatternList` of Kafka 4.3.0
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from ferry.config.regex import compile_java
 from ferry.model import Flow
-from ferry.policy import ReplicationPolicy, is_ferry_internal, is_heartbeats_topic, would_loop
+from ferry.policy import DefaultReplicationPolicy, ReplicationPolicy, is_ferry_internal, is_heartbeats_topic, would_loop
 
 TOPICS_DEFAULT = (".*",)
 TOPICS_EXCLUDE_DEFAULT = (r"mm2.*\.internal", r".*\.replica", "__.*")
@@ -69,6 +71,8 @@ class TopicSelection:
     policy: ReplicationPolicy
     heartbeats: bool = True
     """Whether heartbeat topics are copied whatever the filter says (`heartbeats.replication.enabled`)."""
+    others: tuple[TopicSelection, ...] = field(default=(), repr=False, compare=False)
+    """The other enabled flows of the file, where names do not show where a topic came from."""
 
     def why_not(self, topic: str) -> str | None:
         """Why the flow leaves `topic` out, as half a sentence; None when it copies it."""
@@ -85,3 +89,37 @@ class TopicSelection:
     def takes(self, topic: str) -> bool:
         """Whether the flow copies `topic`."""
         return self.why_not(topic) is None
+
+    def way_back(self, topic: str) -> tuple[Flow, ...]:
+        """The flows that would bring a copy of `topic` back to be copied by this flow again; empty when none do."""
+        start = (self.flow.target, self.policy.format_remote_topic(self.flow.source, topic))
+        ways: dict[tuple[str, str], tuple[Flow, ...]] = {start: ()}
+        waiting = deque(ways)
+        while waiting:
+            place = cluster, name = waiting.popleft()
+            for other in self.others:
+                if other.flow.source != cluster or other.flow in ways[place] or not other.takes(name):
+                    continue
+                way = (*ways[place], other.flow)
+                arrived = (other.flow.target, other.policy.format_remote_topic(cluster, name))
+                if arrived[0] == self.flow.source and self.takes(arrived[1]):
+                    return way
+                if arrived not in ways:
+                    ways[arrived] = way
+                    waiting.append(arrived)
+        return ()
+
+
+def with_others(selections: Sequence[TopicSelection]) -> tuple[TopicSelection, ...]:
+    """The selections, each knowing the others; where names show every loop by themselves they need not."""
+    separators = {one.policy.separator for one in selections if isinstance(one.policy, DefaultReplicationPolicy)}
+    aliases = {alias for one in selections for alias in (one.flow.source, one.flow.target)}
+    if (
+        all(isinstance(one.policy, DefaultReplicationPolicy) for one in selections)
+        and len(separators) == 1
+        and not any(separator in alias for separator in separators for alias in aliases)
+    ):
+        return tuple(selections)
+    return tuple(
+        replace(one, others=tuple(other for other in selections if other.flow != one.flow)) for one in selections
+    )

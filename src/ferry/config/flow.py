@@ -72,6 +72,8 @@ class FlowConfig:
     policy: ReplicationPolicy
     policy_name: str
     """`DefaultReplicationPolicy`, `IdentityReplicationPolicy`, or the import path of the user's class."""
+    merge: PatternList
+    """Source topics whose target is shared with other flows (`ferry.merge.topics`)."""
     policy_properties: Mapping[str, str]
     """The flow's `replication.policy.*`, as written."""
     replication_factor: int | None
@@ -137,6 +139,7 @@ class FlowConfig:
             "heartbeats": self.selection.heartbeats,
             "groups": [list(self.groups.include.items), list(self.groups.exclude.items)],
             "policy": [self.policy_name, sorted(self.policy_properties.items())],
+            "merge": list(self.merge.items),
             "replication_factor": self.replication_factor,
             "sync_topic_configs": [self.sync_topic_configs, self.sync_topic_configs_interval_s],
             "config_exclude": list(self.config_exclude.items),

@@ -54,6 +54,12 @@ FERRY_KEYS = (
         meaning="the position this flow works on",
     ),
     FerryKey(
+        name="ferry.merge.topics",
+        default="",
+        values="regular expressions of source topics, as in `topics`; empty: none",
+        meaning="topics that several flows write into one target topic; all of these flows must say so",
+    ),
+    FerryKey(
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
         values="bytes, at least 1048576",

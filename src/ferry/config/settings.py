@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ferry.config.cluster import ClusterConfig
 from ferry.config.connection import Lookup, nobody
 from ferry.config.examine import Examined, examine
+from ferry.config.filters import with_others
+from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
 from ferry.config.nearby import CLUSTERS_VARIABLE, check_local, into
 from ferry.config.problem import Problem, Severity
@@ -27,6 +29,8 @@ class Settings:
     clusters: Mapping[str, ClusterConfig]
     flows: tuple[FlowConfig, ...]
     problems: tuple[Problem, ...]
+    origins: Mapping[Flow, tuple[Setting, ...]] = field(default_factory=dict)
+    """Where each flow's values come from."""
     local: tuple[str, ...] = ()
     """Only flows into these clusters are here; empty: into all."""
 
@@ -97,4 +101,12 @@ def _settings(examined: Examined, path: Path) -> Settings:
     if errors:
         more = f" ({len(errors) - 1} more in this file)" if len(errors) > 1 else ""
         raise BadInput(f"{errors[0]}{more}")
-    return Settings(path=path, clusters=examined.clusters, flows=examined.flows, problems=examined.problems)
+    selections = with_others([config.selection for config in examined.flows])
+    flows = tuple(replace(config, selection=one) for config, one in zip(examined.flows, selections, strict=True))
+    return Settings(
+        path=path,
+        clusters=examined.clusters,
+        flows=flows,
+        problems=examined.problems,
+        origins=examined.settings,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ferry.decide.neighbours import Neighbour, Range
 from ferry.model import Pause, Position, Receipt, TopicPartition
 
 
@@ -73,3 +74,13 @@ class Facts:
     """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
     unmatched: tuple[str, ...] = ()
     """Names in the flow's `topics` that match no topic of the source."""
+    neighbours: tuple[Neighbour, ...] = ()
+    """Other flows into the target, as far as their topics concern this one."""
+    returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)
+    """By source partition the offsets that came from the target cluster."""
+    shared: frozenset[str] = frozenset()
+    """Target topics that the own flow has agreed to share in its ledger."""
+    accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Up to where merged target partitions hold nothing but what the flows' receipts name."""
+    strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By merged target partition the first offset that none of the flows' ledgers accounts for."""

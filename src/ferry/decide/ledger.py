@@ -188,6 +188,29 @@ def receipts(
             yield receipt
 
 
+def every_receipt(view: LedgerView) -> Iterable[Receipt]:
+    """Committed receipts of all lanes, and those whose transactions are not decided yet."""
+    yield from receipts(view)
+    for record in view.open:
+        if record.value is not None and decode_key(record.key)[0] == "receipt":
+            yield parse_receipt(_body(record))
+
+
+def shared_topics(view: LedgerView) -> frozenset[str]:
+    """Target topics that this flow agrees to write together with other flows."""
+    return frozenset(key[1] for key, _ in view.of_kind("share"))
+
+
+def accounted(view: LedgerView, lane: str) -> dict[TopicPartition, int]:
+    """How far each merged target partition was found to hold records of the flows alone."""
+    return {
+        TopicPartition(topic=key[2], partition=number): offset
+        for key, record in view.of_kind("accounted")
+        if key[1] == lane
+        for number, offset in _body(record)["offsets"]
+    }
+
+
 def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:
     """Pauses in force at `now_ms` by source topic; the key "" pauses the flow."""
     found = {key[1]: parse_pause(_body(record)) for key, record in view.of_kind("pause")}

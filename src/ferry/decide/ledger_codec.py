@@ -12,6 +12,8 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["last", lane, topic, partition]          the same value again: a target partition's last receipt
 ["outcome", lane, run]                    what the run's tasks refused
 ["claim", topic, lane]                    a lane of this flow owns a target topic
+["share", topic]                          this flow agrees to write a target topic together with other flows
+["accounted", lane, topic]                how far a merged topic was found to hold records of its flows alone
 ["pause", topic]                          a pause; topic "" means the whole flow
 ```
 """
@@ -19,7 +21,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -254,6 +256,31 @@ def claim_record(topic: str, flow: Flow, lane: str) -> Record:
     """A lane's claim on a target topic; the first unreleased claim in the ledger wins."""
     body = {"v": LEDGER_VERSION, "kind": "claim", "flow": str(flow), "lane": lane, "topic": topic}
     return Record(key=encode(["claim", topic, lane]), value=encode(body))
+
+
+def share_record(topic: str, flow: Flow) -> Record:
+    """A flow's consent to write a target topic together with other flows."""
+    body = {"v": LEDGER_VERSION, "kind": "share", "flow": str(flow), "topic": topic}
+    return Record(key=encode(["share", topic]), value=encode(body))
+
+
+def released_claim(topic: str, lane: str) -> Record:
+    """Takes back a claim under which nothing was written."""
+    return Record(key=encode(["claim", topic, lane]), value=None)
+
+
+def accounted_records(lane: str, offsets: Mapping[TopicPartition, int]) -> list[Record]:
+    """Up to where the partitions of merged target topics hold nothing but what the flows' receipts name."""
+    by_topic: dict[str, list[tuple[int, int]]] = {}
+    for place, offset in sorted(offsets.items()):
+        by_topic.setdefault(place.topic, []).append((place.partition, offset))
+    return [
+        Record(
+            key=encode(["accounted", lane, topic]),
+            value=encode({"v": LEDGER_VERSION, "kind": "accounted", "topic": topic, "offsets": parts}),
+        )
+        for topic, parts in by_topic.items()
+    ]
 
 
 def pause_record(pause: Pause) -> Record:

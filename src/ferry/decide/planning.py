@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ferry.decide.absence import absence_notes, gone_refusal, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal, unserved_refusal
+from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
 from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
@@ -28,6 +29,7 @@ class _Candidate:
     target_topic_id: str
     target_next: int
     log_start: int
+    merged: bool
 
     @property
     def offsets(self) -> int:
@@ -55,6 +57,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     notes = absence_notes(facts, rules.flow) if rules.only is None else []
     paused: list[str] = []
     candidates: list[_Candidate] = []
+    against = topic_refusals(rules, facts)
     for name in sorted(facts.sources.keys() | facts.absent):
         if rules.only is not None and name not in rules.only:
             continue
@@ -65,7 +68,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         if topic is None:
             refusals.append(gone_refusal(facts, rules.flow, name))
             continue
-        refusal = topic_refusal(rules, facts, topic)
+        refusal = against.get(name) or topic_refusal(rules, facts, topic)
         if refusal is not None:
             refusals.append(refusal)
             continue
@@ -140,6 +143,12 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
                 notes.append(note)
         source = TopicPartition(topic=topic.name, partition=number)
         start = next_offset(facts, source, part, last)
+        refusal = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ())) or stranger_refusal(
+            facts, source, place
+        )
+        if refusal is not None:
+            yield refusal
+            continue
         yield _Candidate(
             source=source,
             target=place,
@@ -151,6 +160,7 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             target_topic_id=target.topic_id if target else "",
             target_next=last.target_next if last else -1,
             log_start=part.log_start,
+            merged=rules.merges(topic.name),
         )
 
 
@@ -181,6 +191,7 @@ def _within_budget(rules: Rules, candidates: list[_Candidate]) -> tuple[Slice, .
             target_topic_id=candidate.target_topic_id,
             target_next=candidate.target_next,
             log_start=candidate.log_start,
+            merged=candidate.merged,
         )
         for candidate, weight, slot in zip(chosen, weights, slots, strict=True)
     )

@@ -23,5 +23,10 @@ class Rules:
     replication_factor: int
     config_excluded: Callable[[str], bool]
     sync_configs: bool
+    policy_name: str = "the replication policy"
+    way_back: Callable[[str], tuple[Flow, ...]] = lambda _: ()
+    """The other flows that would bring a source topic's records back to be copied again, in order; none: empty."""
+    merges: Callable[[str], bool] = lambda _: False
+    """Whether a source topic's target is shared with other flows (`ferry.merge.topics`)."""
     only: frozenset[str] | None = None
     """Source topics that this run is narrowed to; None is all."""

@@ -6,9 +6,7 @@ from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import ANEW
 from ferry.decide.rules import Rules
 from ferry.model import Refusal, RefusalKind, TopicChange
-
-MAX_TOPIC_NAME = 249
-"""Kafka's limit on the length of a topic name."""
+from ferry.policy import MAX_TOPIC_NAME
 
 
 def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ferry.model.flow import Flow, TopicPartition
@@ -15,6 +16,8 @@ class RefusalKind(StrEnum):
 
     PARTITION_COUNT = "partition-count"
     NAME_TOO_LONG = "name-too-long"
+    INVALID_NAME = "invalid-name"
+    NAME_CLASH = "name-clash"
     LOOP = "loop"
     NOT_AUTHORIZED = "not-authorized"
     TOPIC_GONE = "topic-gone"
@@ -80,6 +83,8 @@ class Slice:
     target_topic_id: str = ""
     target_next: int = -1
     log_start: int = 0
+    merged: bool = False
+    """Whether other flows write to the target topic, too: their records may lie between ours."""
 
     @property
     def offsets(self) -> int:
@@ -117,3 +122,11 @@ class Plan:
     def used_slots(self) -> tuple[int, ...]:
         """Slots that have something to do, ascending."""
         return tuple(sorted({piece.slot for piece in self.slices}))
+
+    def without(self, refused: Mapping[str, Refusal]) -> Plan:
+        """The plan without the slices of the source topics in `refused`, whose refusals join it."""
+        return replace(
+            self,
+            slices=tuple(piece for piece in self.slices if piece.source.topic not in refused),
+            refusals=(*self.refusals, *(refusal for _, refusal in sorted(refused.items()))),
+        )

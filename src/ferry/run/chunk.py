@@ -64,7 +64,7 @@ class PartProgress:
         else:
             self.segments.append([source_base, target_base, count])
         self.target_next = target_base + count
-        return contiguous
+        return contiguous or self.piece.merged
 
     def receipt(self) -> Receipt:
         """The receipt of this part."""

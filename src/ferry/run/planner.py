@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, claims, fold
-from ferry.decide.ledger_codec import claim_record
+from ferry.decide.ledger_codec import accounted_records, claim_record, released_claim, share_record
+from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.rules import Rules
 from ferry.decide.starts import start_records
@@ -18,6 +20,7 @@ from ferry.net.ledger import LedgerTopic
 from ferry.run.change_topics import change_topics
 from ferry.run.gather import Positions, gather_facts, gather_outline
 from ferry.run.kafka_port import KafkaLane
+from ferry.run.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
 from ferry.run.opening import open_run
 
 DEFAULT_LEDGER_REPLICATION = 3
@@ -97,15 +100,43 @@ class Planner:
         """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first."""
         if facts.first_run:
             await self.ledger.append(start_records(self.lane, facts))
+        merged = {
+            self.flow.policy.format_remote_topic(self.flow.flow.source, name)
+            for name in facts.sources
+            if self.flow.merge.matches(name)
+        }
         names = sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
+        own = {name for name, lane in facts.claims.items() if lane == self.lane} | set(names)
+        records = [
+            *(claim_record(name, self.flow.flow, self.lane) for name in names),
+            *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
+            *accounted_records(self.lane, facts.accounted),
+        ]
+        if not records:
+            return plan
+        last = await self.ledger.append(records)
         if not names:
             return plan
-        last = await self.ledger.append([claim_record(name, self.flow.flow, self.lane) for name in names])
-        records, end = await self.ledger.read(None, last + 1)
-        return without_foreign(plan, claims(fold(records, end)))
+        written, end = await self.ledger.read(None, last + 1)
+        plan = without_foreign(plan, claims(fold(written, end)))
+        return await self._without_owned_elsewhere(plan, names, merged)
+
+    async def _without_owned_elsewhere(self, plan: Plan, names: Collection[str], merged: Collection[str]) -> Plan:
+        """The plan without topics that another flow claimed meanwhile; new claims on those are taken back.
+
+        Each flow writes its claim before it looks at the others': of two that come at once, one sees the other.
+        """
+        if names_tell_flows_apart(self.flow):
+            return plan
+        kept = without_owned_elsewhere(plan, merged, await read_neighbours(self.flow, self.target, names))
+        lost = {piece.target.topic for piece in plan.slices} - {piece.target.topic for piece in kept.slices}
+        if lost:
+            await self.ledger.append([released_claim(name, self.lane) for name in sorted(lost)])
+        return kept
 
     async def _facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
-        return await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
+        facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
+        return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, view)
 
     def _rules(self, options: RunOptions) -> Rules:
         budget, flow = self.flow.budget, self.flow
@@ -121,6 +152,9 @@ class Planner:
             replication_factor=factor,
             config_excluded=flow.config_exclude.matches,
             sync_configs=flow.sync_topic_configs,
+            policy_name=flow.policy_name,
+            way_back=flow.selection.way_back,
+            merges=flow.merge.matches,
             only=options.only,
         )
 

@@ -1,0 +1,168 @@
+"""Names that clash, circles, offsets that came from the target, and topics that belong to other flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ferry.decide.facts import Facts
+from ferry.decide.neighbours import Neighbour, Range, gaps, owned_elsewhere
+from ferry.decide.planning import decide_plan
+from ferry.decide.rules import Rules
+from ferry.model import Flow, Plan, RefusalKind
+from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
+from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+
+
+@dataclass(frozen=True)
+class Table(ReplicationPolicy):
+    """Target names as a test lists them."""
+
+    names: Mapping[str, str]
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        return self.names.get(topic, f"{source_alias}.{topic}")
+
+    def topic_source(self, topic: str) -> None:
+        return None
+
+    def upstream_topic(self, topic: str) -> None:
+        return None
+
+
+IDENTITY = replace(RULES, policy=IdentityReplicationPolicy(source_alias="a"))
+OTHER = "ferry-ledger.c.internal"
+
+
+def facts(*names: str, end: int = 100) -> Facts:
+    return replace(FACTS, sources={name: topic(name, part(end=end)) for name in names})
+
+
+def refused(plan: Plan) -> list[tuple[str, RefusalKind]]:
+    return [(refusal.topic, refusal.kind) for refusal in plan.refusals]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "a/b"])
+def test_a_name_that_kafka_does_not_take_refuses_its_topic_alone(name: str) -> None:
+    rules = replace(RULES, policy=Table({"orders": name}), policy_name="mine.Table")
+    plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.INVALID_NAME)]
+    assert plan.refusals[0].message.startswith(f"mine.Table names topic orders {name!r} on the target, which ")
+    assert [piece.source.topic for piece in plan.slices] == ["payments"]
+
+
+def test_a_name_that_is_too_long_is_one_refusal() -> None:
+    rules = replace(RULES, policy=Table({"orders": "x" * 250}))
+    assert refused(decide_plan(rules, facts("orders"), "r", 1)) == [("orders", RefusalKind.NAME_TOO_LONG)]
+
+
+def test_two_topics_of_one_name_are_both_refused() -> None:
+    rules = replace(RULES, policy=Table({"orders": "all", "payments": "all"}))
+    plan = decide_plan(rules, facts("orders", "payments", "users"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.NAME_CLASH), ("payments", RefusalKind.NAME_CLASH)]
+    assert "target topic all would hold both payments and orders" in plan.refusals[0].message
+    assert [piece.source.topic for piece in plan.slices] == ["users"]
+
+
+def test_of_two_topics_of_one_name_the_one_that_was_copied_goes_on() -> None:
+    rules = replace(RULES, policy=Table({"orders": "all", "payments": "all"}))
+    last = replace(RECEIPT, target=place("all"), target_topic_id="id-all")
+    known = replace(facts("orders", "payments"), receipts={place("all"): last}, targets={"all": target("all", 41)})
+    plan = decide_plan(rules, known, "r", 1)
+    assert refused(plan) == [("payments", RefusalKind.NAME_CLASH)]
+    assert [piece.source.topic for piece in plan.slices] == ["orders"]
+
+
+def test_a_policy_that_now_gives_a_copied_topics_name_to_another_is_refused() -> None:
+    rules = replace(RULES, policy=Table({"payments": "a.orders", "orders": "elsewhere"}))
+    known = replace(
+        facts("orders", "payments"),
+        receipts={place("a.orders"): RECEIPT},
+        targets={"a.orders": target("a.orders", 41)},
+    )
+    assert ("payments", RefusalKind.NAME_CLASH) in refused(decide_plan(rules, known, "r", 1))
+
+
+def test_a_topic_that_would_come_back_is_refused_with_its_way() -> None:
+    way = (Flow(source="b", target="c"), Flow(source="c", target="a"))
+    rules = replace(IDENTITY, way_back=lambda name: way if name == "orders" else ())
+    plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.LOOP)]
+    assert "(by a->b, b->c, c->a): exclude it" in plan.refusals[0].message
+    assert "c->a.topics.exclude" in plan.refusals[0].message
+
+
+@pytest.mark.parametrize(
+    ("came", "start", "loops"),
+    [
+        ([(0, 100)], 0, True),
+        ([(99, 100)], 0, True),
+        ([(0, 40)], 40, False),
+        ([(0, 40)], 39, True),
+        ([(100, 140)], 0, False),
+        ([], 0, False),
+    ],
+)
+def test_offsets_that_came_from_the_target_do_not_go_back(came: list[Range], start: int, loops: bool) -> None:
+    given = replace(
+        facts("orders"),
+        sources={"orders": topic("orders", part(start=start))},
+        first_run=True,
+        returned={place("orders"): tuple(came)},
+    )
+    plan = decide_plan(IDENTITY, given, "r", 1)
+    assert [kind for _, kind in refused(plan)] == [RefusalKind.LOOP] * loops
+    assert bool(plan.slices) is not loops
+
+
+def other(*, claimed: str = "", shared: str = "") -> Neighbour:
+    return Neighbour(ledger=OTHER, claimed=frozenset(claimed.split()), shared=frozenset(shared.split()), written={})
+
+
+@pytest.mark.parametrize(
+    ("merged", "neighbour", "told"),
+    [
+        (False, other(), None),
+        (True, other(), None),
+        (False, other(claimed="orders"), "merge both flows with ferry.merge.topics"),
+        (True, other(claimed="orders"), f"belongs to the flow of ledger {OTHER} alone"),
+        (False, other(claimed="orders", shared="orders"), "merge both flows with ferry.merge.topics"),
+        (True, other(claimed="orders", shared="orders"), None),
+    ],
+)
+def test_a_topic_is_shared_only_when_all_of_its_flows_say_so(
+    merged: bool, neighbour: Neighbour, told: str | None
+) -> None:
+    why = owned_elsewhere("orders", merged, [neighbour])
+    assert (why is None) == (told is None)
+    assert told is None or told in (why or "")
+    rules: Rules = replace(IDENTITY, merges=lambda _: merged)
+    plan = decide_plan(rules, replace(facts("orders"), neighbours=(neighbour,)), "r", 1)
+    assert refused(plan) == ([] if told is None else [("orders", RefusalKind.OWNED)])
+    assert [piece.merged for piece in plan.slices] == ([merged] if told is None else [])
+
+
+def test_a_merged_partition_with_a_strangers_record_is_refused_and_the_others_copied() -> None:
+    two = replace(FACTS, sources={"orders": topic("orders", part(), part())}, strangers={place("orders", 1): 17})
+    plan = decide_plan(replace(IDENTITY, merges=lambda _: True), two, "r", 1)
+    assert [(r.partition, r.kind) for r in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]
+    assert "offset 17 of merged orders-1 was written by somebody else" in plan.refusals[0].message
+    assert [piece.source.partition for piece in plan.slices] == [0]
+
+
+@pytest.mark.parametrize(
+    ("written", "start", "end", "left"),
+    [
+        ([], 0, 10, [(0, 10)]),
+        ([(0, 10)], 0, 10, []),
+        ([(2, 4), (6, 8)], 0, 10, [(0, 2), (4, 6), (8, 10)]),
+        ([(6, 8), (2, 4), (3, 7)], 0, 10, [(0, 2), (8, 10)]),
+        ([(0, 5), (20, 30)], 3, 10, [(5, 10)]),
+        ([(0, 100)], 3, 10, []),
+        ([], 10, 10, []),
+    ],
+)
+def test_gaps_are_what_no_receipt_names(written: list[Range], start: int, end: int, left: list[Range]) -> None:
+    assert gaps(written, start, end) == left

@@ -112,7 +112,10 @@ class Desk:
 
     def flow(self, text: str | None) -> FlowConfig:
         """The flow that is meant: the one named, or the only one of the file."""
-        settings = self.settings()
+        return self.flow_of(self.settings(), text)
+
+    def flow_of(self, settings: Settings, text: str | None) -> FlowConfig:
+        """The same of settings that are read already."""
         if text is not None:
             if text.endswith("-") and "->" not in text:
                 raise BadInput(

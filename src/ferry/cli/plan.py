@@ -21,6 +21,9 @@ from ferry.cli.desk import (
 from ferry.cli.output import count_of, print_json, print_table, size
 
 if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow import FlowConfig
+    from ferry.config.settings import Settings
+    from ferry.config.why import Why
     from ferry.model import Plan
 
 MaxBytesOption = Annotated[
@@ -28,6 +31,10 @@ MaxBytesOption = Annotated[
 ]
 MaxRecordsOption = Annotated[
     int | None, typer.Option("--max-records", min=1, metavar="N", help="A smaller record budget than the file's.")
+]
+WhyOption = Annotated[
+    str | None,
+    typer.Option("--why", metavar="NAME", help="Which line takes or leaves the topic or consumer group NAME."),
 ]
 
 
@@ -37,6 +44,7 @@ def plan_command(
     topic: TopicsOption = None,
     max_bytes: MaxBytesOption = None,
     max_records: MaxRecordsOption = None,
+    why: WhyOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -45,18 +53,47 @@ def plan_command(
 ) -> int:
     """Show what a run would copy, change and refuse now. Nothing is written.
 
-    Exit code 1 when something would be refused.
+    Exit code 1 when something would be refused. With --why no cluster is asked.
     """
     # Imported here: the command line starts light.
     from ferry.run.micro_run import MicroRuns
     from ferry.run.planner import RunOptions
 
-    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    if why is not None:
+        show_why(chosen, settings, why, as_json=desk.as_json)
+        return 0
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
     with MicroRuns(chosen, patience_s=patience) as runs:
         plan = runs.preview(options)
     show_plan(plan, as_json=desk.as_json)
     return 1 if plan.refusals else 0
+
+
+def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) -> None:
+    """Print what the flow makes of a topic and of a consumer group of that name."""
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import why_json
+    from ferry.config.why import why_group, why_topic
+
+    origins = settings.origins[flow.flow]
+    verdicts = {"topic": why_topic(flow, origins, name), "group": why_group(flow, origins, name)}
+    if as_json:
+        print_json({"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}})
+        return
+    for kind, why in verdicts.items():
+        took = "takes" if why.taken else "leaves out"
+        print(f"{flow.flow} {took} {kind} {name}: it {why.reason}{_where(settings, why)}")
+
+
+def _where(settings: Settings, why: Why) -> str:
+    if why.setting is None:
+        return ""
+    item = "" if why.item is None else f", by its item {why.item}"
+    line = "default" if why.setting.line is None else f"{settings.path}:{why.setting.line}"
+    return f" ({line}: {why.setting.key or why.setting.name} = {why.setting.value}{item})"
 
 
 def show_plan(plan: Plan, *, as_json: bool) -> None:

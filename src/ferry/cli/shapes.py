@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ferry.config.flow import FlowConfig
+from ferry.config.why import Why
 from ferry.decide.history import Holder, PastRun
 from ferry.decide.lag import PartitionLag
 from ferry.decide.ledger_codec import change_json, receipt_json, refusal_json, slice_json
@@ -28,6 +29,18 @@ def plan_json(plan: Plan) -> Json:
         "refusals": [refusal_json(refusal) for refusal in plan.refusals],
         "notes": list(plan.notes),
         "paused": list(plan.paused),
+    }
+
+
+def why_json(why: Why) -> Json:
+    """`ferry plan --why`: one verdict."""
+    setting = why.setting
+    return {
+        "taken": why.taken,
+        "reason": why.reason,
+        "key": None if setting is None else setting.key or setting.name,
+        "line": None if setting is None else setting.line,
+        "item": why.item,
     }
 
 

@@ -1,0 +1,70 @@
+"""Why a flow takes a topic or a consumer group, or leaves it: the setting that decided, its line and its item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ferry.config.filters import PatternList
+from ferry.config.findings import Setting
+from ferry.config.flow import FlowConfig
+from ferry.config.regex import NotExpressible, compile_java
+from ferry.policy import is_ferry_internal, is_heartbeats_topic, would_loop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """A verdict, the setting that decided it (None: no setting can change it), and the item of its list."""
+
+    taken: bool
+    reason: str
+    """Half a sentence that goes on from the name."""
+    setting: Setting | None = None
+    item: str | None = None
+
+
+def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
+    """What the flow makes of the source's `topic`, in the order in which `TopicSelection` asks."""
+    by_name = {setting.name: setting for setting in settings}
+    policy = by_name.get("replication.policy.class")
+    selection = flow.selection
+    if is_ferry_internal(topic):
+        return Why(taken=False, reason="is a ledger of Ferry, which is never copied")
+    if selection.policy.is_internal_topic(topic):
+        return Why(taken=False, reason="is an internal topic of Kafka or MirrorMaker", setting=policy)
+    if would_loop(selection.policy, topic, flow.flow.target):
+        return Why(taken=False, reason=f"came from {flow.flow.target}, and would go round in a loop", setting=policy)
+    way = selection.way_back(topic) if selection.takes(topic) else ()
+    if way:
+        reason = f"would come back by {', '.join(map(str, way))} and be copied again, so it is refused"
+        return Why(taken=False, reason=reason, setting=policy)
+    if not flow.topics.takes(topic) and selection.heartbeats and is_heartbeats_topic(selection.policy, topic):
+        reason = "is a heartbeat topic, which is copied whatever the lists say"
+        return Why(taken=True, reason=reason, setting=by_name.get("heartbeats.replication.enabled"))
+    return _listed("topics", flow.topics.include, flow.topics.exclude, by_name, topic)
+
+
+def why_group(flow: FlowConfig, settings: Iterable[Setting], group: str) -> Why:
+    """What the flow makes of the consumer group `group`."""
+    by_name = {setting.name: setting for setting in settings}
+    return _listed("groups", flow.groups.include, flow.groups.exclude, by_name, group)
+
+
+def _listed(key: str, include: PatternList, exclude: PatternList, settings: dict[str, Setting], name: str) -> Why:
+    if not include.matches(name):
+        return Why(taken=False, reason=f"is not in {key}", setting=settings.get(key))
+    if exclude.matches(name):
+        setting = settings.get(f"{key}.exclude")
+        return Why(taken=False, reason=f"is in {key}.exclude", setting=setting, item=_item(exclude, name))
+    return Why(taken=True, reason=f"is in {key}", setting=settings.get(key), item=_item(include, name))
+
+
+def _item(patterns: PatternList, name: str) -> str | None:
+    """The first item that matches by itself; None when only the joined list does (a group that holds a comma)."""
+    for item in patterns.items:
+        try:
+            if compile_java(item).fullmatch(name) is not None:
+                return item
+        except NotExpressible:
+            continue
+    return None

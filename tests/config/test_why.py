@@ -1,0 +1,67 @@
+"""`ferry plan --why`: the setting, its line and its item."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.config.settings import parse_settings
+from ferry.config.why import why_group, why_topic
+
+TEXT = """clusters = a, b
+a.bootstrap.servers = a:9092
+b.bootstrap.servers = b:9092
+a->b.enabled = true
+topics = orders, audit-.*, (x,y)
+a->b.topics.exclude = audit-old
+groups.exclude = console-.*
+"""
+
+
+@pytest.mark.parametrize(
+    ("topic", "taken", "reason", "key", "line", "item"),
+    [
+        ("orders", True, "is in topics", "topics", 5, "orders"),
+        ("audit-new", True, "is in topics", "topics", 5, "audit-.*"),
+        ("audit-old", False, "is in topics.exclude", "a->b.topics.exclude", 6, "audit-old"),
+        ("users", False, "is not in topics", "topics", 5, None),
+        ("x", True, "is in topics", "topics", 5, None),
+        ("heartbeats", True, "is a heartbeat topic", None, None, None),
+        ("b.orders", False, "came from b, and would go round in a loop", None, None, None),
+        ("__consumer_offsets", False, "is an internal topic", None, None, None),
+        ("ferry-ledger.a.internal", False, "is a ledger of Ferry", None, None, None),
+    ],
+)
+def test_each_topic_has_its_line(
+    topic: str, taken: bool, reason: str, key: str | None, line: int | None, item: str | None
+) -> None:
+    settings = parse_settings(TEXT, "file.properties")
+    config = settings.flow("a->b")
+    why = why_topic(config, settings.origins[config.flow], topic)
+    assert why.taken is taken is config.selection.takes(topic)
+    assert why.reason.startswith(reason)
+    assert why.item == item
+    assert (why.setting.key, why.setting.line) == (key, line) if why.setting else (key, line) == (None, None)
+
+
+@pytest.mark.parametrize(("group", "taken", "line"), [("billing", True, None), ("console-1", False, 7)])
+def test_each_group_has_its_line(group: str, taken: bool, line: int | None) -> None:
+    settings = parse_settings(TEXT, "file.properties")
+    config = settings.flow("a->b")
+    why = why_group(config, settings.origins[config.flow], group)
+    assert why.taken is taken is config.groups.takes(group)
+    assert why.setting is not None
+    assert why.setting.line == line
+
+
+def test_a_circle_is_named() -> None:
+    text = TEXT.replace(
+        "topics = orders, audit-.*, (x,y)",
+        "topics = orders\nb->a.enabled = true\nreplication.policy.class = IdentityReplicationPolicy",
+    )
+    settings = parse_settings(text, "file.properties")
+    config = settings.flow("a->b")
+    why = why_topic(config, settings.origins[config.flow], "orders")
+    assert not why.taken
+    assert why.reason == "would come back by b->a and be copied again, so it is refused"
+    assert why.setting is not None
+    assert why.setting.line == 7

@@ -138,13 +138,30 @@ def spark_job(folder: Path, alias: str, source: str, target: str, *, topic: str,
     return planning, Usage(wall=wall, cpu=spent, peak_mb=meter.worker_peak_mb)
 
 
+def plans(folder: Path, alias: str, source: str, target: str, *, topic: str, slices: int) -> tuple[Usage, Usage]:
+    """Two plans of one flow, each by a process of its own: with the target's topics to create, and with them there."""
+    path = configuration(folder, alias, source, target, topic, 4)
+    usages = []
+    for run in ("run-1", "run-2"):
+        began = time.monotonic()
+        planned = Part("engine.py", "plan", str(path), run, str(folder / f"{alias}.specs")).outcome()
+        usages.append(Usage(**{**planned["usage"], "wall": time.monotonic() - began}))
+        assert planned["slices"] == slices, f"{planned['slices']} of {slices} partitions were planned"
+    return usages[0], usages[1]
+
+
+def run_command(config: Path, flow: str) -> None:
+    """`ferry run` of a flow."""
+    command = [str(Path(sys.executable).with_name("ferry")), "--config", str(config), "run", flow]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
 def empty_command(folder: Path, alias: str, source: str, target: str, *, topic: str) -> Usage:
     """`ferry run` when there is nothing new, from the shell."""
     path = configuration(folder, alias, source, target, topic, 2)
-    command = [str(Path(sys.executable).with_name("ferry")), "--config", str(path), "run", f"{alias}->target"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run_command(path, f"{alias}->target")
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run_command(path, f"{alias}->target")
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return Usage(wall=wall, cpu=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 

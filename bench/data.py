@@ -28,6 +28,11 @@ def write(bootstrap: str, shape: Shape) -> None:
     """Create the topic and fill it, evenly over the partitions."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(shape.topic, shape.partitions, 1)])[shape.topic].result()
+    write_more(bootstrap, shape)
+
+
+def write_more(bootstrap: str, shape: Shape) -> None:
+    """Write the records once more, into the topic that is there."""
     values = _values(shape.size)
     producer = Producer(
         {

@@ -36,7 +36,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ferry-bench-", dir=asked.folder) as folder, field(Path(folder)) as place:
         ready: set[str] = set()
         for scenario in chosen:
-            prepare(place, scenario.shape, ready)
+            prepare(place, scenario, ready)
             pairs: list[Pair] = []
             for number in range(1, asked.pairs + 1):
                 say(f"{scenario.name}, pair {number} of {asked.pairs}")

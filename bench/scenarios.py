@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clusters import ROUND_TRIP_MS, Field
-from contenders import bare_pump, delete_topic, empty_command, empty_run, ferry, spark_job
-from data import Shape, write
+from contenders import bare_pump, delete_topic, empty_command, empty_run, ferry, plans, run_command, spark_job
+from data import Shape, write, write_more
 from equality import fingerprint
 from mirror_maker import mirror
+from through_airflow import CONNECT, airflow, configuration, connect_server, triggered
 from usage import Usage
+from wide import PARTITIONS, PATTERN, TOPICS, write_wide
 
 Pair = dict[str, Usage]
 """One paired run: by measure, what it took."""
@@ -21,6 +23,9 @@ ONE_COPY, ONE_WHOLE = "Ferry, 1 task, copying", "Ferry, 1 task, plan included"
 TWO_COPY, TWO_WHOLE = "Ferry, 2 tasks, copying", "Ferry, 2 tasks, plan included"
 BARE = "bare pump"
 LOCAL_ONE, LOCAL_TWO = "Ferry, 1 task, source near", "Ferry, 2 tasks, source near"
+PLAN_NEW, PLAN_AGAIN = "plan, target topics created", "plan, target topics there"
+AIR_COLD, AIR_WARM = "empty run, the first of an Airflow", "empty run, a later one"
+AIR_SUBMIT, AIR_CONNECT = "1,000 records, spark-submit", "1,000 records, Spark Connect"
 EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
 
@@ -55,6 +60,9 @@ class Scenario:
     shape: Shape
     run: Callable[[Field, Shape, str], Pair]
     aims: tuple[Ratio | Limit, ...]
+    write: Callable[[str, Shape], None] = write
+    warm: bool = True
+    """Whether the brokers copy the topic before the first pair."""
 
 
 def say(text: str) -> None:
@@ -179,60 +187,73 @@ def nothing_new(field: Field, shape: Shape, label: str) -> Pair:
     return {EMPTY: usage, EMPTY_COMMAND: command}
 
 
+def plan_wide(field: Field, shape: Shape, label: str) -> Pair:
+    """Plan 10,000 partitions: once with everything to create, once with everything there."""
+    folder, alias = field.folder / "contenders", f"w-{label}"
+    near, target = field.source.bootstrap, field.target.bootstrap
+    new, again = plans(folder, alias, near, target, topic=PATTERN, slices=TOPICS * PARTITIONS)
+    say(f"  {PLAN_NEW}: {new.wall:.2f} s; {PLAN_AGAIN}: {again.wall:.2f} s")
+    for number in range(TOPICS):
+        delete_topic(target, f"{alias}.wide-{number:03}")
+    return {PLAN_NEW: new, PLAN_AGAIN: again}
+
+
+def through_airflow(field: Field, shape: Shape, label: str) -> Pair:
+    """Micro-runs of a flow by spark-submit and of one over Spark Connect, in an Airflow started for them."""
+    folder = field.folder / f"airflow-{label}"
+    submitted, connected = f"as-{label}", f"ac-{label}"
+    flows = {submitted: "spark_default", connected: CONNECT}
+    near = field.source.bootstrap
+    config = configuration(folder / "flows.properties", near, field.target.bootstrap, shape.topic, flows)
+    for alias in flows:
+        run_command(config, f"{alias}->target")
+    with connect_server(folder) as port, airflow(folder / "home", config, list(flows), port) as rest:
+        pair = {AIR_COLD: triggered(rest, submitted), AIR_WARM: triggered(rest, submitted)}
+        write_more(near, shape)
+        pair |= {AIR_SUBMIT: triggered(rest, submitted), AIR_CONNECT: triggered(rest, connected)}
+    say("  " + ", ".join(f"{name}: {usage.wall:.2f} s" for name, usage in pair.items()))
+    return pair
+
+
+def warm_up(field: Field, shape: Shape) -> None:
+    """Two uncounted copies: the brokers' compilers work for a minute before their speed is what it will be."""
+    for number in (1, 2):
+        bout = Bout(field, shape, f"warm-{shape.topic}-{number}")
+        bout.bare_pump(field.source.bootstrap)
+        bout.ferry(field.source.bootstrap, 1, "warm-up")
+
+
 def scenarios(scale: float) -> tuple[Scenario, ...]:
     """All scenarios; `scale` makes them smaller or larger by their records."""
     million = max(1000, int(1_000_000 * scale))
     large = Shape(topic="large", partitions=4, records=million, size=1024)
+    tiny = Shape(topic="tiny", partitions=4, records=1000, size=200)
+    beside_mirror_maker = (
+        _cpu("CPU against MirrorMaker 2, 1 task", ONE_COPY, MM2_COPY, 1 / 10),
+        _time("time against MirrorMaker 2, 1 task", ONE_COPY, MM2_COPY, 1 / 5),
+        _time("time against MirrorMaker 2, 2 tasks", TWO_COPY, MM2_COPY, 1 / 5),
+        _time("time against the bare pump, 1 task", ONE_COPY, BARE, 1.25),
+    )
+    spark_aims = (
+        _time("time of the whole Spark job against MirrorMaker 2 from its start", SPARK, MM2_WHOLE, 1 / 1.5),
+        _cpu("CPU of the whole Spark job against MirrorMaker 2 from its start", SPARK, MM2_WHOLE, 1 / 4),
+        Limit(name="memory of a task, MB", measure=ONE_COPY, what="peak_mb", aim=300),
+        Limit(name="memory of a Spark worker, MB", measure=SPARK, what="peak_mb", aim=300),
+    )
     return (
         Scenario(
             name="large",
             title=f"{million:,} records of 1 KiB JSON, lz4, 4 partitions",
             shape=large,
             run=with_spark,
-            aims=(
-                Ratio(name="CPU against MirrorMaker 2, 1 task", above=ONE_COPY, below=MM2_COPY, what="cpu", aim=1 / 10),
-                Ratio(
-                    name="CPU against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="cpu", aim=1 / 10
-                ),
-                Ratio(
-                    name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5
-                ),
-                Ratio(name="time against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="wall", aim=1.25),
-                Ratio(name="CPU against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="cpu", aim=1.25),
-                Limit(name="memory of a task, MB", measure=ONE_COPY, what="peak_mb", aim=300),
-                Ratio(
-                    name="time of the whole Spark job against MirrorMaker 2 from its start",
-                    above=SPARK,
-                    below=MM2_WHOLE,
-                    what="wall",
-                    aim=1 / 1.5,
-                ),
-                Ratio(
-                    name="CPU of the whole Spark job against MirrorMaker 2 from its start",
-                    above=SPARK,
-                    below=MM2_WHOLE,
-                    what="cpu",
-                    aim=1 / 4,
-                ),
-                Limit(name="memory of a Spark worker, MB", measure=SPARK, what="peak_mb", aim=300),
-            ),
+            aims=(*beside_mirror_maker, *spark_aims),
         ),
         Scenario(
             name="small",
             title=f"{million:,} records of 200 bytes, lz4, in batches of 72 records, 4 partitions",
             shape=Shape(topic="small", partitions=4, records=million, size=200, batch_records=72),
             run=side_by_side,
-            aims=(
-                Ratio(name="CPU against MirrorMaker 2, 1 task", above=ONE_COPY, below=MM2_COPY, what="cpu", aim=1 / 10),
-                Ratio(
-                    name="time against MirrorMaker 2, 1 task", above=ONE_COPY, below=MM2_COPY, what="wall", aim=1 / 5
-                ),
-                Ratio(
-                    name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5
-                ),
-                Ratio(name="time against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="wall", aim=1.25),
-                Ratio(name="CPU against the bare pump, 1 task", above=ONE_COPY, below=BARE, what="cpu", aim=1.25),
-            ),
+            aims=beside_mirror_maker,
         ),
         Scenario(
             name="many",
@@ -240,14 +261,8 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             shape=Shape(topic="many", partitions=1000, records=1000, size=200, batch_records=1),
             run=side_by_side,
             aims=(
-                Limit(name="time of the engine, s", measure=ONE_COPY, what="wall", aim=1.0),
-                Ratio(
-                    name="time against MirrorMaker 2, both from the start",
-                    above=ONE_WHOLE,
-                    below=MM2_WHOLE,
-                    what="wall",
-                    aim=1 / 5,
-                ),
+                _seconds("time of the engine, s", ONE_COPY, 1.0),
+                _time("time against MirrorMaker 2, both from the start", ONE_WHOLE, MM2_WHOLE, 1 / 5),
             ),
         ),
         Scenario(
@@ -256,28 +271,62 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             shape=large,
             run=far_away,
             aims=(
-                Ratio(name="time against a near source, 1 task", above=ONE_COPY, below=LOCAL_ONE, what="wall", aim=1.2),
-                Ratio(
-                    name="time against a near source, 2 tasks", above=TWO_COPY, below=LOCAL_TWO, what="wall", aim=1.2
-                ),
-                Ratio(
-                    name="time against MirrorMaker 2, 2 tasks", above=TWO_COPY, below=MM2_COPY, what="wall", aim=1 / 5
-                ),
+                _time("time against a near source, 1 task", ONE_COPY, LOCAL_ONE, 1.2),
+                _time("time against a near source, 2 tasks", TWO_COPY, LOCAL_TWO, 1.2),
+                _time("time against MirrorMaker 2, 2 tasks", TWO_COPY, MM2_COPY, 1 / 5),
             ),
+        ),
+        Scenario(
+            name="wide",
+            title=f"{TOPICS * PARTITIONS:,} topic-partitions planned",
+            shape=Shape(topic="wide", partitions=PARTITIONS, records=TOPICS * PARTITIONS, size=3),
+            run=plan_wide,
+            aims=(_seconds("time to plan, s", PLAN_AGAIN, 10.0),),
+            write=lambda bootstrap, shape: write_wide(bootstrap),
+            warm=False,
         ),
         Scenario(
             name="empty",
             title="an empty micro-run, without Airflow and Spark",
-            shape=Shape(topic="tiny", partitions=4, records=1000, size=200),
+            shape=tiny,
             run=nothing_new,
-            aims=(Limit(name="time, s", measure=EMPTY, what="wall", aim=8.0),),
+            aims=(_seconds("time, s", EMPTY, 8.0),),
+            warm=False,
+        ),
+        Scenario(
+            name="airflow",
+            title="micro-runs through Airflow, from trigger to end",
+            shape=tiny,
+            run=through_airflow,
+            aims=(
+                _seconds("empty run, the first of an Airflow, s", AIR_COLD, 15.0),
+                _seconds("1,000 records by spark-submit, s", AIR_SUBMIT, 15.0),
+                _seconds("1,000 records by Spark Connect, s", AIR_CONNECT, 8.0),
+            ),
+            warm=False,
         ),
     )
 
 
-def prepare(field: Field, shape: Shape, ready: set[str]) -> None:
-    """Write a scenario's topic, once."""
-    if shape.topic not in ready:
-        say(f"writing {shape.records:,} records of {shape.size} bytes to {shape.topic}")
-        write(field.source.bootstrap, shape)
-        ready.add(shape.topic)
+def _time(name: str, above: str, below: str, aim: float) -> Ratio:
+    return Ratio(name=name, above=above, below=below, what="wall", aim=aim)
+
+
+def _cpu(name: str, above: str, below: str, aim: float) -> Ratio:
+    return Ratio(name=name, above=above, below=below, what="cpu", aim=aim)
+
+
+def _seconds(name: str, measure: str, aim: float) -> Limit:
+    return Limit(name=name, measure=measure, what="wall", aim=aim)
+
+
+def prepare(field: Field, scenario: Scenario, ready: set[str]) -> None:
+    """Write a scenario's topic and let the brokers copy it, once."""
+    shape = scenario.shape
+    if shape.topic in ready:
+        return
+    say(f"writing {shape.records:,} records of {shape.size} bytes to {shape.topic}")
+    scenario.write(field.source.bootstrap, shape)
+    if scenario.warm:
+        warm_up(field, shape)
+    ready.add(shape.topic)

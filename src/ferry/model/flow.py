@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from ferry.errors import BadInput
 
@@ -30,9 +30,8 @@ class Flow:
         return cls(source=source, target=target)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class TopicPartition:
-    """One partition of one topic, on whichever cluster the context names."""
+class TopicPartition(NamedTuple):
+    """One partition of one topic, on whichever cluster the context names; a tuple, as inner loops hash it."""
 
     topic: str
     partition: int

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Mapping
 
-from ferry.errors import Refused, Retryable
+from ferry.errors import Refused
 from ferry.model import Refusal, RefusalKind, TopicChange
 from ferry.net.admin import NotPermitted, create_topic, grow_topic
-from ferry.net.cluster import Cluster
+from ferry.net.cluster import Cluster, TopicInfo
+
+FIRST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 1.0
 
 
 async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> dict[str, Refusal]:
@@ -24,18 +28,43 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> di
             failed[change.source_topic] = Refusal(
                 topic=change.source_topic, partition=None, kind=kind, message=str(error)
             )
-    wanted = {change.topic: change.partitions for change in changes if change.source_topic not in failed}
-
-    async def complete() -> None:
-        infos = await target.refresh(wanted)
-        for name, count in wanted.items():
-            info = infos.get(name)
-            if info is None or len(info.partitions) < count or any(p.leader < 0 for p in info.partitions.values()):
-                raise Retryable(f"topic {name} is not yet complete on cluster {target.alias}")
-
-    if wanted:
-        await target.retrying(complete)
+    made = {change.topic: change for change in changes if change.source_topic not in failed}
+    for change in await _incomplete(target, made):
+        failed[change.source_topic] = Refusal(
+            topic=change.source_topic,
+            partition=None,
+            kind=RefusalKind.NO_LEADER,
+            message=f"topic {change.topic} on cluster {target.alias} was created, but not all of its partitions have a "
+            "leader yet: look at the brokers' health; the next run copies it",
+        )
     return failed
+
+
+async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[TopicChange]:
+    """Wait until all partitions have a leader; what is missing when nothing has become complete for the patience."""
+    missing, pause = dict(made), FIRST_PAUSE_S
+    until = time.monotonic() + target.patience_s
+    while missing:
+        infos = await target.refresh(missing)
+        complete = [name for name, change in missing.items() if _is_complete(infos.get(name), change.partitions)]
+        if complete:
+            until = time.monotonic() + target.patience_s
+        elif time.monotonic() > until:
+            break
+        for name in complete:
+            del missing[name]
+        if missing:
+            await target.loop.sleep(pause)
+            pause = min(LONGEST_PAUSE_S, pause * 2)
+    return list(missing.values())
+
+
+def _is_complete(info: TopicInfo | None, partitions: int) -> bool:
+    return (
+        info is not None
+        and len(info.partitions) >= partitions
+        and all(part.leader >= 0 for part in info.partitions.values())
+    )
 
 
 async def _carry_out(target: Cluster, change: TopicChange) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
+from ferry.errors import Retryable
 from ferry.model import Record, RefusalKind, TopicPartition
+from ferry.net import codes
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.fetch import READ_COMMITTED, FetchedPartition
-from ferry.net.source import SourceReader
+from ferry.net.source import ReadFailure, SourceReader
+from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.records import ProducerIdentity, build_batch
 
 PLACE = TopicPartition(topic="orders", partition=3)
@@ -37,6 +42,20 @@ def answer(records: bytes) -> FetchedPartition:
         aborted=(),
         records=records,
     )
+
+
+def response(records: bytes, *, partition: int = PLACE.partition, error_code: int = 0) -> SimpleNamespace:
+    """One topic of a fetch answer, as the client decodes it."""
+    part = SimpleNamespace(
+        partition_index=partition,
+        error_code=error_code,
+        high_watermark=100,
+        last_stable_offset=100,
+        log_start_offset=0,
+        aborted_transactions=None,
+        records=records,
+    )
+    return SimpleNamespace(topic=PLACE.topic, partitions=[part])
 
 
 def batch(count: int) -> bytes:
@@ -72,3 +91,32 @@ def test_batches_behind_the_end_are_left_alone(reader: SourceReader) -> None:
     reader._end[PLACE] = 5
     reader._enqueue(answer(batch(10)))
     assert reader.finished == {PLACE: 10}, "the batch that holds the last wanted offset is copied whole"
+
+
+def test_bytes_count_until_they_are_released(reader: SourceReader) -> None:
+    data = batch(10)
+    reader._enqueue(answer(data))
+    reader.take(PLACE)
+    assert reader._held == len(data)
+    reader.release(len(data))
+    assert reader._held == 0
+
+
+def test_a_partition_that_is_given_up_takes_nothing_more(reader: SourceReader) -> None:
+    reader._enqueue(answer(batch(10)))
+    failure = ReadFailure(kind=RefusalKind.NEEDS_TRANSCODING, message="why", offset=0)
+    reader.give_up(PLACE, failure)
+    assert (reader.failures, reader._held) == ({PLACE: failure}, 0)
+    reader._take_in({PLACE: 10}, SimpleNamespace(error_code=0, responses=[response(batch(10))]))
+    assert reader.exhausted()
+
+
+def test_a_partition_that_is_not_served_keeps_no_other_from_its_batches(reader: SourceReader) -> None:
+    other = PLACE._replace(partition=4)
+    reader.queues[other], reader._position[other], reader._end[other] = deque(), 0, 100
+    reader._aborted[other] = AbortedTransactions()
+    served, refused = response(batch(10)), response(b"", partition=4, error_code=codes.NOT_LEADER_OR_FOLLOWER)
+    with pytest.raises(Retryable, match="NotLeader"):
+        reader._take_in({PLACE: 0, other: 0}, SimpleNamespace(error_code=0, responses=[refused, served]))
+    assert len(reader.queues[PLACE]) == 1
+    assert not reader.failures

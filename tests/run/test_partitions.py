@@ -1,0 +1,117 @@
+"""One partition's trouble is its own: the other partitions of its slot are copied, in the same chunk where possible."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.model import RefusalKind
+from ferry.run import pump
+from ferry.run.micro_run import local_origin
+from ferry.run.outbox import IN_FLIGHT
+from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
+from tests.run.hooks import Hooks, copy_held
+
+
+def flow(source: RunningCluster, target: RunningCluster, *topics: str, **settings: str) -> Lab:
+    """A flow whose topics are all in one slot."""
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return Lab(source=source, target=target, alias=new_alias(), topics=topics, settings={"tasks.max": "1", **given})
+
+
+def test_a_batch_that_cannot_be_copied_as_bytes_ends_its_partition_and_not_the_chunk(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, f"{topic}.plain", 2)
+    create_topic(source_cluster, f"{topic}.stamped", 2, {"message.timestamp.type": "LogAppendTime"})
+    for name in ("plain", "stamped"):
+        send(producer(source_cluster), f"{topic}.{name}", numbered(1_000, partitions=2))
+    lab = flow(source_cluster, target_cluster, f"{topic}.*")
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        result = copy_held(runs, plan, 0, Hooks())
+    assert result.retries == 0
+    assert {(str(place), refusal.kind) for place, refusal in result.refusals.items()} == {
+        (f"{topic}.stamped-{number}", RefusalKind.NEEDS_TRANSCODING) for number in (0, 1)
+    }
+    assert [(receipt.source.topic, receipt.records) for receipt in result.receipts] == [(f"{topic}.plain", 500)] * 2
+    assert lab.assert_equal() == 1_000
+
+
+def test_all_partitions_that_an_answer_refuses_are_left_out_at_once(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, 6, {"max.message.bytes": "5000000"})
+    client = producer(source_cluster, message_max_bytes=5_000_000)
+    send(client, topic, [Message(value=b"y" * 2_000_000, partition=number) for number in range(5)])
+    send(client, topic, [Message(value=b"y", partition=5)])
+    lab = flow(source_cluster, target_cluster, topic, sync_topic_configs_enabled="false")
+    with lab.runs() as runs:
+        report = lab.copy(runs, runs.plan("one", local_origin()))
+    assert [(refusal.partition, refusal.kind) for refusal in report.refusals] == [
+        (number, RefusalKind.TOO_LARGE) for number in range(5)
+    ]
+    assert lab.assert_equal() == 1
+
+
+def test_a_topic_whose_replicas_lack_is_left_out_and_the_others_are_copied(
+    source_cluster: RunningCluster, three_brokers: RunningCluster, topic: str
+) -> None:
+    for name in ("strict", "usual"):
+        create_topic(source_cluster, f"{topic}.{name}", 2)
+        send(producer(source_cluster), f"{topic}.{name}", numbered(1_000, partitions=2))
+    lab = flow(source_cluster, three_brokers, f"{topic}.*", replication_factor="3")
+    create_topic(three_brokers, lab.target_topic(f"{topic}.strict"), 2, {"min.insync.replicas": "3"}, replicas=3)
+    with lab.runs() as runs:
+        plan = runs.plan("poor", local_origin())
+        three_brokers.brokers[2].kill(signal.SIGKILL)
+        report = lab.copy(runs, plan)
+    assert report.state is RunState.PARTIAL
+    assert {(refusal.topic, refusal.kind) for refusal in report.refusals} == {
+        (f"{topic}.strict", RefusalKind.TOO_FEW_REPLICAS)
+    }
+    assert "min.insync.replicas" in report.refusals[0].message
+    assert lab.assert_equal() == 1_000
+    three_brokers.start()
+
+
+def test_a_partition_without_leader_is_waited_for_while_the_others_are_copied(
+    three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(three_brokers, topic, 3, replicas=1)
+    send(producer(three_brokers), topic, numbered(3_000, partitions=3))
+    lab = flow(three_brokers, target_cluster, topic)
+    with lab.runs(patience_s=12) as runs:
+        plan = runs.plan("one", local_origin())
+        three_brokers.brokers[1].kill(signal.SIGKILL)
+        report = lab.copy(runs, plan)
+    assert report.state is RunState.PARTIAL
+    assert [refusal.kind for refusal in report.refusals] == [RefusalKind.NO_LEADER]
+    assert "does not serve it" in report.refusals[0].message
+    assert report.records == 2_000
+    three_brokers.start()
+    assert lab.micro_run().records == 1_000
+    assert lab.assert_equal() == 3_000
+
+
+def test_a_chunk_ends_before_its_receipt_is_too_large(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pump, "MOST_SEGMENTS", 10)
+    create_topic(source_cluster, topic)
+    client = producer(source_cluster, transactional_id=topic)
+    client.init_transactions()
+    for number in range(40):
+        client.begin_transaction()
+        client.produce(topic, str(number).encode())
+        client.commit_transaction()
+    lab = flow(source_cluster, target_cluster, topic)
+    with lab.runs() as runs:
+        result = copy_held(runs, runs.plan("one", local_origin()), 0, Hooks())
+    assert sum(receipt.records for receipt in result.receipts) == 40
+    assert all(len(receipt.segments) < 10 + 2 * IN_FLIGHT for receipt in result.receipts)
+    assert len(result.receipts) > 1
+    assert lab.assert_equal() == 40

@@ -57,27 +57,6 @@ def test_all_partitions_that_an_answer_refuses_are_left_out_at_once(
     assert lab.assert_equal() == 1
 
 
-def test_a_topic_whose_replicas_lack_is_left_out_and_the_others_are_copied(
-    source_cluster: RunningCluster, three_brokers: RunningCluster, topic: str
-) -> None:
-    for name in ("strict", "usual"):
-        create_topic(source_cluster, f"{topic}.{name}", 2)
-        send(producer(source_cluster), f"{topic}.{name}", numbered(1_000, partitions=2))
-    lab = flow(source_cluster, three_brokers, f"{topic}.*", replication_factor="3")
-    create_topic(three_brokers, lab.target_topic(f"{topic}.strict"), 2, {"min.insync.replicas": "3"}, replicas=3)
-    with lab.runs() as runs:
-        plan = runs.plan("poor", local_origin())
-        three_brokers.brokers[2].kill(signal.SIGKILL)
-        report = lab.copy(runs, plan)
-    assert report.state is RunState.PARTIAL
-    assert {(refusal.topic, refusal.kind) for refusal in report.refusals} == {
-        (f"{topic}.strict", RefusalKind.TOO_FEW_REPLICAS)
-    }
-    assert "min.insync.replicas" in report.refusals[0].message
-    assert lab.assert_equal() == 1_000
-    three_brokers.start()
-
-
 def test_a_partition_without_leader_is_waited_for_while_the_others_are_copied(
     three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:

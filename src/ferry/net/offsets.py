@@ -24,11 +24,12 @@ async def list_offsets(
     With isolation READ_COMMITTED, LATEST is the last stable offset. A time behind the last record gives -1.
     Partitions without leader or that vanish are left out.
     """
-    await cluster.refresh({place.topic for place in wanted})
     found: dict[TopicPartition, int] = {}
     left = dict(wanted)
 
     async def action() -> None:
+        # Every time: a leader that does not answer may have been replaced.
+        await cluster.refresh({place.topic for place in left if place not in found})
         by_leader: dict[int, dict[TopicPartition, int]] = {}
         for place in [place for place in left if place not in found]:
             info = cluster.topics.get(place.topic)
@@ -51,7 +52,6 @@ async def list_offsets(
                 else:
                     moved = True
         if moved:
-            await cluster.refresh({place.topic for place in left if place not in found})
             raise Retryable(f"offsets of cluster {cluster.alias}: a leader moved")
 
     await cluster.retrying(action)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.decide.ledger import fold, intruder, last_receipts, newer_attempt, sealed_plan, superseded_by
 from ferry.decide.ledger_codec import decode_key
-from ferry.errors import Fenced, OutcomeUnknown, Retryable, Superseded
+from ferry.errors import Fenced, OutcomeUnknown, Retryable, Superseded, Unreachable
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.run.dropped import Drop, Dropped, Hindered
 from ferry.run.port import SlotPort
@@ -83,25 +83,12 @@ async def copy_slot(
     """
     result = SlotResult()
     limits: dict[TopicPartition, int] = {}
-    failures = 0
+    failures = counted = 0
+    hindrance: Hindered | None = None
     while True:
         try:
             taken = await _take_over(port, ref, limits)
-            await port.begin(taken.plan, taken.todo)
-            cursor = taken.cursor
-            # One chunk in any case: a plan that waited, or a clock that is ahead, must not stand still for ever.
-            while not stop() and not (result.receipts and port.time_over(taken.plan)):
-                parts = await port.copy_chunk()
-                if not parts:
-                    break
-                receipts = [part.receipt() for part in parts]
-                await port.send_positions({part.piece.target: part.position() for part in parts})
-                own = await port.append_receipts(receipts)
-                cursor = await _look(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
-                await port.commit()
-                failures = 0
-                result.receipts += receipts
-                committed(receipts)
+            await _copy_chunks(port, ref, taken, result, stop, committed)
         except Dropped as dropped:
             _leave_out(dropped.drops, limits, result)
         except Superseded:
@@ -111,12 +98,18 @@ async def copy_slot(
             records, end = await port.read(ref.generation, None)
             _refuse_if_superseded(records, end, ref)
             raise Retryable(f"slot {ref.slot} of run {ref.run} was fenced: {fenced}") from fenced
+        except Unreachable as error:
+            # The markers that end a transaction wait for the same brokers as its data did.
+            why = f"{hindrance}; until then its transaction cannot end ({error})" if hindrance else str(error)
+            raise Unreachable(why) from error
         except (Retryable, OutcomeUnknown) as error:
+            hindrance = error if isinstance(error, Hindered) else None
             if stop():
                 await port.leave()
                 result.stopped = True
                 return result
-            failures += 1
+            failures = failures + 1 if len(result.receipts) == counted else 1
+            counted = len(result.receipts)
             result.retries += 1
             if failures > MAX_FAILURES and isinstance(error, Hindered):
                 _leave_out(error.drops, limits, result)
@@ -131,6 +124,31 @@ async def copy_slot(
             result.stopped = stop()
             result.time_over = not result.stopped and port.time_over(taken.plan)
             return result
+
+
+async def _copy_chunks(
+    port: SlotPort,
+    ref: SlotRef,
+    taken: _Taken,
+    result: SlotResult,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+) -> None:
+    """Step 6, chunk after chunk, until nothing is left or the time is over."""
+    await port.begin(taken.plan, taken.todo)
+    cursor = taken.cursor
+    # One chunk in any case: a plan that waited, or a clock that is ahead, must not stand still for ever.
+    while not stop() and not (result.receipts and port.time_over(taken.plan)):
+        parts = await port.copy_chunk()
+        if not parts:
+            break
+        receipts = [part.receipt() for part in parts]
+        await port.send_positions({part.piece.target: part.position() for part in parts})
+        own = await port.append_receipts(receipts)
+        cursor = await _look(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
+        await port.commit()
+        result.receipts += receipts
+        committed(receipts)
 
 
 def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotResult) -> None:

@@ -1,5 +1,6 @@
 """Java client properties as options of Ferry's connections and of confluent-kafka, and what is refused."""
 
+import pickle
 import socket
 from pathlib import Path
 
@@ -134,6 +135,21 @@ def test_kerberos_by_keytab_takes_its_bytes_along(keytab: Path) -> None:
         ticket_cache=None,
     )
     assert "and keys" not in repr(login)
+
+
+def test_logins_travel_to_machines_without_their_files(keytab: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("abc.def.ghi")
+    by_keytab = f'useKeyTab=true keyTab="{keytab}" principal="me@HERE" serviceName="kafka"'
+    for path, properties in ((keytab, kerberos(by_keytab)), (token, OAUTH | {ENDPOINT: token.as_uri()})):
+        sent = pickle.dumps(kafka_python_options(properties))
+        path.unlink()
+        arrived = pickle.loads(sent)
+        assert set(manager_options(arrived)) <= set(KafkaConnectionManager.DEFAULT_CONFIG)
+        if isinstance(arrived.login, OAuthLogin):
+            assert manager_options(arrived)["sasl_oauth_token_provider"].token() == "abc.def.ghi"
+        else:
+            assert arrived.login.keytab == b"\x05\x02 and keys"
 
 
 def test_kerberos_by_ticket_cache() -> None:

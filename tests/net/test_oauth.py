@@ -1,0 +1,145 @@
+"""Tokens from an endpoint and from a file, without a broker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from ferry.config.security import OAuthLogin
+from ferry.net import oauth
+from ferry.net.oauth import Tokens
+from ferry.net.refusal import LoginDelayed, LoginFailed
+
+LOGIN = OAuthLogin(
+    endpoint_url="http://nowhere.invalid/token?realm=x",
+    client_id="me/you",
+    client_secret="geh:eim",
+    scope=None,
+    url_encode=False,
+    tls=None,
+    token_file=None,
+    token="",
+    extensions={},
+    connect_timeout_ms=2_000,
+    read_timeout_ms=2_000,
+    retry_ms=1,
+    retry_max_ms=2,
+)
+
+
+class Endpoint:
+    """Answers what it is told, one answer after the other and then the last one again; keeps the headers it got."""
+
+    def __init__(self, *answers: tuple[int, str]) -> None:
+        self.answers = list(answers)
+        self.headers: list[str] = []
+        self.url = ""
+
+    @contextmanager
+    def serving(self) -> Iterator[OAuthLogin]:
+        """Serve; a login at this endpoint."""
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                endpoint.headers.append(self.headers["Authorization"])
+                answers = endpoint.answers
+                status, body = answers.pop(0) if len(answers) > 1 else answers[0]
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", body)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            do_GET = do_POST  # noqa: N815 - the server's name for it
+
+            def log_message(self, *_: object) -> None:
+                """Stay silent."""
+
+        server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{server.server_port}/token"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield replace(LOGIN, endpoint_url=self.url)
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+def test_a_token_serves_until_four_fifths_of_its_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = Endpoint((200, '{"access_token": "one", "expires_in": 100}'), (200, '{"access_token": "two"}'))
+    now = [1_000.0]
+    monkeypatch.setattr(oauth.time, "monotonic", lambda: now[0])
+    with endpoint.serving() as login:
+        tokens = Tokens(login, None)
+        assert [tokens.token(), tokens.token()] == ["one", "one"]
+        now[0] += 79
+        assert tokens.token() == "one"
+        now[0] += 2
+        assert tokens.token() == "two"
+    assert endpoint.headers == ["Basic bWUveW91OmdlaDplaW0="] * 2
+
+
+def test_id_and_secret_are_encoded_where_the_file_asks_for_it() -> None:
+    endpoint = Endpoint((200, '{"access_token": "one"}'))
+    with endpoint.serving() as login:
+        Tokens(replace(login, url_encode=True), None).token()
+    assert endpoint.headers == ["Basic bWUlMkZ5b3U6Z2VoJTNBZWlt"]  # me%2Fyou:geh%3Aeim
+
+
+def test_a_redirect_does_not_carry_the_secret_away() -> None:
+    elsewhere = Endpoint((200, '{"access_token": "one"}'))
+    with elsewhere.serving() as other:
+        endpoint = Endpoint((302, other.endpoint_url or ""))
+        with endpoint.serving() as login, pytest.raises(LoginFailed, match="answers 302"):
+            Tokens(login, None).token()
+    assert elsewhere.headers == []
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "part"),
+    [
+        (400, "invalid_scope", "answers 400 Bad Request (invalid_scope): correct clientId, clientSecret and scope"),
+        (401, "no geh:eim\nhere", "answers 401 Unauthorized (no [hidden] here): correct"),
+        (200, "<html>", "answers without an access_token: correct its address"),
+        (200, "[]", "answers without an access_token"),
+        (200, '{"access_token": "two words"}', "is no token"),
+    ],
+)
+def test_a_refusal_is_final_and_one_sentence(status: int, body: str, part: str) -> None:
+    endpoint = Endpoint((status, body))
+    with endpoint.serving() as login, pytest.raises(LoginFailed) as caught:
+        Tokens(login, None).token()
+    assert part in str(caught.value)
+    assert "geh:eim" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(endpoint.headers) == 1
+
+
+def test_a_server_in_trouble_is_asked_again_and_then_given_up_for_now() -> None:
+    endpoint = Endpoint((503, ""), (500, ""), (200, '{"access_token": "one"}'))
+    with endpoint.serving() as login:
+        assert Tokens(login, None).token() == "one"
+    with pytest.raises(LoginDelayed, match=rf"the token endpoint {endpoint.url} does not answer"):
+        Tokens(replace(LOGIN, endpoint_url=endpoint.url), None).token()  # nobody serves there any more
+
+
+def test_a_file_is_read_each_time_and_its_last_content_serves_where_it_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    tokens = Tokens(replace(LOGIN, endpoint_url=None, token_file=str(path), token="from-the-plan"), None)
+    assert tokens.token() == "from-the-plan"
+    path.write_text("fresh\n")
+    assert tokens.token() == "fresh"
+    path.write_text("two words")
+    with pytest.raises(LoginFailed, match=f"what the token file {path} gave is no token"):
+        tokens.token()

@@ -14,7 +14,6 @@ from jsonschema import Draft202012Validator
 
 PROGRAM = Path(sys.executable).with_name("ferry")
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("FERRY_")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +35,8 @@ class Answer:
 
 def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 120) -> Answer:
     """Run a command to its end."""
-    environment = ENVIRONMENT if config is None else {**ENVIRONMENT, "FERRY_CONFIG": str(config)}
     done = subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, timeout=seconds, env=environment, check=False
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=seconds, env=_environment(config), check=False
     )
     return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
 
@@ -50,7 +48,7 @@ def start(*arguments: str | Path, config: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**ENVIRONMENT, "FERRY_CONFIG": str(config)},
+        env=_environment(config),
         start_new_session=True,
     )
 
@@ -59,6 +57,12 @@ def finished(process: subprocess.Popen[str], seconds: float = 60) -> Answer:
     """Wait for a begun command."""
     out, err = process.communicate(timeout=seconds)
     return Answer(code=process.returncode, out=out, err=err)
+
+
+def _environment(config: Path | None) -> dict[str, str]:
+    """The environment of now, with no setting of Ferry's but the file."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("FERRY_")}
+    return others if config is None else {**others, "FERRY_CONFIG": str(config)}
 
 
 def _closed(schema: Any) -> Any:

@@ -127,3 +127,13 @@ def test_a_gone_topic_is_refused_and_not_noted_as_well() -> None:
 def test_a_flow_that_finds_no_topic_at_all_says_so() -> None:
     (note,) = decide_plan(RULES, FACTS, "run", 7).notes
     assert "cluster a shows no topic that flow a->b copies: look at topics" in note
+
+
+def test_a_named_topic_that_may_not_be_seen_is_refused_and_not_noted_as_well() -> None:
+    facts = replace(FACTS, sources={"users": USERS}, hidden=frozenset({"secret"}), unmatched=("secret",))
+    plan = decide_plan(RULES, facts, "run", 7)
+    [refusal] = plan.refusals
+    assert (refusal.topic, refusal.kind) == ("secret", RefusalKind.NOT_AUTHORIZED)
+    assert refusal.message.endswith("grant READ on it")
+    assert plan.notes == ()
+    assert decide_plan(replace(RULES, only=frozenset({"users"})), facts, "run", 7).refusals == ()

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from ferry.cli.acls import acls_app
 from ferry.cli.config import config_app
 from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, Wishes
 from ferry.cli.flows import flows_command
@@ -77,6 +78,7 @@ def ferry(
 app.command("plan")(plan_command)
 app.command("run")(run_command)
 app.command("lag")(lag_command)
+app.add_typer(acls_app, name="acls")
 app.command("ledger")(ledger_command)
 app.command("pause")(pause_command)
 app.command("resume")(resume_command)

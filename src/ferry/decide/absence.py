@@ -35,6 +35,20 @@ def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
     )
 
 
+def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:
+    """The refusals of topics (narrowed to `only`) that the flow names and that its login may not see."""
+    return [
+        Refusal(
+            topic=topic,
+            partition=None,
+            kind=RefusalKind.NOT_AUTHORIZED,
+            message=f"not allowed to see topic {topic} on cluster {flow.source}: grant READ on it",
+        )
+        for topic in sorted(facts.hidden - facts.absent)
+        if only is None or topic in only
+    ]
+
+
 def lost_partitions(facts: Facts, topic: SourceTopic, target: str) -> list[Receipt]:
     """Last receipts of partitions that the source topic has no more: it was created again with fewer."""
     return sorted(
@@ -67,9 +81,9 @@ def absence_notes(facts: Facts, flow: Flow) -> list[str]:
     notes = [
         f"topics names {name}, which cluster {flow.source} does not have or does not show to this login: {remedy}"
         for name in facts.unmatched
-        if name not in facts.absent
+        if name not in facts.absent | facts.hidden
     ]
-    if not facts.sources and not facts.absent and not notes:
+    if not facts.sources and not facts.absent and not facts.hidden and not notes:
         notes.append(
             f"cluster {flow.source} shows no topic that flow {flow} copies: look at topics and topics.exclude, or "
             "grant DESCRIBE on the topics"

@@ -72,6 +72,8 @@ class Facts:
     pauses: Mapping[str, Pause]
     absent: frozenset[str] = frozenset()
     """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
+    hidden: frozenset[str] = frozenset()
+    """Names in the flow's `topics` that this login may not see at the source, be they there or not."""
     unmatched: tuple[str, ...] = ()
     """Names in the flow's `topics` that match no topic of the source."""
     neighbours: tuple[Neighbour, ...] = ()

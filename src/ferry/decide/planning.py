@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ferry.decide.absence import absence_notes, gone_refusal, lost_partitions, lost_refusal
+from ferry.decide.absence import absence_notes, gone_refusal, hidden_refusals, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal, unserved_refusal
 from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
@@ -42,7 +42,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     Raises Refused when nothing of the flow may be planned (another cluster under the source alias), BadInput when the
     run is narrowed to a topic that the flow does not copy.
     """
-    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent)
+    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent - facts.hidden)
     if unknown:
         raise BadInput(
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
@@ -52,7 +52,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         why = cluster_refusal(facts, last)
         if why is not None:
             raise Refused(why)
-    refusals: list[Refusal] = []
+    refusals = hidden_refusals(facts, rules.flow, rules.only)
     changes: list[TopicChange] = []
     notes = absence_notes(facts, rules.flow) if rules.only is None else []
     paused: list[str] = []

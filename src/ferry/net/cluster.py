@@ -205,6 +205,15 @@ class Cluster:
             self.topics = dict(found)
         return found
 
+    async def hidden(self, topics: Iterable[str]) -> frozenset[str]:
+        """Those of the topics that this principal may not see, be they there or not."""
+        wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
+        if not wanted:
+            return frozenset()
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        answer = await self.retrying(partial(self.ask, request))
+        return frozenset(topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED)
+
     def leader(self, place: TopicPartition) -> int:
         """The leader of a partition by the remembered metadata; Retryable when it has none."""
         info = self.topics.get(place.topic)
@@ -223,10 +232,8 @@ class Cluster:
             answer = await self.ask(FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key]))
             found = answer.coordinators[0] if answer.coordinators else answer
             if found.error_code in codes.UNAUTHORIZED:
-                what = "group" if kind == GROUP else "transactional id"
-                raise Refused(
-                    f"not allowed to use {what} {key} on cluster {self.alias}: grant DESCRIBE and WRITE or READ on it"
-                )
+                what, operation = ("group", "READ") if kind == GROUP else ("transactional id", "WRITE")
+                raise Refused(f"not allowed to use {what} {key} on cluster {self.alias}: grant {operation} on it")
             if found.error_code:
                 raise Retryable(f"coordinator of {key} on cluster {self.alias}: {codes.describe(found.error_code)}")
             node: int = found.node_id

@@ -6,8 +6,11 @@ connections, because that one knows a single principal per process.
 
 from __future__ import annotations
 
+import logging
 import ssl
 from typing import Any
+
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslBytesRequest
 
 from ferry.config.security import KerberosLogin, Login, OAuthLogin, PasswordLogin, TlsOptions
 from ferry.net.kerberos import KerberosTickets, use_own_gssapi
@@ -23,6 +26,8 @@ def security_arguments(tls: TlsOptions | None, login: Login | None) -> dict[str,
         found["ssl_context"] = tls_context(tls)
     if login is not None:
         found["sasl_mechanism"] = login.mechanism
+        for name in ("kafka.net.connection", "kafka.protocol.parser"):
+            logging.getLogger(name).addFilter(_without_credentials)
     match login:
         case PasswordLogin(mechanism="PLAIN"):
             found |= {"sasl_plain_username": login.username, "sasl_plain_password": login.password}
@@ -40,6 +45,16 @@ def security_arguments(tls: TlsOptions | None, login: Login | None) -> dict[str,
             use_own_gssapi()
             found["sasl_kerberos_name"] = KerberosTickets(login)
     return found
+
+
+def _without_credentials(record: logging.LogRecord) -> bool:
+    """Keep the content of logins out of kafka-python's debug log, which shows each request whole."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            type(argument).__name__ if isinstance(argument, SaslAuthenticateRequest | SaslBytesRequest) else argument
+            for argument in record.args
+        )
+    return True
 
 
 def tls_context(tls: TlsOptions) -> ssl.SSLContext:

@@ -31,6 +31,13 @@ from ferry.net.cluster import GROUP, TRANSACTION, Cluster
 from ferry.net.transport import produce_request
 
 POSITIONS_PER_REQUEST = 1000
+
+_GRANTS = {
+    codes.TOPIC_AUTHORIZATION_FAILED: "grant READ and WRITE on the topic",
+    codes.GROUP_AUTHORIZATION_FAILED: "grant READ on the group",
+    codes.CLUSTER_AUTHORIZATION_FAILED: "grant IDEMPOTENT_WRITE on the cluster, which brokers before 2.8 want",
+    codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "grant WRITE on the transactional id",
+}
 SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -289,7 +296,7 @@ class Transaction:
         if code in codes.FENCED and may_be_fenced:
             raise Fenced(self._why_fenced())
         if code in codes.UNAUTHORIZED:
-            raise Refused(f"{where}: grant this principal WRITE and DESCRIBE on it")
+            raise Refused(f"{where}: {_GRANTS[code]}")
         raise Retryable(where)
 
     def _why_fenced(self) -> str:

@@ -74,6 +74,8 @@ class Transport(KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no
                     except kafka_errors.KafkaProtocolError as protocol_error:
                         error = protocol_error
                 if error is not None:
+                    if frames:  # a refused login is answered and hung up on at once: let the answer be heard first
+                        await self._net.sleep(0)
                     self.abort(error=error)
                     return
                 if not more or not self._read or self._closed:

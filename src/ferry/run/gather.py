@@ -64,6 +64,9 @@ async def gather_facts(
     configs = await all_topic_configs(source, sorted(chosen))
     receipts = last_receipts(view, lane)
     targets = await _targets(flow, target, chosen)
+    # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
+    unmatched = unmatched_names(flow.topics.include, listed)
+    hidden = await source.hidden(unmatched)
     return Facts(
         now_ms=time.time_ns() // 1_000_000,
         source_cluster_id=source.cluster_id,
@@ -102,7 +105,8 @@ async def gather_facts(
         claims=claims(view),
         pauses=pauses(view, time.time_ns() // 1_000_000),
         absent=absent_topics(receipts.values(), listed, flow.selection.takes),
-        unmatched=unmatched_names(flow.topics.include, listed),
+        hidden=hidden,
+        unmatched=unmatched,
     )
 
 

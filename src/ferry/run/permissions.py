@@ -1,0 +1,140 @@
+"""The ACLs that a flow needs, on each side: no more than what its micro-runs ask the brokers for.
+
+Nothing is written to the source, so nothing there is more than reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ferry.config.filters import LEGAL_NAME
+from ferry.config.flow import FlowConfig
+from ferry.config.layers import Side
+from ferry.errors import BadInput
+from ferry.net.ledger import ledger_topic
+from ferry.policy import HEARTBEATS, DefaultReplicationPolicy, IdentityReplicationPolicy
+from ferry.run.kafka_port import position_group, transactional_id
+
+EVERY = "*"
+
+_PREFIX = re.compile(r"((?:[A-Za-z0-9_-]|\\?\.)*)\.[*+]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Resource:
+    """What an ACL is about, in the words of kafka-acls: `topic`, `group`, `transactional-id` or `cluster`."""
+
+    kind: str
+    name: str
+    prefixed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}{'*' if self.prefixed else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Acl:
+    """One ALLOW for the principal of one side. `optional`: without it the flow works; `why` says with what loss."""
+
+    side: Side
+    resource: Resource
+    operation: str
+    why: str
+    optional: bool = False
+
+
+def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
+    """All ACLs of a flow: for these source topics, or, without any, for what its `topics` say.
+
+    Raises BadInput when the topics' patterns, or a policy of the user's own, have no form as ACLs.
+    """
+    sources = [Resource(kind="topic", name=name) for name in sorted(set(topics))]
+    if not sources:
+        sources = [_as_resource(flow, pattern) for pattern in flow.topics.include.items]
+        if flow.selection.heartbeats:
+            sources.append(Resource(kind="topic", name=HEARTBEATS))
+    sources = _without_covered(sources)
+    return [*_at_source(sources), *_at_target(flow, [_copied(flow, resource) for resource in sources])]
+
+
+def _at_source(topics: Collection[Resource]) -> Iterator[Acl]:
+    for resource in topics:
+        yield Acl(side="source", resource=resource, operation="Read", why="to copy the records")
+        yield Acl(
+            side="source", resource=resource, operation="DescribeConfigs", why="to create the copy with its settings"
+        )
+    yield Acl(
+        side="source",
+        resource=Resource(kind="cluster", name="kafka-cluster"),
+        operation="Describe",
+        why="to estimate bytes from the size on disk; without it budgets count offsets",
+        optional=True,
+    )
+
+
+def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
+    def acl(resource: Resource, operation: str, why: str) -> Acl:
+        return Acl(side="target", resource=resource, operation=operation, why=why)
+
+    for resource in topics:
+        yield acl(resource, "Create", "to create the copies")
+        yield acl(resource, "Alter", "to add partitions where the source has more")
+        yield acl(resource, "Write", "to write the copies")
+        yield acl(resource, "Read", "to keep positions on them (TxnOffsetCommit asks for it)")
+    ledger = Resource(kind="topic", name=ledger_topic(flow.flow.source))
+    yield acl(ledger, "Create", "to create the ledger")
+    yield acl(ledger, "DescribeConfigs", "to check that its settings keep receipts")
+    yield acl(ledger, "Write", "to append runs, plans and receipts")
+    yield acl(ledger, "Read", "to read them again")
+    group = Resource(kind="group", name=position_group(flow.flow, flow.lane))
+    yield acl(group, "Read", "to keep the positions")
+    slots = transactional_id(flow.flow, flow.lane, 0).removesuffix("0")
+    yield acl(Resource(kind="transactional-id", name=slots, prefixed=True), "Write", "to write in transactions")
+
+
+def _as_resource(flow: FlowConfig, pattern: str) -> Resource:
+    """The narrowest ACL resource that has all names a pattern matches: a name, a prefix, or every topic."""
+    if pattern in (".*", ".+"):
+        return Resource(kind="topic", name=EVERY)
+    if LEGAL_NAME.fullmatch(pattern):
+        return Resource(kind="topic", name=pattern)
+    found = _PREFIX.fullmatch(pattern)
+    if found is None:
+        raise BadInput(
+            f"topics of flow {flow.flow}: {pattern!r} is neither a name nor a prefix like orders.*, and ACLs know "
+            "nothing else; name the topics with --topic"
+        )
+    return Resource(kind="topic", name=found.group(1).replace("\\", ""), prefixed=True)
+
+
+def _copied(flow: FlowConfig, resource: Resource) -> Resource:
+    """The resource of the copies."""
+    if resource.name != EVERY and not resource.prefixed:
+        return Resource(kind="topic", name=flow.policy.format_remote_topic(flow.flow.source, resource.name))
+    if not isinstance(flow.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+        raise BadInput(
+            f"flow {flow.flow}: what {flow.policy_name} makes of {resource} cannot be told; name the topics with "
+            "--topic"
+        )
+    begun = "" if resource.name == EVERY else resource.name
+    name = flow.policy.format_remote_topic(flow.flow.source, begun)
+    return Resource(kind="topic", name=name, prefixed=True) if name else Resource(kind="topic", name=EVERY)
+
+
+def _without_covered(resources: Collection[Resource]) -> list[Resource]:
+    """Resources that no other one of them includes."""
+    if any(resource.name == EVERY for resource in resources):
+        return [Resource(kind="topic", name=EVERY)]
+    prefixes = [resource.name for resource in resources if resource.prefixed]
+    return sorted(
+        {
+            resource
+            for resource in resources
+            if not any(
+                resource.name.startswith(prefix) and not (resource.prefixed and resource.name == prefix)
+                for prefix in prefixes
+            )
+        }
+    )

@@ -1,0 +1,99 @@
+"""`ferry acls required`: names, prefixes and commands. That they are enough is shown in tests/security."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferry.config.settings import parse_settings
+from ferry.run.permissions import required_acls
+from tests.cli.program import ferry
+
+FILE = """
+clusters = a, b
+a.bootstrap.servers = h1:9092, h2:9092
+b.bootstrap.servers = h3:9092
+a->b.enabled = true
+a->b.topics = {topics}
+heartbeats.replication.enabled = {heartbeats}
+"""
+
+
+def write(folder: Path, topics: str) -> Path:
+    path = folder / "flow.properties"
+    path.write_text(FILE.format(topics=topics, heartbeats="false"))
+    return path
+
+
+def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
+    said = ferry("acls", "required", "--source-principal", "User:CN=me, O=us", config=write(tmp_path, "orders"))
+    assert said.out == (
+        "# On source a:\n"
+        "kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
+        " --operation Read --operation DescribeConfigs --topic orders\n"
+        "# optional, to estimate bytes from the size on disk; without it budgets count offsets:\n"
+        "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
+        " --operation Describe --cluster\n"
+        "# On target b:\n"
+        "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+        " --operation Alter --operation Write --operation Read --topic a.orders\n"
+        "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+        " --operation DescribeConfigs --operation Write --operation Read --topic ferry-ledger.a.internal\n"
+        "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Read"
+        " --group 'ferry.a->b.live'\n"
+        "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Write"
+        " --transactional-id 'ferry.a->b.live.' --resource-pattern-type prefixed\n"
+    )
+
+
+IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+
+
+@pytest.mark.parametrize(
+    ("topics", "heartbeats", "more", "at_source", "at_target"),
+    [
+        ("orders", "true", "", {"heartbeats", "orders"}, {"a.heartbeats", "a.orders"}),
+        ("orders.*", "false", "", {"orders*"}, {"a.orders*"}),
+        ("orders.*, orders, orders-new", "false", "", {"orders*"}, {"a.orders*"}),
+        (r"audit\\.eu\\..*, x.y", "false", "", {"audit.eu.*", "x.y"}, {"a.audit.eu.*", "a.x.y"}),
+        (".*", "true", "", {"*"}, {"a.*"}),
+        (".*", "true", IDENTITY, {"*"}, {"*"}),
+        ("orders.*", "true", IDENTITY, {"heartbeats", "orders*"}, {"a.heartbeats", "orders*"}),
+    ],
+)
+def test_patterns_become_names_and_prefixes(
+    topics: str, heartbeats: str, more: str, at_source: set[str], at_target: set[str]
+) -> None:
+    settings = parse_settings(FILE.format(topics=topics, heartbeats=heartbeats) + more, "flow.properties")
+    found: dict[str, set[str]] = {"source": set(), "target": set()}
+    for acl in required_acls(settings.flows[0]):
+        if acl.resource.kind == "topic" and not acl.resource.name.startswith("ferry-ledger."):
+            found[acl.side].add(str(acl.resource).removeprefix("topic "))
+    assert found == {"source": at_source, "target": at_target}
+
+
+def test_the_acls_as_json(tmp_path: Path) -> None:
+    body = ferry("acls", "required", "--json", config=write(tmp_path, "orders")).json("acls-required")
+    assert body["flow"] == "a->b"
+    assert {
+        "side": "target",
+        "principal": "User:ferry",
+        "resource_type": "transactional-id",
+        "resource_name": "ferry.a->b.live.",
+        "pattern_type": "prefixed",
+        "operation": "Write",
+        "optional": False,
+        "why": "to write in transactions",
+    } in body["acls"]
+
+
+def test_a_pattern_that_acls_cannot_say_asks_for_names(tmp_path: Path) -> None:
+    path = write(tmp_path, "(orders|payments)-[0-9]")
+    said = ferry("acls", "required", config=path)
+    assert (said.code, said.out) == (2, "")
+    assert "'(orders|payments)-[0-9]' is neither a name nor a prefix like orders.*" in said.err
+    named = ferry("acls", "required", "--topic", "orders-1", config=path)
+    assert named.code == 0
+    assert "--topic a.orders-1\n" in named.out
+    assert ferry("acls", "required", "--topic", "other", config=path).code == 2

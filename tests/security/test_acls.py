@@ -1,0 +1,116 @@
+"""What `ferry acls required` prints is what a flow needs: no less works, and what is missing is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.decide.report import Report, RunState
+from ferry.errors import Refused
+from ferry.run.permissions import Acl, Resource, required_acls
+from tests.harness import Lab, grow_topic, numbered, producer, send
+from tests.security.conftest import Pair
+from tests.security.test_logins import RECORDS, fill, flow, plain, scram512
+
+pytestmark = pytest.mark.cluster
+
+# Of each side and kind of resource, as the documents list them.
+SOURCE_TOPIC = ("Read", "DescribeConfigs")
+TARGET_TOPIC = ("Create", "Alter", "Write", "Read")
+LEDGER = ("Create", "DescribeConfigs", "Write", "Read")
+
+
+def guarded(secured: Pair, topic: str) -> tuple[Lab, list[Acl]]:
+    """A flow and what it needs; nothing of that is granted."""
+    lab = flow(secured, scram512(secured.source), plain(secured.target), topic)
+    return lab, [acl for acl in required_acls(lab.flow) if not acl.optional]
+
+
+def grant(secured: Pair, acls: list[Acl]) -> None:
+    secured.source.grant("User:scram512", [acl for acl in acls if acl.side == "source"])
+    secured.target.grant("User:plain", [acl for acl in acls if acl.side == "target"])
+
+
+def grown_run(secured: Pair, lab: Lab, topic: str) -> Report:
+    """Two runs, with a partition more before the second: by then every request was made."""
+    first = lab.micro_run()
+    if first.state is not RunState.SUCCESS:
+        return first
+    grow_topic(secured.source.cluster, topic, 3)
+    send(producer(secured.source.cluster), topic, numbered(RECORDS, partitions=3))
+    return lab.micro_run()
+
+
+def test_the_required_acls_are_enough(secured: Pair, topic: str) -> None:
+    fill(secured, topic)
+    lab, acls = guarded(secured, topic)
+    grant(secured, acls)
+    report = grown_run(secured, lab, topic)
+    assert (report.state, report.refusals) == (RunState.SUCCESS, ())
+    assert lab.assert_equal() == 2 * RECORDS
+
+
+def test_nothing_is_asked_of_the_source_but_reading(secured: Pair) -> None:
+    _, acls = guarded(secured, "t")
+    assert {(acl.resource, acl.operation) for acl in acls if acl.side == "source"} == {
+        (Resource(kind="topic", name="t"), operation) for operation in SOURCE_TOPIC
+    }
+
+
+def missing(acls: list[Acl], what: str) -> Acl:
+    """The ACL that a case's name tells: side, resource, operation."""
+    where, operation = what.split(" ")
+    places = {
+        "source-topic": lambda acl: acl.side == "source",
+        "target-topic": lambda acl: acl.side == "target" and acl.resource.kind == "topic",
+        "ledger": lambda acl: acl.resource.name.startswith("ferry-ledger."),
+        "group": lambda acl: acl.resource.kind == "group",
+        "transactional-id": lambda acl: acl.resource.kind == "transactional-id",
+    }
+    [found] = [
+        acl
+        for acl in acls
+        if acl.operation == operation
+        and places[where](acl)
+        and (where == "ledger") == acl.resource.name.startswith("ferry-ledger.")
+    ]
+    return found
+
+
+CASES = [
+    *(f"source-topic {operation}" for operation in SOURCE_TOPIC),
+    *(f"target-topic {operation}" for operation in TARGET_TOPIC),
+    *(f"ledger {operation}" for operation in LEDGER),
+    "group Read",
+    "transactional-id Write",
+]
+
+
+def test_every_required_acl_is_a_case(secured: Pair) -> None:
+    _, acls = guarded(secured, "t")
+    assert sorted(map(str, acls)) == sorted(str(missing(acls, case)) for case in CASES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_missing_acl_is_named_with_resource_and_operation(secured: Pair, topic: str, case: str) -> None:
+    fill(secured, topic)
+    lab, acls = guarded(secured, topic)
+    lacking = missing(acls, case)
+    grant(secured, [acl for acl in acls if acl != lacking])
+    try:
+        report = grown_run(secured, lab, topic)
+    except Refused as error:
+        sentences = [str(error)]
+    else:
+        assert report.state is RunState.PARTIAL or report.state is RunState.FAILED
+        sentences = [refusal.message for refusal in report.refusals]
+    operation = {"DescribeConfigs": "DESCRIBE_CONFIGS"}.get(lacking.operation, lacking.operation.upper())
+    assert sentences
+    for sentence in sentences:
+        assert lacking.resource.name.rstrip(".") in sentence, sentence
+        assert "grant " in sentence, sentence
+        assert operation in sentence.partition("grant ")[2], sentence
+        assert "\n" not in sentence
+    # Granted what is missing, the next run completes what this one left.
+    grant(secured, [lacking])
+    assert lab.micro_run().state is RunState.SUCCESS
+    lab.assert_equal()

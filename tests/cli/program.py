@@ -36,7 +36,7 @@ class Answer:
 def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 120) -> Answer:
     """Run a command to its end."""
     done = subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, timeout=seconds, env=_environment(config), check=False
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=seconds, env=environment(config), check=False
     )
     return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
 
@@ -48,7 +48,7 @@ def start(*arguments: str | Path, config: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=_environment(config),
+        env=environment(config),
         start_new_session=True,
     )
 
@@ -59,7 +59,7 @@ def finished(process: subprocess.Popen[str], seconds: float = 60) -> Answer:
     return Answer(code=process.returncode, out=out, err=err)
 
 
-def _environment(config: Path | None) -> dict[str, str]:
+def environment(config: Path | None = None) -> dict[str, str]:
     """The environment of now, with no setting of Ferry's but the file."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("FERRY_")}
     return others if config is None else {**others, "FERRY_CONFIG": str(config)}

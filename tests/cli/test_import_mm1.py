@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ferry.config.settings import load
-from tests.cli.program import ENVIRONMENT, PROGRAM, Answer, ferry
+from tests.cli.program import PROGRAM, Answer, environment, ferry
 
 CONSUMER = "bootstrap.servers=west-1:9092\ngroup.id=mirror\nfetch.size=1048576\n"
 PRODUCER = "bootstrap.servers=east-1:9092\nacks=-1\nssl.key.password=geheim\n"
@@ -105,7 +105,7 @@ def test_zookeeper_only_asks_a_person_for_the_servers(files: list[str], tmp_path
         os.write(keyboard, b"west-7:9092\n")
         asked = subprocess.run(
             [PROGRAM, "config", "import-mm1", *files],
-            stdin=terminal, capture_output=True, text=True, timeout=60, env=ENVIRONMENT, check=False,
+            stdin=terminal, capture_output=True, text=True, timeout=60, env=environment(), check=False,
         )  # fmt: skip
     finally:
         os.close(keyboard)

@@ -1,10 +1,11 @@
 """`ferry policy check` as a user starts it."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import ENVIRONMENT, ferry
+from tests.cli.program import ferry
 
 CLASS = """
 from ferry.policy import DefaultReplicationPolicy
@@ -20,7 +21,7 @@ class Lower(DefaultReplicationPolicy):
 
 def test_a_policy_is_shown_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(CLASS)
-    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}:{ENVIRONMENT.get('PYTHONPATH', '')}")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     answer = ferry("policy", "check", "mine.Lower", "--source", "west")
     assert answer.code == 1
     assert "names both 'orders' and 'Orders' 'west.orders': two topics would become one" in answer.out

@@ -293,7 +293,7 @@ def test_fetch_and_produce_sizes() -> None:
     fetch = fetch_options({"fetch.max.bytes": "5", "max.partition.fetch.bytes": "3", "client.rack": "r1"})
     assert (fetch.max_bytes, fetch.partition_max_bytes, fetch.min_bytes, fetch.rack) == (5, 3, None, "r1")
     assert produce_options({"max.request.size": "9"}).max_request_bytes == 9
-    assert produce_options({}).delivery_timeout_ms == 120_000
+    assert produce_options({}).max_request_bytes is None
     with pytest.raises(Refused, match=r"producer\.compression\.type=gzip .* remove the line"):
         produce_options({"compression.type": "gzip"})
 

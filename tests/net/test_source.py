@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from ferry.config.clients import FetchOptions
 from ferry.errors import Retryable
 from ferry.model import Record, RefusalKind, TopicPartition
 from ferry.net import codes
-from ferry.net.cluster import Cluster, event_loop
+from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
 from ferry.net.fetch import READ_COMMITTED, FetchedPartition
 from ferry.net.source import ReadFailure, SourceReader
 from ferry.wire.aborted import AbortedTransactions
@@ -44,7 +45,17 @@ def answer(records: bytes) -> FetchedPartition:
     )
 
 
-def response(records: bytes, *, partition: int = PLACE.partition, error_code: int = 0) -> SimpleNamespace:
+def know_topic(reader: SourceReader) -> None:
+    """The metadata: leader 1, and a replica on broker 2."""
+    info = PartitionInfo(partition=PLACE.partition, leader=1, leader_epoch=0, replicas=(1, 2), in_sync=(1, 2))
+    reader._cluster.topics[PLACE.topic] = TopicInfo(
+        name=PLACE.topic, topic_id=None, partitions={PLACE.partition: info}, internal=False
+    )
+
+
+def response(
+    records: bytes, *, partition: int = PLACE.partition, error_code: int = 0, nearer: int = -1
+) -> SimpleNamespace:
     """One topic of a fetch answer, as the client decodes it."""
     part = SimpleNamespace(
         partition_index=partition,
@@ -53,6 +64,7 @@ def response(records: bytes, *, partition: int = PLACE.partition, error_code: in
         last_stable_offset=100,
         log_start_offset=0,
         aborted_transactions=None,
+        preferred_read_replica=nearer,
         records=records,
     )
     return SimpleNamespace(topic=PLACE.topic, partitions=[part])
@@ -120,3 +132,29 @@ def test_a_partition_that_is_not_served_keeps_no_other_from_its_batches(reader: 
         reader._take_in({PLACE: 0, other: 0}, SimpleNamespace(error_code=0, responses=[refused, served]))
     assert len(reader.queues[PLACE]) == 1
     assert not reader.failures
+
+
+def test_a_nearer_replica_is_read_until_it_fails(reader: SourceReader) -> None:
+    know_topic(reader)
+    reader._take_in({PLACE: 0}, SimpleNamespace(error_code=0, responses=[response(b"", nearer=2)]))
+    assert reader._moved(PLACE, 1)
+    assert not reader._moved(PLACE, 2)
+    behind = response(b"", error_code=codes.OFFSET_OUT_OF_RANGE)
+    with pytest.raises(Retryable, match="OffsetOutOfRange"):  # the follower lags: its leader decides
+        reader._take_in({PLACE: 0}, SimpleNamespace(error_code=0, responses=[behind]))
+    assert not reader.failures
+    reader._nearer.pop(PLACE)
+    reader._take_in({PLACE: 0}, SimpleNamespace(error_code=0, responses=[behind]))
+    assert reader.failures[PLACE].kind is RefusalKind.SOURCE_TRUNCATED
+
+
+def test_the_files_bounds_of_a_fetch_are_kept(reader: SourceReader) -> None:
+    know_topic(reader)
+    reader._options = FetchOptions(max_bytes=70_000, partition_max_bytes=9_000, min_bytes=5, max_wait_ms=7, rack="r")
+    request = reader._request({PLACE: 0}, 1 << 20)
+    (part,) = request.topics[0].partitions
+    assert (request.max_bytes, part.partition_max_bytes) == (70_000, 9_000)
+    assert (request.min_bytes, request.max_wait_ms, request.rack_id) == (5, 7, "r")
+    reader._needs[PLACE] = 80_000  # a larger batch comes all the same, as in Java (KIP-74)
+    request = reader._request({PLACE: 0}, 1 << 20)
+    assert (request.max_bytes, request.topics[0].partitions[0].partition_max_bytes) == (80_000, 80_000)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
+from ferry.net.source import SourceReader
 from ferry.run import pump
 from ferry.run.micro_run import local_origin
 from ferry.run.outbox import IN_FLIGHT
@@ -74,6 +76,27 @@ def test_a_partition_without_leader_is_waited_for_while_the_others_are_copied(
     three_brokers.start()
     assert lab.micro_run().records == 1_000
     assert lab.assert_equal() == 3_000
+
+
+def test_a_replica_in_the_consumers_rack_is_read(
+    three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(three_brokers, topic, 3, replicas=3)
+    send(producer(three_brokers, batch_num_messages=20), topic, numbered(3_000, partitions=3, size=300))
+    alias = new_alias()
+    near = {f"{alias}.consumer.client.rack": "rack-2", f"{alias}.consumer.max.partition.fetch.bytes": "20000"}
+    lab = Lab(source=three_brokers, target=target_cluster, alias=alias, topics=(topic,), settings=near)
+    asked: list[int] = []
+    fetch = SourceReader._fetch
+
+    async def seen(self: SourceReader, leader: int, *arguments: Any) -> None:
+        asked.append(leader)
+        await fetch(self, leader, *arguments)
+
+    monkeypatch.setattr(SourceReader, "_fetch", seen)
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert lab.assert_equal() == 3_000
+    assert asked.count(2) > len(asked) / 2, f"brokers asked: {asked}"
 
 
 def test_a_chunk_ends_before_its_receipt_is_too_large(

@@ -60,20 +60,38 @@ class FetchOptions:
     """`client.rack`, sent with each fetch so that a near replica may answer; empty is none."""
 
 
+ENGINE_CHOOSES = FetchOptions(max_bytes=None, partition_max_bytes=None, min_bytes=None, max_wait_ms=None, rack="")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceOptions:
-    """Sizes and times of produce requests; None where the file says nothing and the engine chooses."""
+    """Bounds of produce requests; None where the file says nothing and the engine chooses."""
 
     max_request_bytes: int | None
-    request_timeout_ms: int
-    delivery_timeout_ms: int
 
 
 def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionOptions:
     """Connection options of one of a flow's clients. Raises as `kafka_python_options`, and names the cluster."""
+    # Stable per flow, so that a broker's quotas and logs know it.
+    return _of_cluster(
+        flow, side, role, lambda found: kafka_python_options({"client.id": f"ferry.{flow.flow}", **found})
+    )
+
+
+def flow_fetch_options(flow: FlowConfig) -> FetchOptions:
+    """Bounds of a flow's fetches at the source. Raises as `fetch_options`, and names the cluster."""
+    return _of_cluster(flow, "source", "consumer", fetch_options)
+
+
+def flow_produce_options(flow: FlowConfig) -> ProduceOptions:
+    """Bounds of a flow's produce requests at the target. Raises as `produce_options`, and names the cluster."""
+    return _of_cluster(flow, "target", "producer", produce_options)
+
+
+def _of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping[str, str]], T]) -> T:
     alias = flow.flow.source if side == "source" else flow.flow.target
     try:
-        return kafka_python_options(flow.client(side, role))
+        return read(flow.client(side, role))
     except (BadInput, Refused) as error:
         raise type(error)(f"cluster {alias}: {error}") from None
 
@@ -185,11 +203,7 @@ def produce_options(properties: Mapping[str, str]) -> ProduceOptions:
             f"producer.compression.type={compression} is not supported: Ferry copies batches in the compression they"
             " have; remove the line"
         )
-    return ProduceOptions(
-        max_request_bytes=_optional(properties, "max.request.size", 1),
-        request_timeout_ms=_number(properties, "request.timeout.ms", 30_000, 1),
-        delivery_timeout_ms=_number(properties, "delivery.timeout.ms", 120_000, 1),
-    )
+    return ProduceOptions(max_request_bytes=_optional(properties, "max.request.size", 1))
 
 
 def _read(properties: Mapping[str, str], key: str, default: T, convert: Callable[[str], T]) -> T:

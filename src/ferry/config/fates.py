@@ -167,7 +167,7 @@ _CONSUMER = _rules(
 _PRODUCER = _rules(
     (r"compression\.type", _REFUSED, "batches keep the compression they have; remove the line"),
     (r"max\.request\.size", _USED, "bound of a produce request; when absent, the engine chooses"),
-    (r"delivery\.timeout\.ms", _USED, "how long a produce request is tried"),
+    (r"delivery\.timeout\.ms", _UNNEEDED, "what is not written is tried again until ferry.transaction.timeout.ms"),
     (r"acks|enable\.idempotence", _UNNEEDED, "all replicas in sync always acknowledge, in order and once"),
     (r"compression\..*\.level", _UNNEEDED, "batches keep the compression they have"),
     (r"batch\.size|linger\.ms|partitioner\..*", _UNNEEDED,

@@ -48,6 +48,7 @@ def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, da
     return {
         "process.roles": "broker,controller",
         "node.id": str(node.node_id),
+        "broker.rack": f"rack-{node.node_id}",
         "controller.quorum.voters": ",".join(voters),
         "controller.listener.names": CONTROLLER,
         "listeners": ",".join([*client_listeners, f"{CONTROLLER}://{LOOPBACK}:{node.ports[CONTROLLER]}"]),

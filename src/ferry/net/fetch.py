@@ -13,6 +13,7 @@ from ferry.net.cluster import Cluster
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
+NO_NODE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class FetchedPartition:
     log_start_offset: int
     aborted: tuple[tuple[int, int], ...]
     records: memoryview | bytes
+    nearer_replica: int = NO_NODE
+    """The replica that the leader wants us to read from (KIP-392)."""
 
 
 def fetch_request(
@@ -36,8 +39,13 @@ def fetch_request(
     max_bytes: int,
     partition_bytes: int,
     max_wait_ms: int,
+    min_bytes: int = 1,
+    rack: str = "",
 ) -> FetchRequest:
-    """A sessionless fetch from one broker; the answer may exceed `max_bytes` by one batch (KIP-74)."""
+    """A sessionless fetch from one broker; the answer may exceed `max_bytes` by one batch (KIP-74).
+
+    With a `rack` the leader may name a nearer replica instead of answering (KIP-392).
+    """
     part = FetchRequest.FetchTopic.FetchPartition
     by_topic: dict[str, list[Any]] = {}
     for place, offset in offsets.items():
@@ -54,7 +62,7 @@ def fetch_request(
     return FetchRequest(
         replica_id=-1,
         max_wait_ms=max_wait_ms,
-        min_bytes=1,
+        min_bytes=min_bytes,
         max_bytes=max_bytes,
         isolation_level=isolation,
         session_id=0,
@@ -64,7 +72,7 @@ def fetch_request(
             for name, parts in by_topic.items()
         ],
         forgotten_topics_data=[],
-        rack_id="",
+        rack_id=rack,
     )
 
 
@@ -82,4 +90,5 @@ def fetched(cluster: Cluster, offsets: Mapping[TopicPartition, int], answer: Any
                 log_start_offset=part.log_start_offset,
                 aborted=tuple((entry.producer_id, entry.first_offset) for entry in part.aborted_transactions or ()),
                 records=part.records or b"",
+                nearer_replica=part.preferred_read_replica,
             )

@@ -15,11 +15,12 @@ from typing import Any
 
 from kafka.future import Future
 
+from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.errors import FerryError, Retryable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.fetch import NO_NODE, READ_COMMITTED, FetchedPartition, fetch_request, fetched
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, batches, whole_batch_bytes
 
@@ -55,6 +56,7 @@ class SourceReader:
         *,
         isolation: int,
         memory_bytes: int,
+        options: FetchOptions = ENGINE_CHOOSES,
     ) -> None:
         """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's."""
         self.queues: dict[TopicPartition, deque[tuple[Batch, bool]]] = {place: deque() for place in ranges}
@@ -67,6 +69,8 @@ class SourceReader:
         self._isolation = isolation
         self._topic_ids = topic_ids
         self._memory = memory_bytes
+        self._options = options
+        self._nearer: dict[TopicPartition, int] = {}  # replicas that leaders named for our rack
         self._position = {place: start for place, (start, _) in ranges.items()}
         self._end = {place: end for place, (_, end) in ranges.items()}
         self._aborted = {place: AbortedTransactions() for place in ranges}
@@ -153,7 +157,7 @@ class SourceReader:
                     "again, and the plan says what can be done",
                 )
                 continue
-            by_leader.setdefault(info.partitions[place.partition].leader, []).append(place)
+            by_leader.setdefault(self._node(place, info.partitions[place.partition].leader), []).append(place)
         groups = [
             (leader, places[index::FEEDERS_PER_LEADER])
             for leader, places in by_leader.items()
@@ -209,6 +213,8 @@ class SourceReader:
     async def _look_for_leader(self, leader: int, trouble: _NotServed, started: int, give_up: bool) -> None:
         """Ask the metadata again, and spread anew when it says something else; fail the partitions when giving up."""
         places = [place for place in trouble.places if place not in self.failures]
+        for place in places:
+            self._nearer.pop(place, None)  # back to the leader, which may name another one
         try:
             await self._cluster.loop.sleep(_LEADER_PAUSE_S)
             await self._cluster.refresh({place.topic for place in places})
@@ -235,7 +241,11 @@ class SourceReader:
         if info is None or partition is None:
             return True
         planned = self._topic_ids.get(place.topic, "")
-        return partition.leader != leader or bool(planned and info.id_text != planned)
+        return self._node(place, partition.leader) != leader or bool(planned and info.id_text != planned)
+
+    def _node(self, place: TopicPartition, leader: int) -> int:
+        """Who is asked for a partition: its leader, or the replica that the leader named."""
+        return leader if leader == NO_LEADER else self._nearer.get(place, leader)
 
     def _request(self, offsets: Mapping[TopicPartition, int], size: int) -> Any:
         needed = max(self._needs.get(place, 0) for place in offsets)
@@ -243,9 +253,13 @@ class SourceReader:
             self._cluster,
             offsets,
             isolation=self._isolation,
-            max_bytes=size,
-            partition_bytes=max(_MIN_PARTITION_BYTES, size // len(offsets), needed),
-            max_wait_ms=_MAX_WAIT_MS,
+            max_bytes=max(needed, min(size, self._options.max_bytes or size)),
+            partition_bytes=max(
+                needed, self._options.partition_max_bytes or max(_MIN_PARTITION_BYTES, size // len(offsets))
+            ),
+            max_wait_ms=_MAX_WAIT_MS if self._options.max_wait_ms is None else self._options.max_wait_ms,
+            min_bytes=1 if self._options.min_bytes is None else self._options.min_bytes,
+            rack=self._options.rack,
         )
 
     def _take_in(self, offsets: Mapping[TopicPartition, int], answer: Any) -> None:
@@ -253,6 +267,7 @@ class SourceReader:
             raise Retryable(f"fetch from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
         parts = list(fetched(self._cluster, offsets, answer))
         passing: dict[TopicPartition, int] = {}
+        nearer = {part.place: part.nearer_replica for part in parts if part.nearer_replica != NO_NODE}
         empty_answer = not any(part.records for part in parts)
         for part in parts:
             if part.place in self.failures:  # given up while the answer was on its way
@@ -267,6 +282,9 @@ class SourceReader:
             if empty_answer and readable >= self._end[place] and place not in self.finished:
                 self._finish(place, self._end[place])  # compaction left nothing in between
         self._tell()
+        if nearer.items() - self._nearer.items():
+            self._nearer |= nearer
+            self._spread()
         if passing:
             raise _NotServed(list(passing), codes.describe(next(iter(passing.values()))))
 
@@ -314,6 +332,8 @@ class SourceReader:
     def _is_final(self, part: FetchedPartition) -> bool:
         """Whether the error of a partition will stay; then the partition has failed."""
         place, code = part.place, part.error_code
+        if place in self._nearer:  # a follower may lag behind its leader: that one decides
+            return False
         if code == codes.OFFSET_OUT_OF_RANGE:
             self._fail_here(
                 place,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.decide.ledger_codec import receipt_records
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import (
@@ -28,7 +29,7 @@ from ferry.net.source import SourceReader
 from ferry.net.transaction import Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Dropped, drop
-from ferry.run.pump import Pump
+from ferry.run.pump import REQUEST_BYTES, Pump
 from ferry.run.slot import SlotRef
 
 
@@ -51,6 +52,9 @@ class CopyLimits:
     chunk_seconds: int
     transaction_timeout_ms: int
     isolation: int
+    fetch: FetchOptions = ENGINE_CHOOSES
+    request_bytes: int | None = None
+    """Most bytes of a produce request with more than one batch; None: the engine chooses."""
 
 
 class KafkaLane:
@@ -144,9 +148,19 @@ class KafkaSlot:
             {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
             isolation=self._limits.isolation,
             memory_bytes=self._limits.memory_bytes,
+            options=self._limits.fetch,
         )
         positions = {place: (source_next, target_next) for place, (_, source_next, target_next) in todo.items()}
-        self._pump = Pump(plan, self._origin, self._reader, self._target, self._transaction, pieces, positions)
+        self._pump = Pump(
+            plan,
+            self._origin,
+            self._reader,
+            self._target,
+            self._transaction,
+            pieces,
+            positions,
+            request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
+        )
         await self._reader.start()
 
     async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ferry.config.clients import flow_client_options
+from ferry.config.clients import flow_client_options, flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger import (
     LedgerView,
@@ -223,6 +223,8 @@ class MicroRuns:
                 chunk_seconds=flow.chunk_seconds,
                 transaction_timeout_ms=flow.transaction_timeout_ms,
                 isolation=isolation_of(flow),
+                fetch=flow_fetch_options(flow),
+                request_bytes=flow_produce_options(flow).max_request_bytes,
             ),
             origin=attempt.origin,
             began_ms=attempt.started_ms,

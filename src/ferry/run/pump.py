@@ -17,7 +17,7 @@ from ferry.run.outbox import Outbox, Request
 from ferry.wire.batch import Batch, check, obstacle, restamped
 
 REQUEST_BYTES = 8 << 20
-"""A request is closed when it holds this much; a single larger batch still goes alone."""
+"""A request is closed when it holds this much, unless the file says less; a single larger batch still goes alone."""
 
 MOST_SEGMENTS = 20_000
 """A chunk ends when a part has this many segments, so that its receipt stays well below the ledger's record limit.
@@ -38,6 +38,8 @@ class Pump:
         transaction: Transaction,
         pieces: Mapping[TopicPartition, Slice],
         positions: Mapping[TopicPartition, tuple[int, int]],
+        *,
+        request_bytes: int = REQUEST_BYTES,
     ) -> None:
         """`pieces` by source partition; `positions` are `(source_next, target_next)` per source partition."""
         self.reader = reader
@@ -49,6 +51,7 @@ class Pump:
         self._transaction = transaction
         self._pieces = pieces
         self._positions = dict(positions)
+        self._request_bytes = request_bytes
         self._parts: dict[TopicPartition, PartProgress] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
 
@@ -139,7 +142,7 @@ class Pump:
                 self._pass_over(part, place)
             if queue:
                 batch = queue[0][0]
-                if request.bytes and request.bytes + len(batch.data) > REQUEST_BYTES:
+                if request.bytes and request.bytes + len(batch.data) > self._request_bytes:
                     break
                 failure = _unfit(batch, place)
                 if failure is None:

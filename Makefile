@@ -15,6 +15,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 DEBIAN_PACKAGES := tools/debian-packages.txt
 
 INSTALLED := .venv/.installed
+KERBEROS := .venv/.kerberos
 JARS := .kafka/$(KAFKA)/.complete .kafka/$(OLD_KAFKA)/.complete
 ARCHIVE := .spark/ferry.jsa
 AIRFLOW := .airflow/.ready
@@ -23,6 +24,7 @@ export AIRFLOW_HOME := $(CURDIR)/.airflow
 
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 missing = { echo "$(1)" >&2; exit 2; }
+pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 10 --constraint constraints.txt
 need_java = version=$$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' || true); \
 	[ "$${version:-0}" -ge 17 ] \
 	|| $(call missing,Java 17 or newer is missing (found: $${version:-none}): install it$(,) on Debian with make prerequisites.)
@@ -39,11 +41,16 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(call say,Installing Ferry and its libraries into .venv (minutes the first time))
 	@[ -n "$(PYTHON)" ] \
 		|| $(call missing,Python 3.11 or newer is missing: install it$(,) on Debian with make prerequisites.)
-	@tools/system_packages.sh $(PYTHON)
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv \
 		|| $(call missing,$(PYTHON) cannot make virtual environments: install python3-venv$(,) on Debian with make prerequisites.)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 10 \
-		--constraint constraints.txt --editable '.[spark,airflow,dev]'
+	@$(pip_install) --editable '.[spark,airflow,dev]'
+	@touch $@
+
+# Apart, because it needs a compiler and Kerberos' own libraries: only the tests cannot do without.
+$(KERBEROS): $(INSTALLED)
+	$(call say,Building the library for Kerberos)
+	@tools/system_packages.sh $(PYTHON)
+	@$(pip_install) --editable '.[kerberos]'
 	@touch $@
 
 .kafka/%/.complete: docker/kafka/pom.xml
@@ -82,7 +89,7 @@ check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import c
 	@$(BIN)/python tools/check_docs.py
 
 .PHONY: test
-test: setup ## Run all tests; ARGS="tests/dev -k kill" runs some
+test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some
 	$(call say,Running the tests)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
@@ -101,7 +108,7 @@ bench: setup ## Measure side by side with MirrorMaker 2
 	@$(BIN)/python bench/run.py $(ARGS)
 
 .PHONY: soak
-soak: setup ## Run the long randomised tests (hours)
+soak: setup $(KERBEROS) ## Run the long randomised tests (hours)
 	$(call say,Running the soak tests)
 	@$(need_java)
 	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m soak $(ARGS)

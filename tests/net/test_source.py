@@ -137,6 +137,7 @@ def test_a_partition_that_is_not_served_keeps_no_other_from_its_batches(reader: 
 def test_a_nearer_replica_is_read_until_it_fails(reader: SourceReader) -> None:
     know_topic(reader)
     reader._take_in({PLACE: 0}, SimpleNamespace(error_code=0, responses=[response(b"", nearer=2)]))
+    assert not reader.finished, "an answer without records is no end of the range when it names a replica"
     assert reader._moved(PLACE, 1)
     assert not reader._moved(PLACE, 2)
     behind = response(b"", error_code=codes.OFFSET_OUT_OF_RANGE)
@@ -158,3 +159,18 @@ def test_the_files_bounds_of_a_fetch_are_kept(reader: SourceReader) -> None:
     reader._needs[PLACE] = 80_000  # a larger batch comes all the same, as in Java (KIP-74)
     request = reader._request({PLACE: 0}, 1 << 20)
     assert (request.max_bytes, request.topics[0].partitions[0].partition_max_bytes) == (80_000, 80_000)
+
+
+def test_nothing_is_believed_to_be_all_only_after_a_while(
+    reader: SourceReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("ferry.net.source.time", SimpleNamespace(monotonic=lambda: now))
+    nothing = SimpleNamespace(error_code=0, responses=[response(b"")])
+    reader._take_in({PLACE: 0}, nothing)
+    now += 9
+    reader._take_in({PLACE: 0}, nothing)
+    assert not reader.finished
+    now += 2
+    reader._take_in({PLACE: 0}, nothing)
+    assert reader.finished == {PLACE: 100}

@@ -34,6 +34,7 @@ _MAX_BATCH_BYTES = 1 << 30
 _MAX_WAIT_MS = 500
 _LEADER_PATIENCE_S = 30.0
 _LEADER_PAUSE_S = 0.1
+_HOLE_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ class SourceReader:
         self._end = {place: end for place, (_, end) in ranges.items()}
         self._aborted = {place: AbortedTransactions() for place in ranges}
         self._needs: dict[TopicPartition, int] = {}
+        self._empty_since: dict[TopicPartition, float] = {}
         self._held = 0  # bytes queued, or taken and not released yet
         self._asked = 0
         self._round = 0  # feeders of an earlier round end
@@ -272,6 +274,8 @@ class SourceReader:
         for part in parts:
             if part.place in self.failures:  # given up while the answer was on its way
                 continue
+            if part.place in nearer:  # that is all the answer says: its lack of records means nothing
+                continue
             if part.error_code:
                 if not self._is_final(part):
                     passing[part.place] = part.error_code
@@ -280,13 +284,25 @@ class SourceReader:
             readable = part.last_stable_offset if self._isolation == READ_COMMITTED else part.high_watermark
             place = part.place
             if empty_answer and readable >= self._end[place] and place not in self.finished:
-                self._finish(place, self._end[place])  # compaction left nothing in between
+                self._doubt(place)
+            else:
+                self._empty_since.pop(place, None)
         self._tell()
         if nearer.items() - self._nearer.items():
             self._nearer |= nearer
             self._spread()
         if passing:
             raise _NotServed(list(passing), codes.describe(next(iter(passing.values()))))
+
+    def _doubt(self, place: TopicPartition) -> None:
+        """Nothing came where something should lie: compaction may have left nothing up to the end of the range.
+
+        A broker that reads from tiered storage also answers so while it waits for its bytes (KIP-405): only when it
+        goes on is it believed.
+        """
+        since = self._empty_since.setdefault(place, time.monotonic())
+        if time.monotonic() - since > _HOLE_PATIENCE_S:
+            self._finish(place, self._end[place])
 
     def _enqueue(self, part: FetchedPartition) -> None:
         place, end = part.place, self._end[part.place]

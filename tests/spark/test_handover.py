@@ -31,7 +31,7 @@ def flow(size: int = 10, *, known: bool = True) -> FlowConfig:
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EAST_PASSWORD", "${env:EAST_STORE}")
+    monkeypatch.setenv("EAST_PASSWORD", "${vault:EAST_STORE}")
     monkeypatch.setenv("EAST_STORE", "/store.pem")
 
 
@@ -45,8 +45,8 @@ def test_the_driver_takes_what_the_task_offers(size: int, tmp_path: Path) -> Non
         got = taken(flow(known=False), pipe)
     assert got.client("source", "consumer")["ssl.key.password"] == "p" * size
     assert got.client("target", "producer")["ssl.truststore.location"] == "/store.pem"
-    # A value is what it was resolved to, even when it looks like a reference.
-    assert got.client("target", "producer")["ssl.key.password"] == "${env:EAST_STORE}"
+    # A value is what it was resolved to, even when it looks like a reference to another provider.
+    assert got.client("target", "producer")["ssl.key.password"] == "${vault:EAST_STORE}"
     assert not pipe.exists()
 
 

@@ -33,7 +33,7 @@ from ferry.net.ledger import LedgerTopic, ledger_topic
 from ferry.run.kafka_port import position_group, transactional_id
 from ferry.run.micro_run import local_origin
 from ferry.run.task import manager_options
-from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.run.hooks import Hooks, copy_held
 
 
@@ -121,6 +121,7 @@ def test_a_ledger_of_a_newer_format_is_not_read(
     send(producer(target_cluster), ledger_topic(lab.alias), [newer])
     with pytest.raises(BadInput, match="ledger format 99, this Ferry reads up to 1: upgrade"):
         lab.micro_run()
+    delete_topic(target_cluster, ledger_topic(lab.alias))  # flows that look at their neighbours would stop at it
 
 
 def test_a_malformed_plan_copies_nothing(

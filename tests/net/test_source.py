@@ -5,9 +5,11 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from kafka.future import Future
 
 from ferry.config.clients import FetchOptions
 from ferry.errors import Retryable
@@ -161,16 +163,37 @@ def test_the_files_bounds_of_a_fetch_are_kept(reader: SourceReader) -> None:
     assert (request.max_bytes, request.topics[0].partitions[0].partition_max_bytes) == (80_000, 80_000)
 
 
-def test_nothing_is_believed_to_be_all_only_after_a_while(
-    reader: SourceReader, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("local_start", [0, 40])
+def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
+    reader: SourceReader, monkeypatch: pytest.MonkeyPatch, local_start: int
 ) -> None:
-    now = 1000.0
-    monkeypatch.setattr("ferry.net.source.time", SimpleNamespace(monotonic=lambda: now))
-    nothing = SimpleNamespace(error_code=0, responses=[response(b"")])
-    reader._take_in({PLACE: 0}, nothing)
-    now += 9
-    reader._take_in({PLACE: 0}, nothing)
+    async def listed(cluster: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> object:
+        return dict.fromkeys(wanted, local_start)
+
+    monkeypatch.setattr("ferry.net.source.list_offsets", listed)
+    reader._take_in({PLACE: 0}, SimpleNamespace(error_code=0, responses=[response(b"")]))
     assert not reader.finished
-    now += 2
-    reader._take_in({PLACE: 0}, nothing)
-    assert reader.finished == {PLACE: 100}
+    settling = partial(reader._settle_doubts, reader._round)
+    if local_start:
+        with pytest.raises(Retryable, match="offset 0 lies in tiered storage"):
+            reader._cluster.loop.run(settling)
+    else:
+        reader._cluster.loop.run(settling)
+    assert reader.finished == ({} if local_start else {PLACE: 100})
+
+
+def test_a_damaged_header_hides_nothing(reader: SourceReader) -> None:
+    good, damaged = batch(10), bytearray(batch(10))
+    struct.pack_into(">q", damaged, 0, 10)
+    damaged[22] |= 0x20  # it calls itself a control batch, which would stay behind
+    reader._enqueue(answer(good + damaged))
+    assert [hidden for _, hidden in reader.queues[PLACE]] == [False]
+    assert (reader.failures[PLACE].kind, reader.failures[PLACE].offset) == (RefusalKind.CORRUPT, 10)
+
+
+def test_a_feeder_that_waits_for_room_is_let_in_when_a_fetch_ends_without_records(reader: SourceReader) -> None:
+    reader._asked, waiting = 1 << 20, Future()
+    reader._room.append(waiting)
+    reader._asked = 0
+    reader._let_in()
+    assert waiting.is_done

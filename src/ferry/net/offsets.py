@@ -14,6 +14,8 @@ from ferry.net.cluster import GROUP, Cluster
 
 EARLIEST = -2
 LATEST = -1
+EARLIEST_LOCAL = -4
+"""The start of what a leader has on its own disks (KIP-405); the log's start where there is no tiered storage."""
 
 
 async def list_offsets(

@@ -6,23 +6,28 @@ next pieces while earlier ones travel.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafka.future import Future
 
 from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
-from ferry.errors import FerryError, Retryable
+from ferry.errors import Corrupt, FerryError, Retryable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
-from ferry.net.fetch import NO_NODE, READ_COMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.fetch import NO_NODE, READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.offsets import EARLIEST_LOCAL, list_offsets
 from ferry.wire.aborted import AbortedTransactions
-from ferry.wire.batch import Batch, batches, whole_batch_bytes
+from ferry.wire.batch import Batch, batches, check, whole_batch_bytes
+
+log = logging.getLogger(__name__)
 
 FEEDERS_PER_LEADER = 3
 NO_LEADER = -1
@@ -34,7 +39,6 @@ _MAX_BATCH_BYTES = 1 << 30
 _MAX_WAIT_MS = 500
 _LEADER_PATIENCE_S = 30.0
 _LEADER_PAUSE_S = 0.1
-_HOLE_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +76,12 @@ class SourceReader:
         self._memory = memory_bytes
         self._options = options
         self._nearer: dict[TopicPartition, int] = {}  # replicas that leaders named for our rack
+        self._leader_only: set[TopicPartition] = set()  # whose nearer replica has failed
         self._position = {place: start for place, (start, _) in ranges.items()}
         self._end = {place: end for place, (_, end) in ranges.items()}
         self._aborted = {place: AbortedTransactions() for place in ranges}
         self._needs: dict[TopicPartition, int] = {}
-        self._empty_since: dict[TopicPartition, float] = {}
+        self._doubtful: set[TopicPartition] = set()
         self._held = 0  # bytes queued, or taken and not released yet
         self._asked = 0
         self._round = 0  # feeders of an earlier round end
@@ -104,8 +109,7 @@ class SourceReader:
     def release(self, size: int) -> None:
         """So many bytes that were taken are not needed any more."""
         self._held -= size
-        if self._room and self._held * 2 < self._memory:
-            self._wake_feeders()
+        self._let_in()
 
     def give_up(self, place: TopicPartition, failure: ReadFailure) -> None:
         """Read no further on a partition: the caller cannot use what comes next."""
@@ -167,15 +171,16 @@ class SourceReader:
         ]
         fetch_bytes = max(_MIN_FETCH_BYTES, self._memory // (2 * max(1, len(groups))))
         for leader, places in groups:
-            self._cluster.loop.call_soon(lambda leader=leader, places=places: self._feed(leader, places, fetch_bytes))
+            feed = partial(self._feed, self._round, leader, places, fetch_bytes)
+            self._cluster.loop.call_soon(feed)
         self._tell()
 
-    async def _feed(self, leader: int, places: list[TopicPartition], fetch_bytes: int) -> None:
+    async def _feed(self, started: int, leader: int, places: list[TopicPartition], fetch_bytes: int) -> None:
         """Fetch from one leader until its partitions are at their end, fail, or have another leader.
 
         While the leader is missing or does not answer, the others' feeders go on.
         """
-        started, until = self._round, math.inf
+        until = math.inf
         while places and started == self._round:
             try:
                 await self._fetch(leader, places, fetch_bytes)
@@ -184,9 +189,10 @@ class SourceReader:
                 until = min(until, time.monotonic() + min(_LEADER_PATIENCE_S, self._cluster.patience_s))
                 trouble = error if isinstance(error, _NotServed) else _NotServed(places, str(error))
                 await self._look_for_leader(leader, trouble, started, time.monotonic() > until)
-            except FerryError as error:
+            except Exception as error:  # the loop would only log it, and the pump wait for ever
                 if started == self._round:
-                    self._stop(error)
+                    log.debug("a feeder of cluster %s stops", self._cluster.alias, exc_info=True)
+                    self._stop(error if isinstance(error, FerryError) else Retryable(f"reading failed: {error!r}"))
             places = [place for place in places if place not in self.finished and place not in self.failures]
             places = places[1:] + places[:1]  # a broker fills its answer from the front
 
@@ -209,14 +215,32 @@ class SourceReader:
             answer = await self._cluster.ask(self._request(offsets, size), leader)
         finally:
             self._asked -= size
+            self._let_in()
         if started == self._round:
             self._take_in(offsets, answer)
+            await self._settle_doubts(started)
+
+    async def _settle_doubts(self, started: int) -> None:
+        """Nothing came where something should lie: compaction left nothing up to the end of the range, or the records
+        lie in tiered storage and the broker waits for them, which it does not say (KIP-405). Its own log's start tells.
+        """
+        doubtful, self._doubtful = self._doubtful, set()
+        if not doubtful:
+            return
+        local = await list_offsets(self._cluster, dict.fromkeys(doubtful, EARLIEST_LOCAL), isolation=READ_UNCOMMITTED)
+        if started != self._round:
+            return
+        remote = [place for place in doubtful if local.get(place, math.inf) > self._position[place]]
+        for place in doubtful.difference(remote):
+            self._finish(place, self._end[place])
+        self._tell()
+        if remote:
+            raise _NotServed(remote, f"offset {self._position[remote[0]]} lies in tiered storage and does not come")
 
     async def _look_for_leader(self, leader: int, trouble: _NotServed, started: int, give_up: bool) -> None:
         """Ask the metadata again, and spread anew when it says something else; fail the partitions when giving up."""
         places = [place for place in trouble.places if place not in self.failures]
-        for place in places:
-            self._nearer.pop(place, None)  # back to the leader, which may name another one
+        self._leader_only |= {place for place in places if self._nearer.pop(place, None) is not None}
         try:
             await self._cluster.loop.sleep(_LEADER_PAUSE_S)
             await self._cluster.refresh({place.topic for place in places})
@@ -261,7 +285,8 @@ class SourceReader:
             ),
             max_wait_ms=_MAX_WAIT_MS if self._options.max_wait_ms is None else self._options.max_wait_ms,
             min_bytes=1 if self._options.min_bytes is None else self._options.min_bytes,
-            rack=self._options.rack,
+            # The leader answers itself when no rack is named, but only for all partitions of a request.
+            rack="" if self._leader_only.intersection(offsets) else self._options.rack,
         )
 
     def _take_in(self, offsets: Mapping[TopicPartition, int], answer: Any) -> None:
@@ -270,6 +295,7 @@ class SourceReader:
         parts = list(fetched(self._cluster, offsets, answer))
         passing: dict[TopicPartition, int] = {}
         nearer = {part.place: part.nearer_replica for part in parts if part.nearer_replica != NO_NODE}
+        wanted = {place: node for place, node in nearer.items() if place not in self._leader_only}
         empty_answer = not any(part.records for part in parts)
         for part in parts:
             if part.place in self.failures:  # given up while the answer was on its way
@@ -284,25 +310,13 @@ class SourceReader:
             readable = part.last_stable_offset if self._isolation == READ_COMMITTED else part.high_watermark
             place = part.place
             if empty_answer and readable >= self._end[place] and place not in self.finished:
-                self._doubt(place)
-            else:
-                self._empty_since.pop(place, None)
+                self._doubtful.add(place)
         self._tell()
-        if nearer.items() - self._nearer.items():
-            self._nearer |= nearer
+        if wanted.items() - self._nearer.items():
+            self._nearer |= wanted
             self._spread()
         if passing:
             raise _NotServed(list(passing), codes.describe(next(iter(passing.values()))))
-
-    def _doubt(self, place: TopicPartition) -> None:
-        """Nothing came where something should lie: compaction may have left nothing up to the end of the range.
-
-        A broker that reads from tiered storage also answers so while it waits for its bytes (KIP-405): only when it
-        goes on is it believed.
-        """
-        since = self._empty_since.setdefault(place, time.monotonic())
-        if time.monotonic() - since > _HOLE_PATIENCE_S:
-            self._finish(place, self._end[place])
 
     def _enqueue(self, part: FetchedPartition) -> None:
         place, end = part.place, self._end[part.place]
@@ -311,6 +325,12 @@ class SourceReader:
         queue, position = self.queues[place], self._position[place]
         arrived = False
         for batch in batches(part.records):
+            try:  # before anything in its header is believed
+                check(batch, place.topic, place.partition)
+            except Corrupt as error:
+                self._position[place] = position
+                self._fail_here(place, RefusalKind.CORRUPT, str(error))
+                return
             if batch.next_offset <= position:
                 continue
             if batch.base_offset >= end:
@@ -396,6 +416,11 @@ class SourceReader:
         waiting, self._news = self._news, None
         if waiting is not None:
             _resolve(waiting)
+
+    def _let_in(self) -> None:
+        """Wake the feeders that wait for room when there is some, or when nothing else could make any."""
+        if self._room and (self._held * 2 < self._memory or not self._held + self._asked):
+            self._wake_feeders()
 
     def _wake_feeders(self) -> None:
         waiting, self._room = self._room, []

@@ -223,7 +223,9 @@ class KafkaSlot:
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """As SlotPort."""
-        return self._refusals | (self._pump.refusals if self._pump is not None else {})
+        done = self._reader.finished if self._reader is not None else {}
+        earlier = {place: refusal for place, refusal in self._refusals.items() if place not in done}
+        return earlier | (self._pump.refusals if self._pump is not None else {})
 
     def close(self) -> None:
         """Stop reading."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 
-from ferry.errors import Corrupt, Retryable
+from ferry.errors import Retryable
 from ferry.model import Origin, Plan, Refusal, RefusalKind, Slice, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.source import ReadFailure, SourceReader
@@ -14,7 +14,7 @@ from ferry.net.transaction import Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Hindered, drop
 from ferry.run.outbox import Outbox, Request
-from ferry.wire.batch import Batch, check, obstacle, restamped
+from ferry.wire.batch import Batch, obstacle, restamped
 
 REQUEST_BYTES = 8 << 20
 """A request is closed when it holds this much, unless the file says less; a single larger batch still goes alone."""
@@ -170,7 +170,7 @@ class Pump:
 
 
 def _unfit(batch: Batch, place: TopicPartition) -> ReadFailure | None:
-    """Why a batch must not or cannot be copied as bytes."""
+    """Why a batch cannot be copied as bytes."""
     why = obstacle(batch)
     if why is not None:
         return ReadFailure(
@@ -179,8 +179,4 @@ def _unfit(batch: Batch, place: TopicPartition) -> ReadFailure | None:
             "records before it are copied",
             offset=batch.base_offset,
         )
-    try:
-        check(batch, place.topic, place.partition)
-    except Corrupt as error:
-        return ReadFailure(kind=RefusalKind.CORRUPT, message=str(error), offset=batch.base_offset)
     return None

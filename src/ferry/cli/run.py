@@ -22,7 +22,7 @@ from ferry.cli.desk import (
 )
 from ferry.cli.output import count_of, print_json, size
 from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, show_plan
-from ferry.errors import BadInput
+from ferry.errors import BadInput, FerryError, Unreachable
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.report import Report
@@ -77,18 +77,20 @@ def run_command(
             plan = runs.open_new(run, local_origin(), options)
         else:
             plan = runs.plan(_new_run(), local_origin(), options)
-        if runs.left(plan):
-            _copy(runs, plan, quiet=desk.quiet)
+        failure = _copy(runs, plan, quiet=desk.quiet) if runs.left(plan) else None
         report = runs.report(plan.run)
     print_json(run_json(report)) if desk.as_json else _show(report)
+    if report.state is RunState.FAILED and isinstance(failure, Unreachable):
+        return failure.exit_code
     return 0 if report.state is RunState.SUCCESS else 1
 
 
-def _copy(runs: MicroRuns, plan: Plan, *, quiet: bool) -> None:
-    """Copy all slots and keep in the ledger what they refused."""
+def _copy(runs: MicroRuns, plan: Plan, *, quiet: bool) -> FerryError | None:
+    """Copy all slots and keep in the ledger what they refused; what keeps the attempt from being done, if anything."""
     # Imported here: the command line starts light.
     from ferry.cli.progress import shown_progress
     from ferry.cli.stopping import stop_signals
+    from ferry.run.ends import failure_of
     from ferry.run.local import copy_all
     from ferry.run.micro_run import local_origin
 
@@ -96,6 +98,7 @@ def _copy(runs: MicroRuns, plan: Plan, *, quiet: bool) -> None:
     with stop_signals() as stop, shown_progress(plan, quiet=quiet) as progress:
         ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
     runs.record_outcome(plan, attempt, ends)
+    return failure_of(plan, ends)
 
 
 def _new_run() -> str:

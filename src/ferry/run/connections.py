@@ -22,8 +22,8 @@ class TargetConnection:
     def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
         """`patience_s`: how long an unreachable cluster is tried."""
         self.flow = flow
-        self._loop = event_loop()
         options = manager_options(flow_client_options(flow, "target", "producer"))
+        self._loop = event_loop()  # behind what can fail: it holds sockets
         self.target = Cluster(self._loop, flow.flow.target, options, patience_s=patience_s)
         self.ledger = LedgerTopic(self.target, flow.flow.source)
 
@@ -70,8 +70,8 @@ class FlowConnections(TargetConnection):
 
     def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
         """As TargetConnection."""
-        super().__init__(flow, patience_s=patience_s)
         options = manager_options(flow_client_options(flow, "source", "consumer"))
+        super().__init__(flow, patience_s=patience_s)
         self.source = Cluster(self._loop, flow.flow.source, options, patience_s=patience_s)
 
     async def _open(self) -> None:

@@ -55,15 +55,12 @@ class MicroRuns:
         self.flow = flow
         self.lane = lane or flow.lane
         self.patience_s = patience_s
-        self._loop = event_loop()
         self._source_options = flow_client_options(flow, "source", "consumer")
         self._target_options = flow_client_options(flow, "target", "producer")
-        self._source = Cluster(
-            self._loop, flow.flow.source, manager_options(self._source_options), patience_s=patience_s
-        )
-        self._target = Cluster(
-            self._loop, flow.flow.target, manager_options(self._target_options), patience_s=patience_s
-        )
+        source, target = manager_options(self._source_options), manager_options(self._target_options)
+        self._loop = event_loop()  # behind what can fail: it holds sockets
+        self._source = Cluster(self._loop, flow.flow.source, source, patience_s=patience_s)
+        self._target = Cluster(self._loop, flow.flow.target, target, patience_s=patience_s)
         self._ledger = LedgerTopic(self._target, flow.flow.source)
         self._known = KnownLedger(self._ledger)
         self._planner = Planner(

@@ -66,9 +66,10 @@ def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list
 
 def connected(spec: TaskSpec, work: Callable[[Cluster, Cluster, LedgerTopic], Awaitable[T]]) -> T:
     """Run `work` on an event loop of its own with source, target and ledger open, and close them behind it."""
-    loop = event_loop()
-    source = Cluster(loop, spec.ref.flow.source, manager_options(spec.source), patience_s=spec.patience_s)
-    target = Cluster(loop, spec.ref.flow.target, manager_options(spec.target), patience_s=spec.patience_s)
+    of_source, of_target = manager_options(spec.source), manager_options(spec.target)
+    loop = event_loop()  # behind what can fail: it holds sockets
+    source = Cluster(loop, spec.ref.flow.source, of_source, patience_s=spec.patience_s)
+    target = Cluster(loop, spec.ref.flow.target, of_target, patience_s=spec.patience_s)
 
     async def act() -> T:
         await source.open()

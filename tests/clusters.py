@@ -34,9 +34,7 @@ def _with_login(name: str) -> ClusterSpec:
 SOURCE = _with_login("source")
 TARGET = _with_login("target")
 THIRD = ClusterSpec(name="third")
-RACKS = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
-THREE = ClusterSpec(name="three", brokers=3, heap_mb=384, properties=RACKS)
-"""Broker n stands in rack-n; a consumer that names its rack is sent to the replica there."""
+THREE = ClusterSpec(name="three", brokers=3, heap_mb=384)
 OLD = ClusterSpec(name="old", version="3.9.1")
 
 

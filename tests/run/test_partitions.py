@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ferry.decide.report import RunState
-from ferry.dev import RunningCluster
+from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.model import RefusalKind
 from ferry.net.source import SourceReader
 from ferry.run import pump
@@ -79,13 +80,14 @@ def test_a_partition_without_leader_is_waited_for_while_the_others_are_copied(
 
 
 def test_a_replica_in_the_consumers_rack_is_read(
-    three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster_home: Path, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_topic(three_brokers, topic, 3, replicas=3)
-    send(producer(three_brokers, batch_num_messages=20), topic, numbered(3_000, partitions=3, size=300))
+    (racked,) = up_all([ClusterSpec(name="racked", brokers=3, heap_mb=384, racks=True)], home=cluster_home)
+    create_topic(racked, topic, 3, replicas=3)
+    send(producer(racked, batch_num_messages=20), topic, numbered(3_000, partitions=3, size=300))
     alias = new_alias()
     near = {f"{alias}.consumer.client.rack": "rack-2", f"{alias}.consumer.max.partition.fetch.bytes": "20000"}
-    lab = Lab(source=three_brokers, target=target_cluster, alias=alias, topics=(topic,), settings=near)
+    lab = Lab(source=racked, target=target_cluster, alias=alias, topics=(topic,), settings=near)
     asked: list[int] = []
     fetch = SourceReader._fetch
 
@@ -97,6 +99,7 @@ def test_a_replica_in_the_consumers_rack_is_read(
     assert lab.micro_run().state is RunState.SUCCESS
     assert lab.assert_equal() == 3_000
     assert asked.count(2) > len(asked) / 2, f"brokers asked: {asked}"
+    racked.stop()
 
 
 def test_a_chunk_ends_before_its_receipt_is_too_large(

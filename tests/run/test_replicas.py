@@ -35,7 +35,7 @@ def test_a_topic_with_too_few_replicas_in_sync_is_refused_and_the_others_are_cop
     victim.kill(signal.SIGKILL)
     wait_until(lambda: len(in_sync()) == 2)
     report = lab.micro_run()
-    assert (report.state, report.records) == (RunState.PARTIAL, 4_000)
+    assert (report.state, report.records) == (RunState.PARTIAL, 4_000), report.refusals
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.partition, refusal.kind) == (poor, 0, RefusalKind.TOO_FEW_REPLICAS)
     assert f"target {target}-0 has 2 replicas in sync where min.insync.replicas asks for 3: bring" in refusal.message

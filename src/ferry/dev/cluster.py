@@ -315,6 +315,7 @@ def _spec(content: dict[str, Any]) -> ClusterSpec:
         format_arguments=tuple(content["format_arguments"]),
         java_options=tuple(content["java_options"]),
         heap_mb=content["heap_mb"],
+        racks=content["racks"],
     )
 
 

@@ -10,6 +10,7 @@ from ferry.dev.spec import ClusterSpec
 INTERNAL_PARTITIONS = 4
 """Partitions of `__consumer_offsets` and `__transaction_state`; Kafka's 50 take seconds to create and to load."""
 CONTROLLER = "CONTROLLER"
+NEAREST = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 LOG4J_2 = """\
 appender.out.type = Console
@@ -48,7 +49,6 @@ def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, da
     return {
         "process.roles": "broker,controller",
         "node.id": str(node.node_id),
-        "broker.rack": f"rack-{node.node_id}",
         "controller.quorum.voters": ",".join(voters),
         "controller.listener.names": CONTROLLER,
         "listeners": ",".join([*client_listeners, f"{CONTROLLER}://{LOOPBACK}:{node.ports[CONTROLLER]}"]),
@@ -70,6 +70,7 @@ def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, da
         "broker.session.timeout.ms": "3000",
         # The default of 128 MiB would be a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
+        **({"broker.rack": f"rack-{node.node_id}", "replica.selector.class": NEAREST} if spec.racks else {}),
         **spec.properties,
     }
 

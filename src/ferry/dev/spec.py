@@ -29,7 +29,8 @@ class ClusterSpec:
 
     The first listener must be PLAINTEXT: brokers talk to each other, and readiness is asked, over it. `properties`
     override what `ferry.dev.properties` chooses; `format_arguments` go to Kafka's StorageTool, such as
-    `("--feature", "transaction.version=1")`; `heap_mb` is the maximum heap of each broker in MiB.
+    `("--feature", "transaction.version=1")`; `heap_mb` is the maximum heap of each broker in MiB; with `racks` broker n
+    stands in `rack-n`, and consumers that name a rack are sent to the replica there (KIP-392).
     """
 
     name: str
@@ -40,6 +41,7 @@ class ClusterSpec:
     format_arguments: tuple[str, ...] = ()
     java_options: tuple[str, ...] = FAST_START
     heap_mb: int = 512
+    racks: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what could not start.

@@ -8,9 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka.errors import KafkaConnectionError
+from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.protocol.producer import ProduceRequest
 
+from ferry.dev.ports import free_ports
 from ferry.net import transport
+from ferry.net.cluster import event_loop
 from ferry.net.transport import Transport, produce_request
 
 TOPIC_ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
@@ -88,3 +92,20 @@ def test_a_closed_connection_still_hands_over_what_arrived(wire: tuple[Transport
         frames += more
     assert frames == [b"ab"]
     assert "disconnected" in str(error)
+
+
+def test_the_socket_of_a_refused_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[socket.socket] = []
+    plain = KafkaNetSocket.socket
+
+    def remembered(self: KafkaNetSocket, *arguments: object) -> socket.socket:
+        made.append(plain(self, *arguments))
+        return made[-1]
+
+    monkeypatch.setattr(KafkaNetSocket, "socket", remembered)
+    loop = event_loop()
+    (port,) = free_ports(1)
+    with pytest.raises(KafkaConnectionError):
+        loop.run(create_connection, loop, "127.0.0.1", port)
+    loop.close()
+    assert [sock.fileno() for sock in made] == [-1]

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any
 
 import kafka.errors as kafka_errors
+from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.consumer import FetchRequest, FetchResponse
@@ -306,6 +307,23 @@ def _leave_records_in_place() -> None:
 
 
 _leave_records_in_place()
+
+
+def _close_sockets_that_do_not_connect() -> None:
+    """kafka-python leaves the socket of a refused connection to the garbage collector."""
+    connect = KafkaNetSocket.sock_connect
+
+    async def sock_connect(self: Any, net: Any, sock: Any, sockaddr: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await connect(self, net, sock, sockaddr, timeout_at=timeout_at)
+        except kafka_errors.KafkaError:
+            sock.close()
+            raise
+
+    KafkaNetSocket.sock_connect = sock_connect
+
+
+_close_sockets_that_do_not_connect()
 
 
 class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types

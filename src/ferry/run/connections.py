@@ -22,9 +22,10 @@ class TargetConnection:
     def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
         """`patience_s`: how long an unreachable cluster is tried."""
         self.flow = flow
-        options = manager_options(flow_client_options(flow, "target", "producer"))
-        self._loop = event_loop()  # behind what can fail: it holds sockets
-        self.target = Cluster(self._loop, flow.flow.target, options, patience_s=patience_s)
+        self.target_options = flow_client_options(flow, "target", "producer")
+        arguments = manager_options(self.target_options)
+        self.loop = event_loop()  # behind what can fail: it holds sockets
+        self.target = Cluster(self.loop, flow.flow.target, arguments, patience_s=patience_s)
         self.ledger = LedgerTopic(self.target, flow.flow.source)
 
     def __enter__(self) -> Self:
@@ -47,11 +48,11 @@ class TargetConnection:
     def close(self) -> None:
         """Drop the connections."""
         self.target.close()
-        self._loop.close()
+        self.loop.close()
 
     def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run a coroutine function on the event loop, to its end."""
-        result: T = self._loop.run(work)
+        result: T = self.loop.run(work)
         return result
 
     async def has_ledger(self) -> bool:
@@ -70,9 +71,10 @@ class FlowConnections(TargetConnection):
 
     def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
         """As TargetConnection."""
-        options = manager_options(flow_client_options(flow, "source", "consumer"))
+        self.source_options = flow_client_options(flow, "source", "consumer")
+        arguments = manager_options(self.source_options)
         super().__init__(flow, patience_s=patience_s)
-        self.source = Cluster(self._loop, flow.flow.source, options, patience_s=patience_s)
+        self.source = Cluster(self.loop, flow.flow.source, arguments, patience_s=patience_s)
 
     async def _open(self) -> None:
         await self.source.open()

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ferry.config.clients import flow_client_options, flow_fetch_options, flow_produce_options
+from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger import (
     LedgerView,
@@ -30,8 +30,7 @@ from ferry.decide.ledger_codec import ended_record, outcome_record
 from ferry.decide.report import Report, report_of
 from ferry.errors import BadInput, Refused, Superseded
 from ferry.model import Attempt, OpenedRun, Origin, Plan, Slice
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.ledger import LedgerTopic
+from ferry.run.connections import FlowConnections
 from ferry.run.ends import SlotEnd, refusals_of
 from ferry.run.gather import isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
@@ -39,7 +38,7 @@ from ferry.run.known_ledger import KnownLedger
 from ferry.run.opening import begin_attempt
 from ferry.run.planner import WHOLE, Planner, RunOptions, by_place
 from ferry.run.slot import SlotRef
-from ferry.run.task import TaskSpec, manager_options
+from ferry.run.task import TaskSpec
 
 T = TypeVar("T")
 
@@ -55,13 +54,9 @@ class MicroRuns:
         self.flow = flow
         self.lane = lane or flow.lane
         self.patience_s = patience_s
-        self._source_options = flow_client_options(flow, "source", "consumer")
-        self._target_options = flow_client_options(flow, "target", "producer")
-        source, target = manager_options(self._source_options), manager_options(self._target_options)
-        self._loop = event_loop()  # behind what can fail: it holds sockets
-        self._source = Cluster(self._loop, flow.flow.source, source, patience_s=patience_s)
-        self._target = Cluster(self._loop, flow.flow.target, target, patience_s=patience_s)
-        self._ledger = LedgerTopic(self._target, flow.flow.source)
+        self._connections = FlowConnections(flow, patience_s=patience_s)
+        self._source, self._target = self._connections.source, self._connections.target
+        self._ledger = self._connections.ledger
         self._known = KnownLedger(self._ledger)
         self._planner = Planner(
             flow=flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
@@ -69,11 +64,13 @@ class MicroRuns:
 
     def __enter__(self) -> Self:
         """Connect to both clusters; Unreachable names the one that does not answer."""
-        try:
-            self._run(self._open)
-        except BaseException:
+        self._connections.__enter__()
+        if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
             self.close()
-            raise
+            raise Refused(
+                f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
+                f"({self._source.cluster_id}): correct one of the bootstrap servers"
+            )
         return self
 
     def __exit__(
@@ -81,20 +78,9 @@ class MicroRuns:
     ) -> None:
         self.close()
 
-    async def _open(self) -> None:
-        await self._source.open()
-        await self._target.open()
-        if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
-            raise Refused(
-                f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
-                f"({self._source.cluster_id}): correct one of the bootstrap servers"
-            )
-
     def close(self) -> None:
         """Drop the connections."""
-        self._source.close()
-        self._target.close()
-        self._loop.close()
+        self._connections.close()
 
     def preview(self, options: RunOptions = WHOLE) -> Plan:
         """The plan that a run would have now; writes nothing, creates nothing."""
@@ -212,8 +198,8 @@ class MicroRuns:
                 attempt=attempt.number,
                 slot=slot,
             ),
-            source=self._source_options,
-            target=self._target_options,
+            source=self._connections.source_options,
+            target=self._connections.target_options,
             limits=CopyLimits(
                 memory_bytes=flow.task_memory_bytes,
                 chunk_bytes=flow.chunk_bytes,
@@ -269,16 +255,14 @@ class MicroRuns:
 
     async def _view_if_any(self) -> LedgerView:
         """The ledger, or an empty one for a flow that never ran."""
-        if self._ledger.place.topic in await self._target.refresh([self._ledger.place.topic]):
-            return await self._view()
-        return fold((), 0)
+        return await self._view() if await self._connections.has_ledger() else fold((), 0)
 
     async def _settled_view(self) -> LedgerView:
         """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
         until = time.monotonic() + SETTLE_SECONDS
         view = await self._view()
         while view.open and time.monotonic() < until:
-            await self._loop.sleep(0.02)
+            await self._connections.loop.sleep(0.02)
             view = await self._view()
         return view
 
@@ -286,8 +270,7 @@ class MicroRuns:
         return await self._known.view()
 
     def _run(self, work: Callable[[], Awaitable[T]]) -> T:
-        result: T = self._loop.run(work)
-        return result
+        return self._connections.run(work)
 
 
 def local_origin() -> Origin:

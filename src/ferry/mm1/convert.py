@@ -184,37 +184,39 @@ class _Conversion:
         )
 
     def _consumer_defaults(self, side: Side) -> None:
-        if self.sheet.get(f"{side.alias}.consumer.auto.offset.reset") is None:
-            # The oldest consumer began at the smallest offset, all later ones at the largest.
-            oldest = "groupid" in side.entries and "zk.connect" in side.entries
-            start = "earliest" if oldest else "latest"
-            self.sheet.add(f"{side.alias}.consumer.auto.offset.reset", start, f"{_LIKE_MM1}where the first run begins.")
-            self.outcomes.append(
-                Outcome(
-                    place=Place(file=side.file.name),
-                    option="auto.offset.reset",
-                    value="(absent)",
-                    fate=Fate.KEPT,
-                    became=f"{side.alias}.consumer.auto.offset.reset = {start}",
-                    why="the default of this file's consumer, where it had no position",
-                )
+        # The oldest consumer began at the smallest offset, all later ones at the largest.
+        oldest = "groupid" in side.entries and "zk.connect" in side.entries
+        self._default(
+            side,
+            "auto.offset.reset",
+            "earliest" if oldest else "latest",
+            f"{_LIKE_MM1}where the first run begins.",
+            "the default of this file's consumer, where it had no position",
+        )
+        self._default(
+            side,
+            "isolation.level",
+            "read_committed",
+            "Other than MirrorMaker 1: records of aborted transactions are not copied.",
+            "MirrorMaker 1 copied aborted transactions, too; write read_uncommitted to keep that",
+        )
+
+    def _default(self, side: Side, option: str, value: str, comment: str, why: str) -> None:
+        """A consumer option that the file leaves out and the new one does not."""
+        key = f"{side.alias}.consumer.{option}"
+        if self.sheet.get(key) is not None:
+            return
+        self.sheet.add(key, value, comment)
+        self.outcomes.append(
+            Outcome(
+                place=Place(file=side.file.name),
+                option=option,
+                value="(absent)",
+                fate=Fate.KEPT,
+                became=f"{key} = {value}",
+                why=why,
             )
-        if self.sheet.get(f"{side.alias}.consumer.isolation.level") is None:
-            self.sheet.add(
-                f"{side.alias}.consumer.isolation.level",
-                "read_committed",
-                "Other than MirrorMaker 1: records of aborted transactions are not copied.",
-            )
-            self.outcomes.append(
-                Outcome(
-                    place=Place(file=side.file.name),
-                    option="isolation.level",
-                    value="(absent)",
-                    fate=Fate.KEPT,
-                    became=f"{side.alias}.consumer.isolation.level = read_committed",
-                    why="MirrorMaker 1 copied aborted transactions, too; write read_uncommitted to keep that",
-                )
-            )
+        )
 
     # Flows.
 

@@ -102,15 +102,20 @@ def test_nothing_permitted_is_refused_before_anything_is_written(
         lab_with(source_cluster, guarded, topic).micro_run()
 
 
+def open_and_closed(source: RunningCluster, guarded: RunningCluster, topic: str) -> tuple[Lab, str]:
+    """A flow of two topics with 100 records each, all permitted; and the target of the one that is to be closed."""
+    for name in ("open", "closed"):
+        create_topic(source, f"{topic}-{name}", 2)
+        send(producer(source), f"{topic}-{name}", numbered(100, partitions=2))
+    lab = lab_with(source, guarded, f"{topic}-.*")
+    permit_all(guarded)
+    return lab, lab.target_topic(f"{topic}-closed")
+
+
 def test_one_topic_that_may_not_be_created_leaves_the_others_alone(
     source_cluster: RunningCluster, guarded: RunningCluster, topic: str
 ) -> None:
-    for name in ("open", "closed"):
-        create_topic(source_cluster, f"{topic}-{name}", 2)
-        send(producer(source_cluster), f"{topic}-{name}", numbered(100, partitions=2))
-    lab = lab_with(source_cluster, guarded, f"{topic}-.*")
-    permit_all(guarded)
-    closed = lab.target_topic(f"{topic}-closed")
+    lab, closed = open_and_closed(source_cluster, guarded, topic)
     # Who may create on the whole cluster may create any topic; ACLs of the topic then count for nothing.
     permit(guarded, ResourceType.BROKER, "kafka-cluster", AclOperation.CREATE, AclPermissionType.DENY)
     permit(guarded, ResourceType.TOPIC, closed, AclOperation.CREATE, AclPermissionType.DENY)
@@ -125,12 +130,7 @@ def test_one_topic_that_may_not_be_created_leaves_the_others_alone(
 def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
     source_cluster: RunningCluster, guarded: RunningCluster, topic: str
 ) -> None:
-    for name in ("open", "closed"):
-        create_topic(source_cluster, f"{topic}-{name}", 2)
-        send(producer(source_cluster), f"{topic}-{name}", numbered(100, partitions=2))
-    lab = lab_with(source_cluster, guarded, f"{topic}-.*")
-    permit_all(guarded)
-    closed = lab.target_topic(f"{topic}-closed")
+    lab, closed = open_and_closed(source_cluster, guarded, topic)
     permit(guarded, ResourceType.TOPIC, closed, AclOperation.WRITE, AclPermissionType.DENY)
     report = lab.micro_run()
     assert report.state is RunState.PARTIAL

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from ferry.config import values
 from ferry.config.examine import examine
-from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.problem import BadValue, Severity
 from ferry.config.properties import Property
 from ferry.config.secrets import HIDDEN, is_secret
@@ -262,7 +261,7 @@ class _Conversion:
             exclude = ("__.*",)
             self.sheet.add(f"{flow}.topics.exclude", "__.*", "Internal topics only.")
         self.flows.append(FlowTopics(flow=flow, topics=include, topics_exclude=exclude))
-        if len(self.request.consumers) > 1 and MERGE_KEY in FERRY_KEYS_BY_NAME:
+        if len(self.request.consumers) > 1:
             self.sheet.add(f"{flow}.{MERGE_KEY}", ", ".join(include), "Several sources write into one topic.")
 
     def _start(self, side: Side, offsets: str | None) -> None:
@@ -318,17 +317,9 @@ class _Conversion:
         self._java()
         if len(aliases) < 2:
             return
-        if MERGE_KEY in FERRY_KEYS_BY_NAME:
-            fate, became = Fate.KEPT, f"S->T.{MERGE_KEY}"
-            why = "several sources are merged into one topic of the same name"
-        else:
-            fate, became = Fate.LOOK, ""
-            why = (
-                "Ferry cannot merge several sources into one topic yet: the first flow to copy a topic owns it, the"
-                " others refuse it and lose nothing; give the sources different topics, or DefaultReplicationPolicy"
-            )
+        why = "several sources are merged into one topic of the same name"
         for given in self.request.arguments.all("consumer.config")[1:]:
-            self._say(given, fate, why, became)
+            self._say(given, Fate.KEPT, why, f"S->T.{MERGE_KEY}")
 
     def _java(self) -> None:
         for name, value in self.request.arguments.java.items():

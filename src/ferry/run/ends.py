@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.model import Plan, Receipt, Refusal, RefusalKind
@@ -45,15 +45,7 @@ def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     """Two tries of a slot as one: all that was copied, and how the last one ended."""
     if before is None:
         return after
-    return SlotEnd(
-        slot=after.slot,
-        receipts=before.receipts + after.receipts,
-        refusals=after.refusals,
-        retries=before.retries + after.retries,
-        stopped=after.stopped,
-        time_over=after.time_over,
-        failure=after.failure,
-    )
+    return replace(after, receipts=before.receipts + after.receipts, retries=before.retries + after.retries)
 
 
 def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 import kafka.errors as kafka_errors
-from kafka.net.inet import KafkaNetSocket
+from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.consumer import FetchRequest, FetchResponse
@@ -310,13 +310,13 @@ _leave_records_in_place()
 
 
 def _close_sockets_that_do_not_connect() -> None:
-    """kafka-python leaves the socket of a refused connection to the garbage collector."""
+    """kafka-python leaves the socket of a refused or cancelled connection to the garbage collector."""
     connect = KafkaNetSocket.sock_connect
 
     async def sock_connect(self: Any, net: Any, sock: Any, sockaddr: Any, timeout_at: float | None = None) -> Any:
         try:
             return await connect(self, net, sock, sockaddr, timeout_at=timeout_at)
-        except kafka_errors.KafkaError:
+        except BaseException:
             sock.close()
             raise
 
@@ -344,15 +344,29 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
     def _remember(self, error: BaseException) -> None:
         self.last_failure = error
 
-    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        try:
-            transport = await super()._build_transport(node, timeout_at=timeout_at)
-        except kafka_errors.KafkaConnectionError as error:
-            cause = error.__context__  # kafka-python tells of a failed handshake in words alone
-            raise connection_error(cause) if isinstance(cause, ssl.SSLError) else error from cause
-        if type(transport) in (KafkaTCPTransport, KafkaSSLTransport):  # nothing reads from it yet: hand its socket over
-            return Transport(self._net, transport._sock, host=node.host)
-        return transport
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Transport:
+        """As kafka-python does, but the socket of a failed or cancelled handshake is closed, and its error kept."""
+        sock = await create_connection(
+            self._net,
+            node.host,
+            node.port,
+            self.config["socket_options"],
+            proxy_url=self.config["proxy_url"],
+            timeout_at=timeout_at,
+        )
+        if self.ssl_enabled:
+            options = {key: value for key, value in self.config.items() if key.startswith("ssl_")}
+            secured = KafkaSSLTransport(self._net, sock, host=node.host, **options)
+            sock = secured._sock
+            try:
+                await secured.handshake()
+            except OSError as error:
+                sock.close()
+                raise connection_error(error) from error
+            except BaseException:
+                sock.close()
+                raise
+        return Transport(self._net, sock, host=node.host)
 
 
 class Selector(selectors.DefaultSelector):

@@ -18,6 +18,9 @@ ROUND_TRIP_MS = 50
 JAVA_OPTIONS = ("-XX:+UseG1GC", "-Xms1g")
 """Brokers at their usual speed: the full compiler, unlike those of the tests."""
 
+PROMPT_DELETION = {"log.segment.delete.delay.ms": "1000"}
+"""Ten thousand deleted partitions, kept for a minute, would use up the memory maps that a process may have."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
@@ -39,7 +42,7 @@ def field(folder: Path) -> Iterator[Field]:
         source, target = up_all(
             [
                 ClusterSpec(name="source", listeners=listeners, java_options=JAVA_OPTIONS, heap_mb=1024),
-                ClusterSpec(name="target", java_options=JAVA_OPTIONS, heap_mb=1024),
+                ClusterSpec(name="target", java_options=JAVA_OPTIONS, heap_mb=1024, properties=PROMPT_DELETION),
             ],
             home=home,
         )

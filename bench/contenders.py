@@ -16,6 +16,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from usage import TreeMeter, Usage
 
+from ferry.dev import RunningCluster
 from ferry.spark.submit import submit_conf
 
 HERE = Path(__file__).resolve().parent
@@ -147,7 +148,26 @@ def plans(folder: Path, alias: str, source: str, target: str, *, topic: str, sli
         planned = Part("engine.py", "plan", str(path), run, str(folder / f"{alias}.specs")).outcome()
         usages.append(Usage(**{**planned["usage"], "wall": time.monotonic() - began}))
         assert planned["slices"] == slices, f"{planned['slices']} of {slices} partitions were planned"
+        wait_until_led(target, f"{alias}.")
     return usages[0], usages[1]
+
+
+def wait_until_led(bootstrap: str, prefix: str) -> None:
+    """Wait until each partition of the topics with this prefix answers: a broker creates thousands for a minute."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = admin.list_topics(timeout=PATIENCE_S).topics
+    left = {
+        TopicPartition(name, number): OffsetSpec.latest()
+        for name, topic in topics.items()
+        if name.startswith(prefix)
+        for number in topic.partitions
+    }
+    until = time.monotonic() + PATIENCE_S
+    while left:
+        assert time.monotonic() < until, f"{len(left)} partitions of {prefix}* have no leader after {PATIENCE_S} s"
+        futures = admin.list_offsets(left, request_timeout=PATIENCE_S)
+        left = {place: left[place] for place, future in futures.items() if future.exception() is not None}
+        time.sleep(0.2)
 
 
 def run_command(config: Path, flow: str) -> None:
@@ -194,3 +214,11 @@ def delete_topic(bootstrap: str, topic: str) -> None:
     """Give the disk back."""
     admin = AdminClient({"bootstrap.servers": bootstrap})  # the future's answer does not keep its client alive
     admin.delete_topics([topic])[topic].result()
+
+
+def wait_until_deleted(cluster: RunningCluster, prefix: str) -> None:
+    """Wait until no broker has a folder for a topic with this prefix."""
+    until = time.monotonic() + PATIENCE_S
+    while any(next(broker.data.glob(f"{prefix}*"), None) for broker in cluster.brokers):
+        assert time.monotonic() < until, f"topics {prefix}* are not deleted after {PATIENCE_S} s"
+        time.sleep(0.2)

@@ -41,7 +41,7 @@ def table(scenario: Scenario, pairs: Sequence[Pair]) -> str:
         wall, cpu, peak = (
             median(getattr(pair[measure], what) for pair in pairs) for what in ("wall", "cpu", "peak_mb")
         )
-        lines.append(f"| {measure} | {wall:.2f} | {cpu:.2f} | {f'{peak:.0f}' if peak else ''} |")
+        lines.append(f"| {measure} | {wall:.2f} | {f'{cpu:.2f}' if cpu else ''} | {f'{peak:.0f}' if peak else ''} |")
     lines += ["", "| aim | wanted | measured, median | in each pair |", "|---|---|---|---|"]
     lines += [_aim_row(aim, pairs) for aim in scenario.aims]
     return "\n".join(lines) + "\n"

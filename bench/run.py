@@ -32,7 +32,7 @@ def main() -> None:
     asked = parser.parse_args()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     chosen = [scenario for scenario in scenarios(asked.scale) if not asked.scenario or scenario.name in asked.scenario]
-    tables = {}
+    scale = "" if asked.scale == 1.0 else f" --scale {asked.scale:g}"
     with tempfile.TemporaryDirectory(prefix="ferry-bench-", dir=asked.folder) as folder, field(Path(folder)) as place:
         ready: set[str] = set()
         for scenario in chosen:
@@ -41,14 +41,12 @@ def main() -> None:
             for number in range(1, asked.pairs + 1):
                 say(f"{scenario.name}, pair {number} of {asked.pairs}")
                 pairs.append(scenario.run(place, scenario.shape, f"{scenario.name}-{number}"))
-            tables[scenario.name] = table(scenario, pairs)
-            sys.stdout.write(tables[scenario.name] + "\n")
+            measured = table(scenario, pairs)
+            sys.stdout.write(measured + "\n")
             sys.stdout.flush()
-    if not asked.no_readme:
-        scale = "" if asked.scale == 1.0 else f" --scale {asked.scale:g}"
-        for name, content in tables.items():
-            command = f'make bench ARGS="--scenario {name} --pairs {asked.pairs}{scale}"'
-            write_readme(HERE / "README.md", command, {name: content})
+            if not asked.no_readme:
+                command = f'make bench ARGS="--scenario {scenario.name} --pairs {asked.pairs}{scale}"'
+                write_readme(HERE / "README.md", command, {scenario.name: measured})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clusters import ROUND_TRIP_MS, Field
-from contenders import bare_pump, delete_topic, empty_command, empty_run, ferry, plans, run_command, spark_job
+from contenders import (
+    bare_pump,
+    delete_topic,
+    empty_command,
+    empty_run,
+    ferry,
+    plans,
+    run_command,
+    spark_job,
+    wait_until_deleted,
+)
 from data import Shape, write, write_more
 from equality import fingerprint
 from mirror_maker import mirror
@@ -195,6 +205,7 @@ def plan_wide(field: Field, shape: Shape, label: str) -> Pair:
     say(f"  {PLAN_NEW}: {new.wall:.2f} s; {PLAN_AGAIN}: {again.wall:.2f} s")
     for number in range(TOPICS):
         delete_topic(target, f"{alias}.wide-{number:03}")
+    wait_until_deleted(field.target, f"{alias}.")
     return {PLAN_NEW: new, PLAN_AGAIN: again}
 
 

@@ -13,6 +13,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.secrets import ClientProperties
 from ferry.config.settings import load
 from ferry.errors import BadInput, FerryError
+from ferry_airflow.deployment import airflow_deployment
 
 TEST_SECONDS = 10.0
 """How long the Test button waits for an answer; the web server's worker waits with it."""
@@ -82,8 +83,9 @@ def flow_of(path: Path, name: str) -> FlowConfig:
 
     Raises BadInput for a mistake in the file or in one of the connections.
     """
-    flow = load(path).flow(name)
+    deployment = airflow_deployment()
+    flow = load(path, deployment=deployment).flow(name)
     if not flow.connections:
         return flow
     known = {conn_id: settings_of(conn_id) for conn_id in flow.connections.values()}
-    return load(path, known.get).flow(name)
+    return load(path, known.get, deployment=deployment).flow(name)

@@ -108,6 +108,12 @@ def _params() -> dict[str, Any]:
             title="Most records",
             description="Budget of this run in records; empty, or more than the flow allows: the flow's own.",
         ),
+        "take_over": Param(
+            default=False,
+            type="boolean",
+            title="Take the lane over",
+            description="Go on although the last run was another deployment's, by another configuration.",
+        ),
         "dry_run": Param(
             default=False,
             type="boolean",

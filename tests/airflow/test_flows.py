@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
+from dataclasses import replace
 
 import psutil
 
+from ferry.run.planner import RunOptions
 from tests.airflow.conftest import Flows
 from tests.harness import Lab, create_topic, numbered, producer, read_topic, send
 from tests.spark.jobs import all_gone, until
@@ -56,9 +59,18 @@ def test_a_run_may_be_narrowed_by_the_form(flows: Flows) -> None:
     assert state == "success"
     assert {receipt.source.topic for receipt in flows.lab("narrow").receipts()} == {"narrow-b"}
     assert sum(receipt.records for receipt in flows.lab("narrow").receipts()) == 50
-    _, state = flows.run("narrow", {"topics": []})
+    # Somebody took the lane over by hand, with a file of his own: the form takes it back.
+    lab = flows.lab("narrow")
+    by_hand = {"ferry.deployment": "by-hand", "ferry.run.max.records": "10"}
+    assert replace(lab, settings={**lab.settings, **by_hand}).micro_run(RunOptions(take_over=True)).records
+    _, state = flows.run("narrow", {"topics": [], "take_over": True})
     assert state == "success"
-    assert flows.lab("narrow").assert_equal() == 200
+    with lab.runs() as runs:
+        first, hand, last = (opened.record for opened in runs.ledger().runs)
+    assert first.deployment == f"airflow:127.0.0.1:{flows.home.port}@{socket.gethostname()}"
+    assert (hand.deployment, hand.took_over) == ("by-hand", first.deployment)
+    assert (last.deployment, last.took_over) == (first.deployment, "by-hand")
+    assert lab.assert_equal() == 200
 
 
 def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows) -> None:

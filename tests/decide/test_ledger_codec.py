@@ -32,6 +32,8 @@ from ferry.errors import BadInput
 from ferry.model import Pause, Receipt, Record, Refusal, RunRecord, Slice, TopicChange
 from tests.decide.values import FLOW, RECEIPT, changes, pauses, receipts, refusals, run_of, runs, slices
 
+NEW_IN_RUNS = {"deployment", "took_over"}
+
 
 def body(record: Record) -> dict[str, object]:
     assert record.value is not None
@@ -41,6 +43,12 @@ def body(record: Record) -> dict[str, object]:
 @given(runs)
 def test_runs_come_back(run: RunRecord) -> None:
     assert parse_run(body(run_record(run))) == run
+
+
+def test_a_run_of_an_earlier_ferry_names_no_deployment() -> None:
+    old = {key: value for key, value in body(run_record(run_of("r1"))).items() if key not in NEW_IN_RUNS}
+    assert len(old) == len(body(run_record(run_of("r1")))) - 2
+    assert parse_run(old) == replace(run_of("r1"), deployment="", took_over="")
 
 
 @given(receipts)

@@ -171,7 +171,16 @@ places = st.builds(TopicPartition, topic=names, partition=small)
 segments = st.builds(Segment, source_start=counts, target_start=counts, count=counts)
 origins = st.builds(Origin, host=texts, dag_id=texts, dag_run_id=texts, try_number=small)
 runs = st.builds(
-    RunRecord, flow=flows, lane=names, run=texts, slots=small, config_digest=texts, started_ms=counts, origin=origins
+    RunRecord,
+    flow=flows,
+    lane=names,
+    run=texts,
+    slots=small,
+    config_digest=texts,
+    started_ms=counts,
+    origin=origins,
+    deployment=texts,
+    took_over=texts,
 )
 receipts = st.builds(
     Receipt,

@@ -133,8 +133,11 @@ def _print_holders(found: list[Holder], offset: int) -> None:
 
 
 def _print_runs(past: list[PastRun]) -> None:
+    # Imported here: the command line starts light.
+    from ferry.decide.deployments import SHOWN_DIGITS
+
     print_table(
-        ["started", "run", "state", "slices", "records", "bytes", "seconds", "by"],
+        ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],
         (
             [
                 _time(run.opened.record.started_ms),
@@ -145,6 +148,8 @@ def _print_runs(past: list[PastRun]) -> None:
                 size(run.report.bytes) if run.report else None,
                 f"{run.report.seconds:.1f}" if run.report else None,
                 run.opened.record.origin.dag_id or run.opened.record.origin.host,
+                run.opened.record.config_digest[:SHOWN_DIGITS],
+                run.opened.record.deployment or None,
             ]
             for run in past
         ),

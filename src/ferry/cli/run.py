@@ -42,6 +42,9 @@ def run_command(
     topic: TopicsOption = None,
     max_bytes: MaxBytesOption = None,
     max_records: MaxRecordsOption = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Like `ferry plan`: write nothing.")] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
@@ -60,12 +63,13 @@ def run_command(
     from ferry.run.planner import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    if resume is not None and (run or topic or max_bytes or max_records or dry_run):
+    if resume is not None and (run or topic or max_bytes or max_records or take_over or dry_run):
         raise BadInput(f"--resume {resume} follows the plan that the run has: leave the other options away")
     if run is not None and not run.strip():
         raise BadInput("--run is empty: give the run an id, or leave the option away")
     chosen = desk.flow(flow)
-    options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
+    only = only_topics(chosen, topic)
+    options = RunOptions(only=only, max_bytes=max_bytes, max_records=max_records, take_over=take_over)
     with MicroRuns(chosen, patience_s=patience) as runs:
         if dry_run:
             plan = runs.preview(options)

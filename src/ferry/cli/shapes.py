@@ -135,7 +135,7 @@ def holders_json(found: list[Holder]) -> Json:
 
 
 def past_runs_json(runs: list[PastRun]) -> Json:
-    """`ferry ledger --runs`; numbers are null for a run without a sealed plan."""
+    """`ferry ledger --runs`; null: numbers of a run without a sealed plan, a deployment that nobody named."""
     return {
         "runs": [
             {
@@ -148,6 +148,9 @@ def past_runs_json(runs: list[PastRun]) -> Json:
                 "bytes": past.report.bytes if past.report else None,
                 "seconds": past.report.seconds if past.report else None,
                 "origin": asdict(past.opened.record.origin),
+                "deployment": past.opened.record.deployment or None,
+                "config_digest": past.opened.record.config_digest,
+                "took_over": past.opened.record.took_over or None,
             }
             for past in runs
         ]

@@ -11,7 +11,7 @@ from ferry.config.connection import unknown_here
 from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
 from ferry.config.layers import Role, Side
 from ferry.config.secrets import ClientProperties, Providers
-from ferry.config.start import Start
+from ferry.config.start import Start, StartOffsets, StartTime
 from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.policy import ReplicationPolicy
@@ -28,6 +28,11 @@ _PERIODIC = (
     "emit_checkpoints",
     "emit_heartbeats",
 )
+
+_POLICY_DEFAULTS = {
+    "replication.policy.separator": ".",
+    "replication.policy.internal.topic.separator.enabled": "true",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +107,8 @@ class FlowConfig:
     schedule: str | None
     """Cron or Airflow preset; None when runs are started by hand only."""
     lane: str
+    deployment: str
+    """Whose runs these are (`ferry.config.deployment`); empty as long as nobody has looked beyond the file."""
     task_memory_bytes: int
     chunk_bytes: int
     chunk_seconds: int
@@ -129,37 +136,47 @@ class FlowConfig:
         return self.providers.resolve_all(self.clients[side, role])
 
     def digest(self) -> str:
-        """SHA-256 (hexadecimal) of the effective configuration; the same meaning gives the same digest.
+        """SHA-256 (hexadecimal) of what the flow copies, where to, and how much at a time.
 
-        Values of secret keys do not enter it, so that it can be shown and a changed password changes nothing.
+        The same meaning gives the same digest, whatever the order of lines and of items in a list. How clusters are
+        reached, when and with which resources a run works is left out: that may differ from machine to machine. The
+        plan compares the clusters' own ids. Values of secret keys do not enter it, so it can be shown.
+
+        A key that comes to be later may enter only where it is not at its default: else files that do not name it
+        would change their digest with Ferry's version (ADR 12).
         """
         shown = {
             "flow": str(self.flow),
-            "topics": [list(self.topics.include.items), list(self.topics.exclude.items)],
+            "topics": [_set(self.topics.include), _set(self.topics.exclude)],
             "heartbeats": self.selection.heartbeats,
-            "groups": [list(self.groups.include.items), list(self.groups.exclude.items)],
-            "policy": [self.policy_name, sorted(self.policy_properties.items())],
-            "merge": list(self.merge.items),
+            "groups": [_set(self.groups.include), _set(self.groups.exclude)],
+            "policy": [
+                self.policy_name,
+                ClientProperties(values_by_key={**_POLICY_DEFAULTS, **self.policy_properties}).shown(),
+            ],
+            "merge": _set(self.merge),
             "replication_factor": self.replication_factor,
+            "ledger_replication_factor": self.ledger_replication_factor,
             "sync_topic_configs": [self.sync_topic_configs, self.sync_topic_configs_interval_s],
-            "config_exclude": list(self.config_exclude.items),
+            "config_exclude": _set(self.config_exclude),
             "use_defaults_from": self.use_defaults_from,
             "periodic": {name: asdict(getattr(self, name)) for name in _PERIODIC},
             "emit_offset_syncs": self.emit_offset_syncs,
             "internal_topics": asdict(self.internal_topics),
-            "tasks_max": self.tasks_max,
             "isolation_level": self.isolation_level,
-            "start": repr(self.start),
+            "start": _start(self.start),
             "budget": [self.budget.max_bytes, self.budget.max_records, self.budget.max_seconds],
-            "schedule": self.schedule,
             "lane": self.lane,
-            "task_memory_bytes": self.task_memory_bytes,
-            "chunk": [self.chunk_bytes, self.chunk_seconds],
-            "transaction_timeout_ms": self.transaction_timeout_ms,
-            "ledger_replication_factor": self.ledger_replication_factor,
-            "retries": self.retries,
-            "spark_conn_id": self.spark_conn_id,
-            "pool": self.pool,
-            "clients": {f"{side}.{role}": client.shown() for (side, role), client in sorted(self.clients.items())},
         }
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+
+
+def _set(patterns: PatternList) -> list[str]:
+    """A list of patterns as what it means: any of them, in whatever order."""
+    return sorted(set(patterns.items))
+
+
+def _start(start: Start) -> list[object]:
+    offsets = sorted(start.offsets.items()) if isinstance(start, StartOffsets) else []
+    timestamp_ms = start.timestamp_ms if isinstance(start, StartTime) else None
+    return [type(start).__name__, timestamp_ms, offsets]

@@ -112,6 +112,7 @@ class FlowReader:
             ),
             schedule=self._value("ferry.schedule", values.schedule),
             lane=self._value("ferry.lane", values.name),
+            deployment=self._value("ferry.deployment", values.optional_name),
             task_memory_bytes=self._value("ferry.task.memory.bytes", values.integer(1024 * 1024)),
             chunk_bytes=self._value("ferry.chunk.bytes", values.integer(1)),
             chunk_seconds=self._chunk_seconds(timeout_ms),

@@ -54,6 +54,12 @@ FERRY_KEYS = (
         meaning="the position this flow works on",
     ),
     FerryKey(
+        name="ferry.deployment",
+        default="",
+        values="letters, digits, dot, underscore, hyphen; empty: `FERRY_DEPLOYMENT`, else by where the file is used",
+        meaning="the deployment's id; two deployments with different files may not work on one lane",
+    ),
+    FerryKey(
         name="ferry.merge.topics",
         default="",
         values="regular expressions of source topics, as in `topics`; empty: none",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ferry.config.cluster import ClusterConfig
 from ferry.config.connection import Lookup, nobody
+from ferry.config.deployment import deployment_id, of_file
 from ferry.config.examine import Examined, examine
 from ferry.config.filters import with_others
 from ferry.config.findings import Setting
@@ -65,17 +67,20 @@ class Settings:
         return self.clusters[alias]
 
 
-def load(path: Path, lookup: Lookup = nobody) -> Settings:
+def load(path: Path, lookup: Lookup = nobody, *, deployment: str | None = None) -> Settings:
     """The settings of the file at `path`; `lookup` is asked for the Airflow connections that it names.
 
-    Raises BadInput when the file cannot be read or holds an error, and what `lookup` raises.
+    `deployment` is the id where neither the file nor the environment gives one; None: of this host and path.
+
+    Raises BadInput when the file cannot be read or holds an error, or FERRY_DEPLOYMENT is no name, and what `lookup`
+    raises.
     """
-    return _settings(examine(read_text(path), str(path), lookup), path)
+    return _settings(examine(read_text(path), str(path), lookup), path, deployment)
 
 
 def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
     """As `load`, of the file's `text`, which is called `file` in messages."""
-    return _settings(examine(text, file, lookup), Path(file))
+    return _settings(examine(text, file, lookup), Path(file), None)
 
 
 def read_text(path: Path) -> str:
@@ -96,13 +101,17 @@ def read_text(path: Path) -> str:
         ) from None
 
 
-def _settings(examined: Examined, path: Path) -> Settings:
+def _settings(examined: Examined, path: Path, deployment: str | None) -> Settings:
     errors = [problem for problem in examined.problems if problem.severity is Severity.ERROR]
     if errors:
         more = f" ({len(errors) - 1} more in this file)" if len(errors) > 1 else ""
         raise BadInput(f"{errors[0]}{more}")
     selections = with_others([config.selection for config in examined.flows])
-    flows = tuple(replace(config, selection=one) for config, one in zip(examined.flows, selections, strict=True))
+    default = of_file(path) if deployment is None else deployment
+    flows = tuple(
+        replace(config, selection=one, deployment=deployment_id(config.deployment, os.environ, default))
+        for config, one in zip(examined.flows, selections, strict=True)
+    )
     return Settings(
         path=path,
         clusters=examined.clusters,

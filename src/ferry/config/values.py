@@ -100,6 +100,11 @@ def optional_integer(low: int) -> Callable[[str], int | None]:
     return lambda text: read(text) if text.strip() else None
 
 
+def optional_name(text: str) -> str:
+    """Like `name`, where no text means none."""
+    return name(text) if text.strip() else ""
+
+
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     """A reader of one word of `choices`."""
 

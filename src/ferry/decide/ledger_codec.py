@@ -106,6 +106,9 @@ def parse_run(body: Json) -> RunRecord:
         config_digest=body["config_digest"],
         started_ms=body["started_ms"],
         origin=Origin(**body["origin"]),
+        # Absent in records of earlier Ferrys, which pass these two over in turn: no new version of the format.
+        deployment=body.get("deployment", ""),
+        took_over=body.get("took_over", ""),
     )
 
 

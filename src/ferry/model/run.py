@@ -32,6 +32,10 @@ class RunRecord:
     config_digest: str
     started_ms: int
     origin: Origin
+    deployment: str = ""
+    """Whose run it is (`ferry.config.deployment`); empty in records from before there were deployments."""
+    took_over: str = ""
+    """The deployment that the lane was taken from on purpose; empty when it was not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, claims, fold
 from ferry.decide.ledger_codec import accounted_records, claim_record, released_claim, share_record
@@ -33,6 +34,8 @@ class RunOptions:
     only: frozenset[str] | None = None
     max_bytes: int | None = None
     max_records: int | None = None
+    take_over: bool = False
+    """Whether the lane is taken from another deployment with another configuration, on purpose."""
 
 
 WHOLE = RunOptions()
@@ -55,7 +58,9 @@ class Planner:
         Raises as `decide_plan`.
         """
         facts = await self._facts(view, positions=Positions.AT_ONCE)
-        return decide_plan(self._rules(options), facts, "(dry run)", -1)
+        plan = decide_plan(self._rules(options), facts, "(dry run)", -1)
+        why = None if options.take_over else conflict(view, self._record(plan.run, Origin()))
+        return plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
 
     async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
@@ -64,10 +69,19 @@ class Planner:
         read, is an error before anything is written.
         """
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-        records, end = await self.ledger.read()
-        outline = await gather_outline(self.flow, self.lane, self.source, self.target, fold(records, end))
+        view = fold(*await self.ledger.read())
+        record = admitted(view, self._record(run, origin), take_over=options.take_over)
+        outline = await gather_outline(self.flow, self.lane, self.source, self.target, view)
         decide_plan(self._rules(options), outline, run, -1)
-        record = RunRecord(
+
+        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
+            return await self._decide(view, opened, options)
+
+        lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
+        return await open_run(lane, record, decide)
+
+    def _record(self, run: str, origin: Origin) -> RunRecord:
+        return RunRecord(
             flow=self.flow.flow,
             lane=self.lane,
             run=run,
@@ -75,13 +89,8 @@ class Planner:
             config_digest=self.flow.digest(),
             started_ms=time.time_ns() // 1_000_000,
             origin=origin,
+            deployment=self.flow.deployment,
         )
-
-        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-            return await self._decide(view, opened, options)
-
-        lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
-        return await open_run(lane, record, decide)
 
     async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
         rules = self._rules(options)
@@ -94,7 +103,10 @@ class Planner:
         plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         plan = await self._claim_and_begin(facts, plan)
         changes = tuple(change for change in wish.changes if change.source_topic not in failed)
-        return replace(plan, changes=changes, refusals=tuple(sorted((*plan.refusals, *failed.values()), key=by_place)))
+        taken = opened.record.took_over
+        notes = (f"lane {self.lane} was taken over from deployment {taken}",) if taken else ()
+        refusals = tuple(sorted((*plan.refusals, *failed.values()), key=by_place))
+        return replace(plan, changes=changes, refusals=refusals, notes=(*notes, *plan.notes))
 
     async def _claim_and_begin(self, facts: Facts, plan: Plan) -> Plan:
         """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first."""

@@ -73,6 +73,26 @@ def test_patterns_become_names_and_prefixes(
     assert found == {"source": at_source, "target": at_target}
 
 
+OPTIONAL = {("source", True), ("target", True)}
+
+
+@pytest.mark.parametrize(
+    ("topics", "more", "sides"),
+    [
+        ("orders", "", set()),
+        ("orders", IDENTITY, OPTIONAL),
+        ("orders", IDENTITY + "ferry.merge.topics = orders\n", {("source", True), ("target", False)}),
+        ("orders", "replication.policy.class = tests.config.policies.Suffixed\n", OPTIONAL),
+        (".*", IDENTITY, set()),  # every topic is permitted already
+    ],
+)
+def test_who_reads_other_flows_ledgers_needs_to(topics: str, more: str, sides: set[tuple[str, bool]]) -> None:
+    settings = parse_settings(FILE.format(topics=topics, heartbeats="false") + more, "flow.properties")
+    found = [acl for acl in required_acls(settings.flows[0]) if acl.resource.name == "ferry-ledger."]
+    assert {(acl.side, acl.optional) for acl in found} == sides
+    assert all(acl.resource.prefixed and acl.operation == "Read" for acl in found)
+
+
 def test_the_acls_as_json(tmp_path: Path) -> None:
     body = ferry("acls", "required", "--json", config=write(tmp_path, "orders")).json("acls-required")
     assert body["flow"] == "a->b"

@@ -18,6 +18,7 @@ from ferry.decide.report import RunState
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
 from ferry.model import RefusalKind
+from ferry.run.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ferry" password="{}";'
@@ -31,7 +32,9 @@ GUARDED = ClusterSpec(
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
         "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.clients.plain.sasl.jaas.config": LOGIN.format("secret").replace(";", ' user_ferry="secret";'),
+        "listener.name.clients.plain.sasl.jaas.config": LOGIN.format("secret").replace(
+            ";", ' user_ferry="secret" user_least="secret";'
+        ),
     },
 )
 
@@ -45,19 +48,18 @@ def guarded(cluster_home: Path) -> RunningCluster:
 def lab_with(source: RunningCluster, target: RunningCluster, topics: str, password: str = "secret") -> Lab:
     """A flow that logs in at the target as User:ferry."""
     alias = new_alias()
-    side = f"t{alias}"
-    return Lab(
-        source=source,
-        target=target,
-        alias=alias,
-        topics=(topics,),
-        settings={
-            f"{side}.bootstrap.servers": target.bootstrap_of("CLIENTS"),
-            f"{side}.security.protocol": "SASL_PLAINTEXT",
-            f"{side}.sasl.mechanism": "PLAIN",
-            f"{side}.sasl.jaas.config": LOGIN.format(password),
-        },
-    )
+    login = logged_in(f"t{alias}", target, LOGIN.format(password))
+    return Lab(source=source, target=target, alias=alias, topics=(topics,), settings=login)
+
+
+def logged_in(alias: str, cluster: RunningCluster, login: str) -> dict[str, str]:
+    """How to reach the listener that asks for a login."""
+    return {
+        f"{alias}.bootstrap.servers": cluster.bootstrap_of("CLIENTS"),
+        f"{alias}.security.protocol": "SASL_PLAINTEXT",
+        f"{alias}.sasl.mechanism": "PLAIN",
+        f"{alias}.sasl.jaas.config": login,
+    }
 
 
 def permit(
@@ -137,3 +139,59 @@ def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
     assert {(r.topic, r.kind) for r in report.refusals} == {(f"{topic}-closed", RefusalKind.NOT_AUTHORIZED)}
     assert all("grant WRITE" in refusal.message for refusal in report.refusals)
     assert report.records == 100
+
+
+MERGED = {
+    "replication.policy.class": "IdentityReplicationPolicy",
+    "ferry.merge.topics": ".*",
+}
+
+
+def test_a_merged_topic_needs_to_see_the_other_flows_ledgers(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    for source in (source_cluster, target_cluster):
+        create_topic(source, topic, 2)
+        send(producer(source), topic, numbered(100, partitions=2))
+    other = Lab(source=target_cluster, target=guarded, alias=new_alias(), topics=(topic,), settings=MERGED)
+    assert other.micro_run().records == 100
+
+    alias = new_alias()
+    login = logged_in(f"t{alias}", guarded, LOGIN.replace("ferry", "least").format("secret"))
+    lab = Lab(source=source_cluster, target=guarded, alias=alias, topics=(topic,), settings={**MERGED, **login})
+    needed = [acl for acl in required_acls(lab.flow) if acl.side == "target" and not acl.optional]
+    ledgers = [acl for acl in needed if acl.resource == Resource(kind="topic", name="ferry-ledger.", prefixed=True)]
+    assert [acl.operation for acl in ledgers] == ["Read"]
+    grant(guarded, [acl for acl in needed if acl not in ledgers])
+    report = lab.micro_run()
+    assert {(r.partition, r.kind) for r in report.refusals} == {
+        (number, RefusalKind.FOREIGN_WRITER) for number in range(2)
+    }
+    assert report.records == 0
+    assert all("grant READ on topics ferry-ledger.*" in refusal.message for refusal in report.refusals)
+    grant(guarded, ledgers)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 100)
+    assert other.micro_run().state is RunState.SUCCESS, "and the other way round"
+
+
+def grant(cluster: RunningCluster, acls: list[Acl]) -> None:
+    """Just these for User:least, as the super user."""
+    bindings = [
+        AclBinding(
+            ResourceType[acl.resource.kind.replace("-", "_").upper()],
+            acl.resource.name,
+            ResourcePatternType.PREFIXED if acl.resource.prefixed else ResourcePatternType.LITERAL,
+            "User:least",
+            "*",
+            AclOperation[OPERATIONS.get(acl.operation, acl.operation.upper())],
+            AclPermissionType.ALLOW,
+        )
+        for acl in acls
+    ]
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    for done in admin.create_acls(bindings).values():
+        done.result(30)
+
+
+OPERATIONS = {"DescribeConfigs": "DESCRIBE_CONFIGS"}

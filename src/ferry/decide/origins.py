@@ -94,7 +94,8 @@ def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartitio
         partition=source.partition,
         kind=RefusalKind.FOREIGN_WRITER,
         message=f"offset {offset} of merged {target} was written by somebody else: none of the ledgers of the flows "
-        "that share it names it; find the writer, then copy under a new target name",
+        "that share it names it; grant READ on topics ferry-ledger.* at the target if one of them is hidden from this "
+        "login, else find the writer and copy under a new target name",
     )
 
 

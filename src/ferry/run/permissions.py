@@ -16,6 +16,7 @@ from ferry.errors import BadInput
 from ferry.net.ledger import ledger_topic
 from ferry.policy import HEARTBEATS, DefaultReplicationPolicy, IdentityReplicationPolicy
 from ferry.run.kafka_port import position_group, transactional_id
+from ferry.run.neighbours import names_tell_flows_apart
 
 EVERY = "*"
 
@@ -32,6 +33,10 @@ class Resource:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}{'*' if self.prefixed else ''}"
+
+
+_EVERY_TOPIC = Resource(kind="topic", name=EVERY)
+_LEDGERS = Resource(kind="topic", name=ledger_topic("").removesuffix(".internal"), prefixed=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -56,7 +61,13 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
         if flow.selection.heartbeats:
             sources.append(Resource(kind="topic", name=HEARTBEATS))
     sources = _without_covered(sources)
-    return [*_at_source(sources), *_at_target(flow, [_copied(flow, resource) for resource in sources])]
+    copies = [_copied(flow, resource) for resource in sources]
+    return [
+        *_at_source(sources),
+        *_ledgers_at_source(flow, sources),
+        *_at_target(flow, copies),
+        *_ledgers_at_target(flow, copies),
+    ]
 
 
 def _at_source(topics: Collection[Resource]) -> Iterator[Acl]:
@@ -92,6 +103,29 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
     yield acl(group, "Read", "to keep the positions")
     slots = transactional_id(flow.flow, flow.lane, 0).removesuffix("0")
     yield acl(Resource(kind="transactional-id", name=slots, prefixed=True), "Write", "to write in transactions")
+
+
+def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
+    """Ledgers of flows into the source, where names do not show what they brought (`ferry.run.neighbours`)."""
+    if not names_tell_flows_apart(flow) and _EVERY_TOPIC not in topics:
+        yield Acl(
+            side="source",
+            resource=_LEDGERS,
+            operation="Read",
+            why="to see which records came from the target; without it those that another file's flow brought go back",
+            optional=True,
+        )
+
+
+def _ledgers_at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
+    """Ledgers of other flows into the target, where names do not show whose a topic is (`ferry.run.neighbours`)."""
+    if names_tell_flows_apart(flow) or _EVERY_TOPIC in topics:
+        return
+    if flow.merge.items:
+        why = "to tell the other flows' records in merged topics from a stranger's"
+    else:
+        why = "to see which topics other flows own; without it two flows may write one topic"
+    yield Acl(side="target", resource=_LEDGERS, operation="Read", why=why, optional=not flow.merge.items)
 
 
 def _as_resource(flow: FlowConfig, pattern: str) -> Resource:

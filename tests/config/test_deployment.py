@@ -121,6 +121,7 @@ def test_what_leaves_the_copy_as_it_is_leaves_the_digest(lines: str) -> None:
         "ferry.start = 2026-01-31T06:00:00Z\n",
         "ferry.start = a:0:5\n",
         "ferry.merge.topics = a\n",
+        "ferry.guard.topic.gone = skip\n",
         "ferry.run.max.records = 5\n",
         "ferry.run.max.seconds = 5\n",
         "ferry.lane = other\n",

@@ -34,6 +34,17 @@ def test_a_copied_topic_that_the_source_lists_no_more_is_refused_and_the_others_
     assert [piece.source.topic for piece in plan.slices] == ["users"]
 
 
+def test_a_gone_topic_is_noted_where_the_guard_says_so() -> None:
+    plan = decide_plan(replace(RULES, skip_gone=True), GONE, "run", 7)
+    assert plan.refusals == ()
+    (note,) = plan.notes
+    assert note.startswith("source topic orders, copied before in 2 partition(s), is not on cluster a any more")
+    assert note.endswith("login: left out, as ferry.guard.topic.gone says")
+    assert [piece.source.topic for piece in plan.slices] == ["users"]
+    paused = decide_plan(replace(RULES, skip_gone=True), replace(GONE, pauses={"orders": PAUSE}), "run", 7)
+    assert (paused.notes, paused.paused) == ((), ("orders",))
+
+
 def test_a_gone_topic_may_be_paused_narrowed_to_or_left_out() -> None:
     paused = decide_plan(RULES, replace(GONE, pauses={"orders": PAUSE}), "run", 7)
     assert (paused.refusals, paused.paused) == ((), ("orders",))

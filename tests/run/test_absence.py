@@ -52,5 +52,11 @@ def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
     ]
     assert typo in caplog.text
 
+    skipping = replace(lab, settings={"ferry.guard.topic.gone": "skip"})
+    report = skipping.micro_run()
+    assert report.state is RunState.SUCCESS
+    assert [gone in note and "left out" in note for note in report.plan.notes if typo not in note] == [True]
+    assert {lag.source.topic for lag in measure_lag(skipping.flow)} == {stays}
+
     without = replace(lab, topics=(stays,))
     assert without.micro_run().state is RunState.SUCCESS

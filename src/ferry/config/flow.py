@@ -79,6 +79,8 @@ class FlowConfig:
     """`DefaultReplicationPolicy`, `IdentityReplicationPolicy`, or the import path of the user's class."""
     merge: PatternList
     """Source topics whose target is shared with other flows (`ferry.merge.topics`)."""
+    skip_gone_topics: bool
+    """Whether a topic that was copied and is gone from the source is noted only (`ferry.guard.topic.gone`)."""
     policy_properties: Mapping[str, str]
     """The flow's `replication.policy.*`, as written."""
     replication_factor: int | None
@@ -155,6 +157,7 @@ class FlowConfig:
                 ClientProperties(values_by_key={**_POLICY_DEFAULTS, **self.policy_properties}).shown(),
             ],
             "merge": _set(self.merge),
+            "skip_gone_topics": self.skip_gone_topics,
             "replication_factor": self.replication_factor,
             "ledger_replication_factor": self.ledger_replication_factor,
             "sync_topic_configs": [self.sync_topic_configs, self.sync_topic_configs_interval_s],

@@ -74,6 +74,7 @@ class FlowReader:
             policy=policy,
             policy_name=policy_name,
             merge=self._value("ferry.merge.topics", values.pattern_list),
+            skip_gone_topics=self._value("ferry.guard.topic.gone", values.one_of(("fail", "skip"))) == "skip",
             policy_properties=policy_properties,
             replication_factor=self._replication_factor(),
             sync_topic_configs=self._value("sync.topic.configs.enabled", values.boolean),

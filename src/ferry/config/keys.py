@@ -66,6 +66,13 @@ FERRY_KEYS = (
         meaning="topics that several flows write into one target topic; all of these flows must say so",
     ),
     FerryKey(
+        name="ferry.guard.topic.gone",
+        default="fail",
+        values="`fail` or `skip`",
+        meaning="a topic that was copied before and that the source does not show any more: refused in each run, or "
+        "noted and left out",
+    ),
+    FerryKey(
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
         values="bytes, at least 1048576",

@@ -31,8 +31,14 @@ def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
         kind=RefusalKind.TOPIC_GONE,
         message=f"source topic {topic}, copied before in {copied} partition(s), is not on cluster {flow.source} any "
         "more, or hidden from this login: grant DESCRIBE on it, or name it in topics.exclude if it was deleted on "
-        "purpose",
+        "purpose (ferry.guard.topic.gone = skip notes all such topics instead)",
     )
+
+
+def gone_note(refusal: Refusal) -> str:
+    """The note in place of the refusal of a topic that is gone, where the flow's guard says skip."""
+    what, _, _ = refusal.message.partition(":")
+    return f"{what}: left out, as ferry.guard.topic.gone says"
 
 
 def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:

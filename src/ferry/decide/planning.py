@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ferry.decide.absence import absence_notes, gone_refusal, hidden_refusals, lost_partitions, lost_refusal
+from ferry.decide.absence import absence_notes, gone_note, gone_refusal, hidden_refusals, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal, unserved_refusal
 from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
@@ -42,16 +42,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     Raises Refused when nothing of the flow may be planned (another cluster under the source alias), BadInput when the
     run is narrowed to a topic that the flow does not copy.
     """
-    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent - facts.hidden)
-    if unknown:
-        raise BadInput(
-            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
-            "topic, or the filters leave it out"
-        )
-    for last in facts.receipts.values():
-        why = cluster_refusal(facts, last)
-        if why is not None:
-            raise Refused(why)
+    _refuse_what_cannot_be_planned(rules, facts)
     refusals = hidden_refusals(facts, rules.flow, rules.only)
     changes: list[TopicChange] = []
     notes = absence_notes(facts, rules.flow) if rules.only is None else []
@@ -66,7 +57,11 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
             continue
         topic = facts.sources.get(name)
         if topic is None:
-            refusals.append(gone_refusal(facts, rules.flow, name))
+            refusal = gone_refusal(facts, rules.flow, name)
+            if rules.skip_gone:
+                notes.append(gone_note(refusal))
+            else:
+                refusals.append(refusal)
             continue
         refusal = against.get(name) or topic_refusal(rules, facts, topic)
         if refusal is not None:
@@ -94,6 +89,19 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         target_cluster_id=facts.target_cluster_id,
         max_seconds=rules.max_seconds,
     )
+
+
+def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
+    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent - facts.hidden)
+    if unknown:
+        raise BadInput(
+            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
+            "topic, or the filters leave it out"
+        )
+    for last in facts.receipts.values():
+        why = cluster_refusal(facts, last)
+        if why is not None:
+            raise Refused(why)
 
 
 def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from ferry.config.flow import FlowConfig
@@ -45,6 +46,8 @@ async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collect
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else fold((), 0)
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
+    if flow.skip_gone_topics:
+        facts = replace(facts, absent=frozenset())
     for note in absence_notes(facts, flow.flow) if only is None else ():
         log.warning("note: %s", note)
     lags = lag_of(facts, flow.policy, flow.flow.source, only)

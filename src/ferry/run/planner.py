@@ -167,6 +167,7 @@ class Planner:
             policy_name=flow.policy_name,
             way_back=flow.selection.way_back,
             merges=flow.merge.matches,
+            skip_gone=flow.skip_gone_topics,
             only=options.only,
         )
 

@@ -61,6 +61,11 @@ def test_the_lane_is_anothers(before: list[RunRecord]) -> None:
     assert admitted(view, OWN, take_over=True) == replace(OWN, took_over="green")
 
 
+def test_a_run_that_is_opened_again_still_says_whom_it_took_the_lane_from() -> None:
+    taken = replace(OWN, took_over="green")
+    assert admitted(ledger(ran("r1", "green", "a"), taken), OWN, take_over=True) == taken
+
+
 def test_the_sentence_names_both_and_the_remedies() -> None:
     view = ledger(ran("r1", "blue", "c", at_ms=NOON_MS - 60_000), ran("r2", "green", "a"))
     assert conflict(view, OWN) == (

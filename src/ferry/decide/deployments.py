@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ferry.decide.ledger import LedgerView, newest_run
+from ferry.decide.ledger import LedgerView, newest_run, opened_run
 from ferry.errors import Refused
 from ferry.model import RunRecord
 
@@ -20,7 +20,9 @@ def admitted(view: LedgerView, record: RunRecord, *, take_over: bool) -> RunReco
     """
     last = _other_owner(view, record)
     if last is None:
-        return record
+        # Opened again under its name after a failure, it replaces its own record: what that says of the lane stays.
+        earlier = opened_run(view, record.lane, record.run)
+        return record if earlier is None else replace(record, took_over=earlier.record.took_over)
     if not take_over:
         raise Refused(_sentence(view, record, last))
     return replace(record, took_over=last.deployment)

@@ -65,6 +65,7 @@ ONE_LINE_MORE = [
     ("ferry.retries = 5000", "from 0 to 1000"),
     ("ferry.lane = a b", "'a b' is not a name"),
     ("ferry.guard.topic.gone = ignore", "'ignore' is none of fail, skip; write one of these"),
+    ("ferry.guard.retention.passed = restart", "'restart' is none of fail, skip; write one of these"),
     ("ferry.deployment = blue/green", "'blue/green' is not a name; use letters, digits"),
     ("west.ferry.deployment = x", "not behind a cluster's alias"),
     ("ferry.deploiment = x", "did you mean ferry.deployment?"),

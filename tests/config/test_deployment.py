@@ -122,6 +122,7 @@ def test_what_leaves_the_copy_as_it_is_leaves_the_digest(lines: str) -> None:
         "ferry.start = a:0:5\n",
         "ferry.merge.topics = a\n",
         "ferry.guard.topic.gone = skip\n",
+        "ferry.guard.retention.passed = skip\n",
         "ferry.run.max.records = 5\n",
         "ferry.run.max.seconds = 5\n",
         "ferry.lane = other\n",

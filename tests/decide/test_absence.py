@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.filters import PatternList
+from ferry.config.guards import Guards, OnGuard
 from ferry.decide.absence import absent_topics, unmatched_names
 from ferry.decide.facts import Facts
 from ferry.decide.lag import is_behind, lag_of
@@ -22,6 +23,7 @@ GONE = replace(
     receipts={last.target: last for last in (RECEIPT, SECOND)},
     absent=frozenset({"orders"}),
 )
+SKIPPING = replace(RULES, guards=Guards(topic_gone=OnGuard.SKIP))
 PAUSE = Pause(topic="orders", who="ann", why="it moves", since_ms=0)
 
 
@@ -35,13 +37,13 @@ def test_a_copied_topic_that_the_source_lists_no_more_is_refused_and_the_others_
 
 
 def test_a_gone_topic_is_noted_where_the_guard_says_so() -> None:
-    plan = decide_plan(replace(RULES, skip_gone=True), GONE, "run", 7)
+    plan = decide_plan(SKIPPING, GONE, "run", 7)
     assert plan.refusals == ()
     (note,) = plan.notes
     assert note.startswith("source topic orders, copied before in 2 partition(s), is not on cluster a any more")
     assert note.endswith("login: left out, as ferry.guard.topic.gone says")
     assert [piece.source.topic for piece in plan.slices] == ["users"]
-    paused = decide_plan(replace(RULES, skip_gone=True), replace(GONE, pauses={"orders": PAUSE}), "run", 7)
+    paused = decide_plan(SKIPPING, replace(GONE, pauses={"orders": PAUSE}), "run", 7)
     assert (paused.notes, paused.paused) == ((), ("orders",))
 
 

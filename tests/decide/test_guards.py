@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.config.guards import Guards, OnGuard
 from ferry.decide.facts import Facts
+from ferry.decide.gaps import gaps_of
 from ferry.decide.guards import position_note
 from ferry.decide.planning import decide_plan
 from ferry.errors import Refused
@@ -46,6 +48,39 @@ def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
         ("orders", 40, 100),
         ("users", 40, 100),
     ]
+
+
+def test_what_retention_took_is_skipped_where_the_guard_says_so_and_kept_as_a_gap() -> None:
+    facts = source(topic("orders", part(log_start=51)))
+    skipping = replace(RULES, guards=Guards(retention_passed=OnGuard.SKIP))
+    plan = decide_plan(skipping, facts, "run", 7)
+    assert plan.refusals == ()
+    (note,) = plan.notes
+    assert note.startswith("source orders-0 begins at offset 51, records 40 to 50 were deleted before they were copied")
+    assert note.endswith(": skipped, as ferry.guard.retention.passed says")
+    assert [(piece.source.topic, piece.start, piece.end) for piece in plan.slices] == [
+        ("orders", 51, 100),
+        ("users", 40, 100),
+    ]
+    (gap,) = gaps_of(plan, facts)
+    assert (gap.source, gap.start, gap.end) == (place("orders"), 40, 51)
+    assert (gap.why, gap.run, gap.at_ms) == (RefusalKind.RETENTION_PASSED, "run", facts.now_ms)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        source(topic("orders", part(log_start=51), topic_id="id-new")),
+        replace(source(topic("orders", part(log_start=51))), targets={"a.users": SOUND.targets["a.users"]}),
+    ],
+    ids=["another source topic", "no target topic"],
+)
+def test_nothing_else_is_lifted_with_it(facts: Facts) -> None:
+    skipping = replace(RULES, guards=Guards(retention_passed=OnGuard.SKIP))
+    plan = decide_plan(skipping, facts, "run", 7)
+    assert [refusal.topic for refusal in plan.refusals] == ["orders"]
+    assert [piece.source.topic for piece in plan.slices] == ["users"]
+    assert gaps_of(plan, facts) == ()
 
 
 @pytest.mark.parametrize(

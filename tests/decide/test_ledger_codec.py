@@ -14,8 +14,10 @@ from ferry.decide.ledger_codec import (
     decode_value,
     encode,
     fenced_record,
+    gap_record,
     outcome_record,
     parse_change,
+    parse_gap,
     parse_pause,
     parse_receipt,
     parse_refusal,
@@ -29,8 +31,8 @@ from ferry.decide.ledger_codec import (
     slice_json,
 )
 from ferry.errors import BadInput
-from ferry.model import Pause, Receipt, Record, Refusal, RunRecord, Slice, TopicChange
-from tests.decide.values import FLOW, RECEIPT, changes, pauses, receipts, refusals, run_of, runs, slices
+from ferry.model import Gap, Pause, Receipt, Record, Refusal, RunRecord, Slice, TopicChange
+from tests.decide.values import FLOW, RECEIPT, changes, gaps, pauses, receipts, refusals, run_of, runs, slices
 
 NEW_IN_RUNS = {"deployment", "took_over"}
 
@@ -65,6 +67,11 @@ def test_receipts_come_back_under_both_keys(receipt: Receipt) -> None:
 def test_pauses_come_back(pause: Pause) -> None:
     assert parse_pause(body(pause_record(pause))) == pause
     assert resume_record(pause.topic) == Record(key=pause_record(pause).key, value=None)
+
+
+@given(gaps)
+def test_gaps_come_back(gap: Gap) -> None:
+    assert parse_gap(body(gap_record("live", gap))) == gap
 
 
 @given(refusals)

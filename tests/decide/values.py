@@ -11,6 +11,7 @@ from ferry.decide.rules import Rules
 from ferry.model import (
     Fate,
     Flow,
+    Gap,
     LedgerRecord,
     Origin,
     Pause,
@@ -213,6 +214,15 @@ receipts = st.builds(
 pauses = st.builds(Pause, topic=names | st.just(""), who=texts, why=texts, since_ms=counts, until_ms=counts)
 refusals = st.builds(
     Refusal, topic=names, partition=st.none() | small, kind=st.sampled_from(RefusalKind), message=texts
+)
+gaps = st.builds(
+    Gap,
+    source=places,
+    start=counts,
+    end=counts,
+    why=st.sampled_from(RefusalKind),
+    run=texts,
+    at_ms=counts,
 )
 slices = st.builds(
     Slice,

@@ -22,7 +22,7 @@ from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.history import Holder, PastRun
-    from ferry.model import Pause, Receipt
+    from ferry.model import Gap, Pause, Receipt
 
 DEFAULT_RUNS = 20
 NOT_FOUND = 1
@@ -61,8 +61,8 @@ def ledger_command(
     # Imported here: the command line starts light.
     from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
     from ferry.decide.history import holders, past_runs
+    from ferry.decide.ledger import gaps, receipts
     from ferry.decide.ledger import pauses as pauses_in_force
-    from ferry.decide.ledger import receipts
     from ferry.run.ledger_access import LedgerAccess
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -88,7 +88,12 @@ def ledger_command(
     ]
     if offset is not None:
         held = holders(rows, offset)
-        print_json(holders_json(held)) if desk.as_json else _print_holders(held, offset)
+        skipped = [
+            gap
+            for gap in gaps(view, chosen.lane)
+            if gap.source.topic == topic and partition in (None, gap.source.partition) and gap.start <= offset < gap.end
+        ]
+        print_json(holders_json(held, skipped)) if desk.as_json else _print_holders(held, skipped, offset)
         return 0 if held else NOT_FOUND
     rows = rows[-last:] if last else rows
     print_json(receipts_json(rows)) if desk.as_json else _print_receipts(rows)
@@ -116,7 +121,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
     )
 
 
-def _print_holders(found: list[Holder], offset: int) -> None:
+def _print_holders(found: list[Holder], skipped: list[Gap], offset: int) -> None:
     for holder in found:
         receipt, segment = holder.receipt, holder.segment
         held = f"the receipt [{receipt.start}, {receipt.end}) of run {receipt.run}"
@@ -128,7 +133,12 @@ def _print_holders(found: list[Holder], offset: int) -> None:
                 f"{where}, in the segment of {segment.count} records from {segment.source_start}: "
                 f"it is offset {holder.target_offset} of {receipt.target}"
             )
-    if not found:
+    for gap in skipped:
+        print(
+            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {_time(gap.at_ms)} with "
+            f"[{gap.start}, {gap.end}): {gap.why}"
+        )
+    if not found and not skipped:
         print(f"no receipt holds offset {offset}: it is not copied, or was before the lane's start")
 
 

@@ -9,9 +9,9 @@ from ferry.config.flow import FlowConfig
 from ferry.config.why import Why
 from ferry.decide.history import Holder, PastRun
 from ferry.decide.lag import PartitionLag
-from ferry.decide.ledger_codec import change_json, receipt_json, refusal_json, slice_json
+from ferry.decide.ledger_codec import change_json, gap_json, receipt_json, refusal_json, slice_json
 from ferry.decide.report import Report
-from ferry.model import Pause, Plan, Receipt, Slice
+from ferry.model import Gap, Pause, Plan, Receipt, Slice
 
 Json = dict[str, Any]
 
@@ -118,9 +118,10 @@ def receipts_json(receipts: list[Receipt]) -> Json:
     return {"receipts": [receipt_json(receipt) for receipt in receipts]}
 
 
-def holders_json(found: list[Holder]) -> Json:
+def holders_json(found: list[Holder], skipped: list[Gap]) -> Json:
     """`ferry ledger --offset`: the receipts that hold an offset, with segment and target offset (null: a gap)."""
     return {
+        "skipped": [gap_json(gap) for gap in skipped],
         "receipts": [
             {
                 **receipt_json(holder.receipt),
@@ -130,7 +131,7 @@ def holders_json(found: list[Holder]) -> Json:
                 "target_offset": holder.target_offset,
             }
             for holder in found
-        ]
+        ],
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from ferry.config.connection import unknown_here
 from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
+from ferry.config.guards import Guards
 from ferry.config.layers import Role, Side
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, StartOffsets, StartTime
@@ -79,8 +80,7 @@ class FlowConfig:
     """`DefaultReplicationPolicy`, `IdentityReplicationPolicy`, or the import path of the user's class."""
     merge: PatternList
     """Source topics whose target is shared with other flows (`ferry.merge.topics`)."""
-    skip_gone_topics: bool
-    """Whether a topic that was copied and is gone from the source is noted only (`ferry.guard.topic.gone`)."""
+    guards: Guards
     policy_properties: Mapping[str, str]
     """The flow's `replication.policy.*`, as written."""
     replication_factor: int | None
@@ -157,7 +157,7 @@ class FlowConfig:
                 ClientProperties(values_by_key={**_POLICY_DEFAULTS, **self.policy_properties}).shown(),
             ],
             "merge": _set(self.merge),
-            "skip_gone_topics": self.skip_gone_topics,
+            "guards": asdict(self.guards),
             "replication_factor": self.replication_factor,
             "ledger_replication_factor": self.ledger_replication_factor,
             "sync_topic_configs": [self.sync_topic_configs, self.sync_topic_configs_interval_s],

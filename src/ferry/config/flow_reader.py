@@ -11,6 +11,7 @@ from ferry.config.catalogue import default_of
 from ferry.config.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.findings import Findings, Setting
 from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
+from ferry.config.guards import Guards, OnGuard
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries
 from ferry.config.policies import flow_policy
@@ -74,7 +75,10 @@ class FlowReader:
             policy=policy,
             policy_name=policy_name,
             merge=self._value("ferry.merge.topics", values.pattern_list),
-            skip_gone_topics=self._value("ferry.guard.topic.gone", values.one_of(("fail", "skip"))) == "skip",
+            guards=Guards(
+                topic_gone=OnGuard(self._value("ferry.guard.topic.gone", values.one_of(tuple(OnGuard)))),
+                retention_passed=OnGuard(self._value("ferry.guard.retention.passed", values.one_of(tuple(OnGuard)))),
+            ),
             policy_properties=policy_properties,
             replication_factor=self._replication_factor(),
             sync_topic_configs=self._value("sync.topic.configs.enabled", values.boolean),

@@ -73,6 +73,13 @@ FERRY_KEYS = (
         "noted and left out",
     ),
     FerryKey(
+        name="ferry.guard.retention.passed",
+        default="fail",
+        values="`fail` or `skip`",
+        meaning="records that the source deleted before they were copied: their partition is refused, or goes on "
+        "behind them, with a gap in the ledger",
+    ),
+    FerryKey(
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
         values="bytes, at least 1048576",

@@ -26,7 +26,8 @@ def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last:
         return refusal(
             RefusalKind.RETENTION_PASSED,
             f"source {place} begins at offset {part.log_start}, records {last.end} to {part.log_start - 1} were "
-            f"deleted before they were copied: raise retention at the source, and {ANEW}",
+            f"deleted before they were copied: raise retention at the source, and {ANEW}; or go on behind them with "
+            "ferry.guard.retention.passed = skip",
         )
     if part.end < last.end:
         return refusal(

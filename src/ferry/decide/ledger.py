@@ -12,6 +12,7 @@ from ferry.decide.ledger_codec import (
     decode_key,
     decode_value,
     parse_attempt,
+    parse_gap,
     parse_pause,
     parse_receipt,
     parse_refusal,
@@ -22,6 +23,7 @@ from ferry.errors import BadInput
 from ferry.model import (
     Attempt,
     Fate,
+    Gap,
     LedgerRecord,
     OpenedRun,
     Pause,
@@ -194,6 +196,11 @@ def every_receipt(view: LedgerView) -> Iterable[Receipt]:
     for record in view.open:
         if record.value is not None and decode_key(record.key)[0] == "receipt":
             yield parse_receipt(_body(record))
+
+
+def gaps(view: LedgerView, lane: str) -> list[Gap]:
+    """Source offsets that the lane passed over on purpose, in ledger order."""
+    return [parse_gap(_body(record)) for key, record in view.of_kind("gap") if key[1] == lane]
 
 
 def shared_topics(view: LedgerView) -> frozenset[str]:

@@ -14,6 +14,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["claim", topic, lane]                    a lane of this flow owns a target topic
 ["share", topic]                          this flow agrees to write a target topic together with other flows
 ["accounted", lane, topic]                how far a merged topic was found to hold records of its flows alone
+["gap", lane, topic, partition, start]    source offsets that were passed over on purpose
 ["pause", topic]                          a pause; topic "" means the whole flow
 ```
 """
@@ -29,6 +30,7 @@ from ferry.errors import BadInput
 from ferry.model import (
     Attempt,
     Flow,
+    Gap,
     Origin,
     Pause,
     Plan,
@@ -284,6 +286,37 @@ def accounted_records(lane: str, offsets: Mapping[TopicPartition, int]) -> list[
         )
         for topic, parts in by_topic.items()
     ]
+
+
+def gap_record(lane: str, gap: Gap) -> Record:
+    """Source offsets that a lane passes over on purpose."""
+    key = ["gap", lane, gap.source.topic, gap.source.partition, gap.start]
+    return Record(key=encode(key), value=encode({"v": LEDGER_VERSION, "kind": "gap", **gap_json(gap)}))
+
+
+def gap_json(gap: Gap) -> Json:
+    """A gap as the documented JSON object."""
+    return {
+        "topic": gap.source.topic,
+        "partition": gap.source.partition,
+        "start": gap.start,
+        "end": gap.end,
+        "why": gap.why.value,
+        "run": gap.run,
+        "at_ms": gap.at_ms,
+    }
+
+
+def parse_gap(body: Json) -> Gap:
+    """Inverse of `gap_json`."""
+    return Gap(
+        source=TopicPartition(topic=body["topic"], partition=body["partition"]),
+        start=body["start"],
+        end=body["end"],
+        why=RefusalKind(body["why"]),
+        run=body["run"],
+        at_ms=body["at_ms"],
+    )
 
 
 def pause_record(pause: Pause) -> Record:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ferry.config.guards import OnGuard
 from ferry.decide.absence import absence_notes, gone_note, gone_refusal, hidden_refusals, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
+from ferry.decide.gaps import is_passed, passed_note
 from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal, unserved_refusal
 from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
 from ferry.decide.progress import estimated_bytes, next_offset
@@ -58,7 +60,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         topic = facts.sources.get(name)
         if topic is None:
             refusal = gone_refusal(facts, rules.flow, name)
-            if rules.skip_gone:
+            if rules.guards.topic_gone is OnGuard.SKIP:
                 notes.append(gone_note(refusal))
             else:
                 refusals.append(refusal)
@@ -142,7 +144,11 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             yield unserved
             continue
         if last is not None:
-            refusal = source_refusal(topic, number, part, last) or target_refusal(topic, number, target, last)
+            refusal = source_refusal(topic, number, part, last)
+            if refusal is not None and rules.guards.retention_passed is OnGuard.SKIP and is_passed(refusal):
+                notes.append(passed_note(refusal))
+                refusal = None
+            refusal = refusal or target_refusal(topic, number, target, last)
             if refusal is not None:
                 yield refusal
                 continue
@@ -150,7 +156,7 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             if note is not None:
                 notes.append(note)
         source = TopicPartition(topic=topic.name, partition=number)
-        start = next_offset(facts, source, part, last)
+        start = max(next_offset(facts, source, part, last), part.log_start)
         refusal = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ())) or stranger_refusal(
             facts, source, place
         )

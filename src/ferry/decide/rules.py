@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ferry.config.guards import Guards
 from ferry.model import Flow
 from ferry.policy import ReplicationPolicy
 
@@ -28,7 +29,6 @@ class Rules:
     """The other flows that would bring a source topic's records back to be copied again, in order; none: empty."""
     merges: Callable[[str], bool] = lambda _: False
     """Whether a source topic's target is shared with other flows (`ferry.merge.topics`)."""
-    skip_gone: bool = False
-    """Whether a topic that was copied and is gone from the source is noted instead of refused."""
+    guards: Guards = field(default_factory=Guards)
     only: frozenset[str] | None = None
     """Source topics that this run is narrowed to; None is all."""

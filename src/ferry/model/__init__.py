@@ -1,6 +1,7 @@
 """Ferry's words as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
 
 from ferry.model.flow import LIVE, Flow, TopicPartition
+from ferry.model.gap import Gap
 from ferry.model.plan import PLAN_VERSION, Plan, Refusal, RefusalKind, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
@@ -14,6 +15,7 @@ __all__ = [
     "Attempt",
     "Fate",
     "Flow",
+    "Gap",
     "LedgerRecord",
     "OpenedRun",
     "Origin",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ferry.config.flow import FlowConfig
+from ferry.config.guards import OnGuard
 from ferry.decide.absence import absence_notes
 from ferry.decide.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.ledger import fold
@@ -46,7 +47,7 @@ async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collect
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else fold((), 0)
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
-    if flow.skip_gone_topics:
+    if flow.guards.topic_gone is OnGuard.SKIP:
         facts = replace(facts, absent=frozenset())
     for note in absence_notes(facts, flow.flow) if only is None else ():
         log.warning("note: %s", note)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
+from ferry.decide.gaps import gaps_of
 from ferry.decide.ledger import LedgerView, claims, fold
-from ferry.decide.ledger_codec import accounted_records, claim_record, released_claim, share_record
+from ferry.decide.ledger_codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.rules import Rules
@@ -123,6 +124,7 @@ class Planner:
             *(claim_record(name, self.flow.flow, self.lane) for name in names),
             *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
             *accounted_records(self.lane, facts.accounted),
+            *(gap_record(self.lane, gap) for gap in gaps_of(plan, facts)),
         ]
         if not records:
             return plan
@@ -167,7 +169,7 @@ class Planner:
             policy_name=flow.policy_name,
             way_back=flow.selection.way_back,
             merges=flow.merge.matches,
-            skip_gone=flow.skip_gone_topics,
+            guards=flow.guards,
             only=options.only,
         )
 

@@ -59,11 +59,11 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
             continue
         topic = facts.sources.get(name)
         if topic is None:
-            refusal = gone_refusal(facts, rules.flow, name)
+            gone = gone_refusal(facts, rules.flow, name)
             if rules.guards.topic_gone is OnGuard.SKIP:
-                notes.append(gone_note(refusal))
+                notes.append(gone_note(gone))
             else:
-                refusals.append(refusal)
+                refusals.append(gone)
             continue
         refusal = against.get(name) or topic_refusal(rules, facts, topic)
         if refusal is not None:

@@ -112,6 +112,7 @@ def _new_run() -> str:
 def _show(report: Report) -> None:
     # Imported here: the command line starts light.
     from ferry.cli.shapes import unfinished_sentence
+    from ferry.decide.report import throttled_sentence
 
     for note in report.plan.notes:
         print(f"note: {note}")
@@ -123,6 +124,9 @@ def _show(report: Report) -> None:
         print(f"unfinished: {unfinished_sentence(report, piece)}")
     if report.left:
         print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
+    held_back = throttled_sentence(report.throttled)
+    if held_back is not None:
+        print(held_back)
     print(
         f"run {report.plan.run} of {report.plan.flow}: {report.state}; {count_of(len(report.plan.slices), 'slice')}, "
         f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"

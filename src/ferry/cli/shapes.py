@@ -54,6 +54,7 @@ def run_json(report: Report) -> Json:
         "records": report.records,
         "bytes": report.bytes,
         "seconds": report.seconds,
+        "throttled_seconds": {name: ms / 1000 for name, ms in asdict(report.throttled).items()},
         "refusals": [refusal_json(refusal) for refusal in report.refusals]
         + [_unfinished_json(report, piece) for piece in report.unfinished],
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],

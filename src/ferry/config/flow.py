@@ -115,6 +115,8 @@ class FlowConfig:
     chunk_bytes: int
     chunk_seconds: int
     transaction_timeout_ms: int
+    throttle_bytes_per_second: int | None
+    """Most that a run fetches; None is no limit."""
     ledger_replication_factor: int | None
     retries: int
     spark_conn_id: str

@@ -122,6 +122,7 @@ class FlowReader:
             chunk_bytes=self._value("ferry.chunk.bytes", values.integer(1)),
             chunk_seconds=self._chunk_seconds(timeout_ms),
             transaction_timeout_ms=timeout_ms,
+            throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_integer(1024)),
             ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
             retries=self._value("ferry.retries", values.integer(0, 1000)),
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),

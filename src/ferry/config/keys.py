@@ -104,6 +104,12 @@ FERRY_KEYS = (
         meaning="after this time the target's broker aborts an abandoned transaction",
     ),
     FerryKey(
+        name="ferry.throttle.bytes.per.second",
+        default="",
+        values="bytes a second, at least 1024; empty: no limit",
+        meaning="most that all tasks of a run together fetch from the source, and so write to the target",
+    ),
+    FerryKey(
         name="ferry.ledger.replication.factor",
         default="",
         values="1 to 32767; empty: 3, or as many as there are brokers",

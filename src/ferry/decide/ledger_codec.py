@@ -41,6 +41,7 @@ from ferry.model import (
     RunRecord,
     Segment,
     Slice,
+    Throttled,
     TopicChange,
     TopicPartition,
     parse_topic_id,
@@ -195,6 +196,7 @@ def receipt_json(receipt: Receipt) -> Json:
         "target_topic_id": receipt.target_topic_id,
         "source_cluster_id": receipt.source_cluster_id,
         "origin": asdict(receipt.origin),
+        "throttled_ms": asdict(receipt.throttled),
     }
 
 
@@ -226,6 +228,7 @@ def parse_receipt(body: Json) -> Receipt:
         target_topic_id=parse_topic_id(body["target_topic_id"]),
         source_cluster_id=body["source_cluster_id"],
         origin=Origin(**body["origin"]),
+        throttled=Throttled(**body.get("throttled_ms", {})),
     )
 
 

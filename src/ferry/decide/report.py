@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.decide.ledger import Outcome
-from ferry.model import Plan, Receipt, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.model import NOT_THROTTLED, Plan, Receipt, Refusal, RefusalKind, Slice, Throttled, TopicPartition
 
 
 class RunState(StrEnum):
@@ -44,6 +44,11 @@ class Report:
         return sum(receipt.bytes for receipt in self.receipts)
 
     @property
+    def throttled(self) -> Throttled:
+        """How long the run's tasks were held back, all together."""
+        return throttling(self.receipts)
+
+    @property
     def seconds(self) -> float:
         """From opening the run to its last receipt."""
         last = max((receipt.at_ms for receipt in self.receipts), default=self.started_ms)
@@ -55,6 +60,25 @@ class Report:
         if not self.refusals and not self.unfinished:
             return RunState.SUCCESS
         return RunState.PARTIAL if self.receipts or not self.plan.slices else RunState.FAILED
+
+
+def throttling(receipts: Iterable[Receipt]) -> Throttled:
+    """How long the tasks were held back whose receipts these are, all together."""
+    return sum((receipt.throttled for receipt in receipts), NOT_THROTTLED)
+
+
+def throttled_sentence(found: Throttled) -> str | None:
+    """Who held a run's tasks back, and for how long; None when nobody did."""
+    parts = [
+        f"{ms / 1000:.1f} s by {who}"
+        for ms, who in (
+            (found.ferry, "ferry.throttle.bytes.per.second"),
+            (found.source, "quotas of the source's brokers"),
+            (found.target, "quotas of the target's brokers"),
+        )
+        if ms
+    ]
+    return f"throttled, added up over tasks: {', '.join(parts)}" if parts else None
 
 
 def report_of(

@@ -7,10 +7,12 @@ from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
+from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_text
 
 __all__ = [
     "LIVE",
+    "NOT_THROTTLED",
     "PLAN_VERSION",
     "Attempt",
     "Fate",
@@ -29,6 +31,7 @@ __all__ = [
     "RunRecord",
     "Segment",
     "Slice",
+    "Throttled",
     "TopicChange",
     "TopicPartition",
     "joined",

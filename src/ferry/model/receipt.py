@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.run import LOCAL, Origin
 from ferry.model.segment import Segment
+from ferry.model.throttled import NOT_THROTTLED, Throttled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,8 @@ class Receipt:
     Source offsets `[start, end)` became the `segments`; what lies between segments are gaps: control batches and
     records of aborted transactions. `target_next` is the target offset behind the last copied record (the commit
     marker comes to lie there). `digest` is the CRC-32C of all copied record payloads in order, as stored (hex);
-    `source_epoch` is the leader epoch of the last batch. Times are ms, sizes bytes on the wire.
+    `source_epoch` is the leader epoch of the last batch. `throttled` is the whole chunk's, on one receipt of
+    it, so that receipts add up. Times are ms, sizes bytes on the wire.
     """
 
     flow: Flow
@@ -44,6 +46,7 @@ class Receipt:
     target_topic_id: str = ""
     source_cluster_id: str = ""
     origin: Origin = LOCAL
+    throttled: Throttled = NOT_THROTTLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,9 @@ class Cluster:
         self.topics: dict[str, TopicInfo] = {}
         self.cluster_id = ""
         self.transaction_version = 0
+        self.throttled_s = 0.0
+        """Time for which brokers asked for a pause (KIP-219); what overlaps counts once."""
+        self._throttled_until = 0.0
         self._options = options
         self._coordinators: dict[tuple[int, str], int] = {}
         self._manager = ConnectionManager(loop, **options)
@@ -127,11 +130,15 @@ class Cluster:
             try:
                 if target is None:
                     raise kafka_errors.NodeNotReadyError("no broker is known")
+                if self._manager.closed:  # who still waits must not open a connection anew
+                    raise Retryable(f"cluster {self.alias}: the connections are closed")
                 connection = self._manager.get_connection(target)
                 if connection.initializing:
                     await connection
                 if not connection.paused:
-                    return connection.send_request(request, request_timeout_ms=timeout_ms)
+                    answer = connection.send_request(request, request_timeout_ms=timeout_ms)
+                    answer.add_callback(self._note_throttling)
+                    return answer
                 delay = 0.005
             except kafka_errors.NodeNotReadyError:
                 delay = max(0.005, self._manager.connection_delay(target) if target is not None else 0.05)
@@ -145,6 +152,14 @@ class Cluster:
             if time.monotonic() + delay > until:
                 raise Retryable(f"cluster {self.alias}, broker {target}: no connection within {self.patience_s:.0f} s")
             await self.loop.sleep(delay)
+
+    def _note_throttling(self, answer: Any) -> None:
+        pause_ms = getattr(answer, "throttle_time_ms", 0)
+        if pause_ms:
+            now = time.monotonic()
+            until = max(self._throttled_until, now + pause_ms / 1000)
+            self.throttled_s += until - max(self._throttled_until, now)
+            self._throttled_until = until
 
     async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
         """Send and wait for the answer; any transport failure is Retryable, its effect unknown."""

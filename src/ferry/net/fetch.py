@@ -76,6 +76,11 @@ def fetch_request(
     )
 
 
+def record_bytes(answer: Any) -> int:
+    """Bytes of records in an answer, cut-off batches included."""
+    return sum(len(part.records or b"") for topic in answer.responses for part in topic.partitions)
+
+
 def fetched(cluster: Cluster, offsets: Mapping[TopicPartition, int], answer: Any) -> Iterator[FetchedPartition]:
     """The partitions of an answer to a request for `offsets`."""
     names = {cluster.topics[place.topic].topic_id: place.topic for place in offsets if place.topic in cluster.topics}

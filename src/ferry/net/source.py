@@ -22,8 +22,17 @@ from ferry.errors import Corrupt, FerryError, Retryable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
-from ferry.net.fetch import NO_NODE, READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.fetch import (
+    NO_NODE,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    FetchedPartition,
+    fetch_request,
+    fetched,
+    record_bytes,
+)
 from ferry.net.offsets import EARLIEST_LOCAL, list_offsets
+from ferry.net.throttle import Throttle
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, batches, check, whole_batch_bytes
 
@@ -62,6 +71,7 @@ class SourceReader:
         isolation: int,
         memory_bytes: int,
         options: FetchOptions = ENGINE_CHOOSES,
+        throttle: Throttle | None = None,
     ) -> None:
         """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's."""
         self.queues: dict[TopicPartition, deque[tuple[Batch, bool]]] = {place: deque() for place in ranges}
@@ -75,6 +85,7 @@ class SourceReader:
         self._topic_ids = topic_ids
         self._memory = memory_bytes
         self._options = options
+        self._throttle = throttle
         self._nearer: dict[TopicPartition, int] = {}  # replicas that leaders named for our rack
         self._leader_only: set[TopicPartition] = set()  # whose nearer replica has failed
         self._position = {place: start for place, (start, _) in ranges.items()}
@@ -202,7 +213,8 @@ class SourceReader:
         if leader == NO_LEADER:
             raise Retryable("it has no leader")
         # A batch may be larger than all the memory: one fetch at a time is always allowed.
-        size = max(fetch_bytes, *(self._needs.get(place, 0) for place in places))
+        most = fetch_bytes if self._throttle is None else self._throttle.portion(fetch_bytes)
+        size = max(most, *(self._needs.get(place, 0) for place in places))
         while self._held + self._asked + size > self._memory and self._held + self._asked:
             room = Future()
             self._room.append(room)
@@ -212,13 +224,28 @@ class SourceReader:
         offsets = {place: self._position[place] for place in places}
         self._asked += size
         try:
-            answer = await self._cluster.ask(self._request(offsets, size), leader)
+            answer = await self._ask(leader, offsets, size, started)
         finally:
             self._asked -= size
             self._let_in()
         if started == self._round:
             self._take_in(offsets, answer)
             await self._settle_doubts(started)
+
+    async def _ask(self, leader: int, offsets: Mapping[TopicPartition, int], size: int, started: int) -> Any:
+        """The answer to a fetch of about `size` bytes, once the throttle admits it; None when the round is over."""
+        if self._throttle is None:
+            return await self._cluster.ask(self._request(offsets, size), leader)
+        admitted = await self._throttle.admit(size, lambda: started == self._round)
+        came = 0
+        try:
+            if not admitted:
+                return None
+            answer = await self._cluster.ask(self._request(offsets, admitted), leader)
+            came = record_bytes(answer)
+            return answer
+        finally:
+            self._throttle.settle(admitted, came)
 
     async def _settle_doubts(self, started: int) -> None:
         """Nothing came where something should lie: compaction left nothing up to the end of the range, or the records

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import dataclass, field
 
-from ferry.model import Origin, Plan, Receipt, Segment, Slice
+from ferry.model import NOT_THROTTLED, Origin, Plan, Receipt, Segment, Slice, Throttled
 from ferry.wire.batch import Batch, extended_digest
 
 
@@ -29,6 +29,7 @@ class PartProgress:
     control: int = 0
     max_timestamp: int = -1
     source_epoch: int = -1
+    throttled: Throttled = NOT_THROTTLED
 
     @property
     def moved(self) -> bool:
@@ -94,6 +95,7 @@ class PartProgress:
             target_topic_id=self.piece.target_topic_id,
             source_cluster_id=plan.source_cluster_id,
             origin=self.origin,
+            throttled=self.throttled,
         )
 
     def position(self) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.decide.ledger_codec import receipt_records
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import (
+    NOT_THROTTLED,
     Flow,
     LedgerRecord,
     Origin,
@@ -20,6 +21,7 @@ from ferry.model import (
     Refusal,
     RefusalKind,
     Slice,
+    Throttled,
     TopicPartition,
 )
 from ferry.net.admin import transaction_state
@@ -30,6 +32,7 @@ from ferry.net.transaction import Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Dropped, drop
 from ferry.run.pump import REQUEST_BYTES, Pump
+from ferry.run.share import Rate, Share
 from ferry.run.slot import SlotRef
 
 
@@ -55,6 +58,8 @@ class CopyLimits:
     fetch: FetchOptions = ENGINE_CHOOSES
     request_bytes: int | None = None
     """Most bytes of a produce request with more than one batch; None: the engine chooses."""
+    rate: Rate | None = None
+    """What all tasks of the run together may fetch; None is no limit."""
 
 
 class KafkaLane:
@@ -127,6 +132,9 @@ class KafkaSlot:
         self._pump: Pump | None = None
         self._plan: Plan | None = None
         self._refusals: dict[TopicPartition, Refusal] = {}
+        self._share = None if limits.rate is None else Share(source, ledger, limits.rate)
+        self._told = NOT_THROTTLED  # what committed receipts say
+        self._telling = NOT_THROTTLED
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
         """As SlotPort."""
@@ -147,8 +155,11 @@ class KafkaSlot:
             {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
             {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
             isolation=self._limits.isolation,
-            memory_bytes=self._limits.memory_bytes,
+            memory_bytes=self._limits.memory_bytes
+            if self._share is None
+            else self._share.memory_bytes(self._limits.memory_bytes),
             options=self._limits.fetch,
+            throttle=self._share.throttle if self._share is not None else None,
         )
         positions = {place: (source_next, target_next) for place, (_, source_next, target_next) in todo.items()}
         self._pump = Pump(
@@ -161,6 +172,8 @@ class KafkaSlot:
             positions,
             request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
         )
+        if self._share is not None:
+            self._share.begin(plan)
         await self._reader.start()
 
     async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
@@ -193,7 +206,17 @@ class KafkaSlot:
             # The first chunk has its own time: a late slot moves too, and does not wait for ever for a silent source.
             return self._stop() or (late and time.monotonic() > first_until)
 
-        return await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        parts = await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        if parts:
+            self._telling = self._throttled()
+            parts[0].throttled = self._telling - self._told
+        return parts
+
+    def _throttled(self) -> Throttled:
+        own = self._share.throttle.waited_s if self._share is not None else 0.0
+        held = (own, self._source.throttled_s, self._target.throttled_s)
+        ferry, source, target = (round(1000 * seconds) for seconds in held)
+        return Throttled(ferry=ferry, source=source, target=target)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """As SlotPort."""
@@ -208,6 +231,7 @@ class KafkaSlot:
         """As SlotPort."""
         await self._transaction.commit()
         self._committed = True
+        self._told = self._telling
 
     async def leave(self) -> None:
         """As SlotPort."""
@@ -227,8 +251,16 @@ class KafkaSlot:
         earlier = {place: refusal for place, refusal in self._refusals.items() if place not in done}
         return earlier | (self._pump.refusals if self._pump is not None else {})
 
+    async def end(self) -> None:
+        """Stop reading for good, before the connections are closed."""
+        self.close()
+        if self._share is not None:
+            await self._share.end()
+
     def close(self) -> None:
         """Stop reading."""
+        if self._share is not None:
+            self._share.close()
         if self._reader is not None:
             self._reader.close()
         self._refusals = dict(self.refusals())

@@ -97,10 +97,11 @@ class _Crew:
         self._ends: dict[int, SlotEnd] = {}
         self._workers: dict[Connection, _Worker] = {}
         self._apart = len(self._pending) > 1
+        self._at_once = min(os.cpu_count() or 1, len(self._pending))
         self._stopping = False
 
     def work(self, stop: Callable[[], bool]) -> list[SlotEnd]:
-        for _ in range(min(os.cpu_count() or 1, len(self._pending))):
+        for _ in range(self._at_once):
             self._hire()
         deadline: float | None = None
         while self._workers:
@@ -140,7 +141,10 @@ class _Crew:
         else:
             threading.Thread(target=_serve, args=(theirs, threading.Event()), name="ferry slot", daemon=True).start()
         worker = self._workers[ours] = _Worker(pipe=ours, process=process, slot=slot)
-        self._send(worker, self._runs.task_spec(self._plan, slot, self._attempt))
+        self._send(worker, self._spec(slot))
+
+    def _spec(self, slot: int) -> TaskSpec:
+        return self._runs.task_spec(self._plan, slot, self._attempt, self._at_once)
 
     def _send(self, worker: _Worker, message: TaskSpec | None) -> None:
         try:
@@ -165,7 +169,7 @@ class _Crew:
                 self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), failure=error))
         if self._pending:
             worker.slot, worker.receipts = self._pending.popleft(), []
-            self._send(worker, self._runs.task_spec(self._plan, worker.slot, self._attempt))
+            self._send(worker, self._spec(worker.slot))
         else:
             self._release(worker)
 

@@ -37,6 +37,7 @@ from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.known_ledger import KnownLedger
 from ferry.run.opening import begin_attempt
 from ferry.run.planner import WHOLE, Planner, RunOptions, by_place
+from ferry.run.share import Rate
 from ferry.run.slot import SlotRef
 from ferry.run.task import TaskSpec
 
@@ -186,9 +187,14 @@ class MicroRuns:
         self.fence(plan)
         return True
 
-    def task_spec(self, plan: Plan, slot: int, attempt: Attempt) -> TaskSpec:
-        """What a process needs to copy one slot of the plan."""
+    def task_spec(self, plan: Plan, slot: int, attempt: Attempt, at_once: int | None = None) -> TaskSpec:
+        """What a process needs to copy one slot of the plan.
+
+        `at_once` is the most tasks that will be at work at the same time, which share the flow's rate; when it is not
+        known, all of them.
+        """
         flow = self.flow
+        limit = flow.throttle_bytes_per_second
         return TaskSpec(
             ref=SlotRef(
                 flow=plan.flow,
@@ -208,6 +214,7 @@ class MicroRuns:
                 isolation=isolation_of(flow),
                 fetch=flow_fetch_options(flow),
                 request_bytes=flow_produce_options(flow).max_request_bytes,
+                rate=None if limit is None else Rate(bytes_per_second=limit, at_once=at_once or len(plan.used_slots)),
             ),
             origin=attempt.origin,
             began_ms=attempt.started_ms,

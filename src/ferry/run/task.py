@@ -59,7 +59,7 @@ def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list
         try:
             return await copy_slot(port, spec.ref, stop, committed)
         finally:
-            port.close()
+            await port.end()
 
     return connected(spec, work)
 

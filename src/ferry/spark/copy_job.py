@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -27,6 +27,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from ferry.config.connection import from_environment
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
+from ferry.decide.report import throttled_sentence, throttling
 from ferry.errors import FerryError, Retryable
 from ferry.model import Attempt, Origin, Plan
 from ferry.run.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
@@ -44,6 +45,10 @@ GRACE_SECONDS = 8.0
 
 FENCE_PATIENCE_SECONDS = 5.0
 REMOTE_VARIABLE = "SPARK_REMOTE"
+
+_MANY_ROWS = 100_000
+"""More than any Spark has cores."""
+
 TERMINATED = 128 + signal.SIGTERM
 
 Say = Callable[[str], None]
@@ -116,10 +121,11 @@ def _on_spark(
 
 def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
     """Every slot's end; those that gave up are tried again, the others are done. Spark repeats tasks that crashed."""
+    specs, tasks = _sharing(spark, specs)
     ends: dict[int, SlotEnd] = {}
     todo = specs
     for _ in range(TRIES):
-        for end in _collect(spark, todo):
+        for end in _collect(spark, todo, min(tasks, len(todo))):
             ends[end.slot] = joined(ends.get(end.slot), end)
         todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
         if not todo:
@@ -129,10 +135,32 @@ def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[S
     return [end for _, end in sorted(ends.items())]
 
 
-def _collect(spark: SparkSession, specs: dict[int, TaskSpec]) -> list[SlotEnd]:
-    """One Spark job: `range` gives exactly one row to each partition, and the array maps it to the slot's number."""
+def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int, TaskSpec], int]:
+    """The specs, and in how many tasks to copy them: when they share a rate, in no more than Spark runs at once.
+
+    A task that waits for a core would leave its share of the rate unused.
+    """
+    if len(specs) == 1 or all(spec.limits.rate is None for spec in specs.values()):
+        return specs, len(specs)
+    tasks = min(len(specs), _at_once(spark))
+    return {slot: _told(spec, tasks) for slot, spec in specs.items()}, tasks
+
+
+def _told(spec: TaskSpec, at_once: int) -> TaskSpec:
+    rate = spec.limits.rate
+    return spec if rate is None else replace(spec, limits=replace(spec.limits, rate=replace(rate, at_once=at_once)))
+
+
+def _at_once(spark: SparkSession) -> int:
+    """How many tasks Spark runs at the same time: it cuts a range into as many parts as it has cores."""
+    parts = spark.range(_MANY_ROWS).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()[0][0] + 1
+    return max(1, int(parts) // int(spark.conf.get("spark.task.cpus", "1") or 1))
+
+
+def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> list[SlotEnd]:
+    """One Spark job: `range` gives each partition its rows, and the array maps them to the slots' numbers."""
     slots = F.array(*[F.lit(slot) for slot in specs])
-    frame = spark.range(0, len(specs), 1, len(specs)).select(slots[F.col("id").cast("int")].alias("slot"))
+    frame = spark.range(0, len(specs), 1, tasks).select(slots[F.col("id").cast("int")].alias("slot"))
     answer = frame.mapInArrow(_stage(spark, specs), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
 
@@ -152,6 +180,9 @@ def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     receipts = [receipt for end in ends for receipt in end.receipts]
     records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
     say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
+    held_back = throttled_sentence(throttling(receipts))
+    if held_back is not None:
+        say(held_back)
     for refusal in (refusal for end in ends for refusal in end.refusals):
         say(f"refused: {refusal.message}")
     failure = failure_of(plan, ends)

@@ -1,7 +1,8 @@
 """What a Spark task does: copy the slots of its rows and answer in rows. Runs in Python workers; knows no Spark.
 
 ```
-in   slot int                              one row per used slot of the plan, one row per Spark task
+in   slot int                              one row per used slot of the plan; a Spark task has one, or several where
+                                           slots share a rate and Spark runs fewer tasks at once
 out  slot int, kind string, body string    kind "receipt": a receipt; kind "end": how the slot ended; body is JSON
 ```
 """

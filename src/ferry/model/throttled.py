@@ -1,0 +1,36 @@
+"""How long a task was held back, and by whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throttled:
+    """Milliseconds in which a task was held back; those of several tasks or chunks add up.
+
+    `ferry` is the flow's own throttle: a fetch waited for its turn. `source` and `target` are quotas there: a broker
+    had asked for a pause (`throttle_time_ms`, KIP-219). What overlaps on one cluster counts once; the three may
+    overlap.
+    """
+
+    ferry: int = 0
+    source: int = 0
+    target: int = 0
+
+    def __add__(self, other: Throttled) -> Throttled:
+        return Throttled(
+            ferry=self.ferry + other.ferry, source=self.source + other.source, target=self.target + other.target
+        )
+
+    def __sub__(self, other: Throttled) -> Throttled:
+        return Throttled(
+            ferry=self.ferry - other.ferry, source=self.source - other.source, target=self.target - other.target
+        )
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, item.name) for item in fields(self))
+
+
+NOT_THROTTLED = Throttled()
+"""Nothing was held back."""

@@ -24,6 +24,7 @@ from ferry.decide.ledger_codec import (
     parse_run,
     parse_slice,
     pause_record,
+    receipt_json,
     receipt_records,
     refusal_json,
     resume_record,
@@ -31,7 +32,7 @@ from ferry.decide.ledger_codec import (
     slice_json,
 )
 from ferry.errors import BadInput
-from ferry.model import Gap, Pause, Receipt, Record, Refusal, RunRecord, Slice, TopicChange
+from ferry.model import Gap, Pause, Receipt, Record, Refusal, RunRecord, Slice, Throttled, TopicChange
 from tests.decide.values import FLOW, RECEIPT, changes, gaps, pauses, receipts, refusals, run_of, runs, slices
 
 NEW_IN_RUNS = {"deployment", "took_over"}
@@ -61,6 +62,12 @@ def test_receipts_come_back_under_both_keys(receipt: Receipt) -> None:
     assert own.value == last.value
     assert decode_key(own.key) == ["receipt", receipt.lane, target.topic, target.partition, receipt.start]
     assert decode_key(last.key) == ["last", receipt.lane, target.topic, target.partition]
+
+
+def test_a_receipt_from_before_throttles_were_told_says_that_there_was_none() -> None:
+    older = receipt_json(replace(RECEIPT, throttled=Throttled(ferry=7)))
+    del older["throttled_ms"]
+    assert parse_receipt(older) == RECEIPT
 
 
 @given(pauses)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ferry.decide.ledger import Outcome
-from ferry.decide.report import RunState, report_of
-from ferry.model import Plan, Receipt, RefusalKind
+from ferry.decide.report import RunState, report_of, throttled_sentence
+from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, Throttled
 from tests.decide.values import PLAN, RECEIPT, piece, place, refusal
 
 WHOLE = replace(RECEIPT, end=100)
@@ -71,3 +71,14 @@ def test_a_report_adds_its_receipts_up_in_the_order_of_partitions_and_offsets() 
 
 def test_a_run_without_receipts_took_no_time() -> None:
     assert report_of(ONE, 1_000, [], {}, None).seconds == 0
+
+
+def test_who_held_the_tasks_back_is_added_up() -> None:
+    first = replace(WHOLE, throttled=Throttled(ferry=1_200, target=300))
+    report = report_of(ONE, 1_000, [first, replace(HALF, throttled=Throttled(ferry=500, source=40))], {}, None)
+    assert report.throttled == Throttled(ferry=1_700, source=40, target=300)
+    assert throttled_sentence(report.throttled) == (
+        "throttled, added up over tasks: 1.7 s by ferry.throttle.bytes.per.second, 0.0 s by quotas of the source's "
+        "brokers, 0.3 s by quotas of the target's brokers"
+    )
+    assert throttled_sentence(NOT_THROTTLED) is None

@@ -23,6 +23,7 @@ from ferry.model import (
     RunRecord,
     Segment,
     Slice,
+    Throttled,
     TopicChange,
     TopicPartition,
 )
@@ -183,8 +184,10 @@ runs = st.builds(
     deployment=texts,
     took_over=texts,
 )
+throttlings = st.builds(Throttled, ferry=counts, source=counts, target=counts)
 receipts = st.builds(
     Receipt,
+    throttled=throttlings,
     flow=flows,
     lane=names,
     run=texts,

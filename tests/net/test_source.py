@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from kafka.future import Future
+from kafka.protocol.consumer import FetchRequest
 
 from ferry.config.clients import FetchOptions
 from ferry.errors import Retryable
@@ -197,3 +199,52 @@ def test_a_feeder_that_waits_for_room_is_let_in_when_a_fetch_ends_without_record
     reader._asked = 0
     reader._let_in()
     assert waiting.is_done
+
+
+class Gate:
+    """A throttle that says what the test says, and remembers what it was told."""
+
+    def __init__(self, admits: int) -> None:
+        self.admits = admits
+        self.settled: list[tuple[int, int]] = []
+
+    def portion(self, most: int) -> int:
+        return most // 2
+
+    async def admit(self, most: int, wanted: Callable[[], bool]) -> int:
+        assert most == 1 << 19
+        return self.admits if wanted() else 0
+
+    def settle(self, admitted: int, fetched: int) -> None:
+        self.settled.append((admitted, fetched))
+
+
+def test_a_fetch_asks_for_what_the_throttle_admits_and_tells_what_came(
+    reader: SourceReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know_topic(reader)
+    data, asked = batch(10), []
+
+    async def ask(request: FetchRequest, node: int) -> SimpleNamespace:
+        asked.append((request.max_bytes, node))
+        return SimpleNamespace(error_code=0, responses=[response(data + data[:30])])
+
+    monkeypatch.setattr(reader._cluster, "ask", ask)
+    reader._throttle = gate = cast("Any", Gate(5_000))
+    reader._cluster.loop.run(reader._fetch, 1, [PLACE], 1 << 20)
+    assert asked == [(5_000, 1)]
+    assert gate.settled == [(5_000, len(data) + 30)], "what is cut off at the end travels, too"
+    assert (len(reader.queues[PLACE]), reader._asked) == (1, 0)
+
+
+def test_a_fetch_that_is_not_admitted_is_not_sent(reader: SourceReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    know_topic(reader)
+
+    async def ask(*_: object) -> None:
+        raise AssertionError("it was sent")
+
+    monkeypatch.setattr(reader._cluster, "ask", ask)
+    reader._throttle = cast("Any", Gate(5_000))
+    started = reader._round
+    reader._round += 1
+    assert reader._cluster.loop.run(reader._ask, 1, {PLACE: 0}, 1 << 19, started) is None

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psutil
@@ -248,28 +249,33 @@ def test_throttling_slows_down_and_breaks_nothing(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     lab = new_lab(source_cluster, target_cluster, topic)
-    lab = replace(lab, settings={**lab.settings, f"t{lab.alias}.producer.client.id": lab.alias})
     entry = AlterClientQuotasRequest.EntryData
 
-    async def limit(client: Cluster) -> Any:
+    async def limit(key: str, rate: float, client: Cluster) -> Any:
         return await client.ask(
             AlterClientQuotasRequest(
                 entries=[
                     entry(
-                        entity=[entry.EntityData(entity_type="client-id", entity_name=lab.alias)],
-                        ops=[entry.OpData(key="producer_byte_rate", value=80_000.0, remove=False)],
+                        entity=[entry.EntityData(entity_type="client-id", entity_name=f"ferry.{lab.flow.flow}")],
+                        ops=[entry.OpData(key=key, value=rate, remove=False)],
                     )
                 ],
                 validate_only=False,
             )
         )
 
-    # A broker allows eleven seconds of the rate at once; the run writes more than that.
-    answer = on_cluster(target_cluster, limit)
-    assert [result.error_code for result in answer.entries] == [0]
+    # A broker allows eleven seconds of the rate at once; the run reads and writes more than that.
+    quotas = ((source_cluster, "consumer_byte_rate", 90_000.0), (target_cluster, "producer_byte_rate", 70_000.0))
+    for cluster, key, rate in quotas:
+        answer = on_cluster(cluster, partial(limit, key, rate))
+        assert [result.error_code for result in answer.entries] == [0]
     began = time.monotonic()
-    assert lab.micro_run().state is RunState.SUCCESS
+    report = lab.micro_run()
+    assert report.state is RunState.SUCCESS
     assert time.monotonic() - began > 0.5, "the quota did not bite"
+    assert report.throttled.source > 0
+    assert report.throttled.target > 0
+    assert report.throttled.ferry == 0
     assert lab.assert_equal() == 4_000
 
 

@@ -102,7 +102,7 @@ def test_a_refused_partition_is_for_the_report_not_for_the_job(
         target=target_cluster,
         alias=new_alias(),
         topics=(topic,),
-        settings={"sync.topic.configs.enabled": "false"},
+        settings={"sync.topic.configs.enabled": "false", "ferry.throttle.bytes.per.second": "500000"},
     )
     assert lab.micro_run().state is RunState.SUCCESS
     limit_message_size(target_cluster, lab.target_topic(topic), 10_000)
@@ -112,6 +112,7 @@ def test_a_refused_partition_is_for_the_report_not_for_the_job(
     job = submit(lab, "second", tmp_path)
     assert job.wait() == 0, job.text()
     assert f"{lab.target_topic(topic)}-0" in next(line for line in job.text().splitlines() if "refused: " in line)
+    assert " s by ferry.throttle.bytes.per.second" in job.text()
     with lab.runs() as runs:
         report = runs.report("second")
     assert report.state is RunState.PARTIAL

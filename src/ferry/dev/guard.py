@@ -1,6 +1,5 @@
 """Stops clusters when the process that uses them is gone, however it ended."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,26 +13,15 @@ from ferry.dev.cluster import down
 def guard(home: Path) -> Iterator[None]:
     """Delete the clusters of `home` when the block or this process ends, also by SIGKILL.
 
-    A helper process in a session of its own reads a pipe whose other end only this process holds; the pipe's end is
-    its signal. (A parent-death signal would not do: Linux sends it when the starting *thread* ends.)
+    A process of `ferry.dev.watcher` in a session of its own reads a pipe whose other end only this process holds; the
+    pipe's end is its signal. (A parent-death signal would not do: Linux sends it when the starting *thread* ends.)
     """
     home.mkdir(parents=True, exist_ok=True)
     watcher = subprocess.Popen(
-        [sys.executable, "-m", "ferry.dev.guard", str(home)], stdin=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-m", "ferry.dev.watcher", str(home)], stdin=subprocess.PIPE, start_new_session=True
     )
     try:
         yield
     finally:
         down(home, delete=True, grace_seconds=0)
         watcher.communicate()
-
-
-def main(arguments: list[str]) -> None:
-    """Wait for the end of standard input, then delete the clusters of the given home."""
-    while os.read(0, 1024):
-        pass
-    down(Path(arguments[0]), delete=True, grace_seconds=0)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

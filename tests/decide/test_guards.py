@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.guards import Guards, OnGuard
-from ferry.decide.facts import Facts
+from ferry.decide.facts import Facts, Unserved
 from ferry.decide.gaps import gaps_of
 from ferry.decide.guards import position_note
 from ferry.decide.planning import decide_plan
@@ -16,6 +16,7 @@ from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topi
 OTHER = replace(
     RECEIPT, source=place("users"), target=place("a.users"), source_topic_id="id-users", target_topic_id="id-a.users"
 )
+DISK = Unserved(kind=RefusalKind.STORAGE, why="broker 2 answers KafkaStorageError (56): look at its disk")
 POSITION = Position(target_next=40, source_next=40, generation=3)
 
 # Two topics, each copied up to offset 40 of 100; the source has gone on, the target stands where it was left.
@@ -105,6 +106,16 @@ def test_nothing_else_is_lifted_with_it(facts: Facts) -> None:
             source(topic("orders", leaderless=(0,))),
             RefusalKind.NO_LEADER,
             ("source orders-0", "no leader", "bring its brokers back"),
+        ),
+        (
+            source(replace(topic("orders", leaderless=(0,)), unserved={0: DISK})),
+            RefusalKind.STORAGE,
+            ("source orders-0 is left out, broker 2 answers KafkaStorageError (56): look", "next run copies it"),
+        ),
+        (
+            at_target(replace(target("a.orders", 41), ends={}, unserved={0: DISK})),
+            RefusalKind.STORAGE,
+            ("target a.orders-0 is left out, broker 2 answers KafkaStorageError (56): look", "next run copies to it"),
         ),
         (
             replace(SOUND, targets={"a.users": SOUND.targets["a.users"]}),

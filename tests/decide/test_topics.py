@@ -68,6 +68,23 @@ def test_no_configuration_goes_over_when_syncing_is_off() -> None:
     assert change.configs == ()
 
 
+def test_settings_that_may_not_be_seen_stand_against_a_copy_that_is_to_be_created_with_them() -> None:
+    orders = replace(topic("orders", part()), configs=None)
+    found = topic_refusal(RULES, FACTS, orders)
+    assert found is not None
+    assert (found.topic, found.partition, found.kind) == ("orders", None, RefusalKind.NOT_AUTHORIZED)
+    assert "topic orders on cluster a, with which topic a.orders is to be created: grant DESCRIBE_CONFIGS on it" in (
+        found.message
+    )
+    there = replace(FACTS, targets={"a.orders": target("a.orders", 0)})
+    copied = replace(FACTS, receipts={RECEIPT.target: RECEIPT})  # and gone: refused by its receipts
+    without = replace(RULES, sync_configs=False)
+    for rules, facts in ((RULES, there), (RULES, copied), (without, FACTS)):
+        assert topic_refusal(rules, facts, orders) is None, "nobody needs them"
+    (change,) = topic_changes(without, FACTS, orders)
+    assert change.configs == ()
+
+
 @pytest.mark.parametrize(("length", "refused"), [(MAX_TOPIC_NAME - 2, False), (MAX_TOPIC_NAME - 1, True)])
 def test_a_target_name_beyond_kafkas_limit_is_refused(length: int, refused: bool) -> None:
     found = topic_refusal(RULES, FACTS, topic("x" * length, part()))  # the target's name is longer by "a."

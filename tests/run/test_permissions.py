@@ -1,4 +1,4 @@
-"""A target that permits less than a run needs: what is missing is named, the rest is copied."""
+"""A cluster that permits less than a run needs: what is missing is named, the rest is copied."""
 
 from __future__ import annotations
 
@@ -45,10 +45,13 @@ def guarded(cluster_home: Path) -> RunningCluster:
     return up(GUARDED, home=cluster_home)
 
 
-def lab_with(source: RunningCluster, target: RunningCluster, topics: str, password: str = "secret") -> Lab:
-    """A flow that logs in at the target as User:ferry."""
+def lab_with(
+    source: RunningCluster, target: RunningCluster, topics: str, password: str = "secret", *, at_source: bool = False
+) -> Lab:
+    """A flow that logs in at the target, or at the source, as User:ferry."""
     alias = new_alias()
-    login = logged_in(f"t{alias}", target, LOGIN.format(password))
+    side, guarded = (alias, source) if at_source else (f"t{alias}", target)
+    login = logged_in(side, guarded, LOGIN.format(password))
     return Lab(source=source, target=target, alias=alias, topics=(topics,), settings=login)
 
 
@@ -139,6 +142,28 @@ def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
     assert {(r.topic, r.kind) for r in report.refusals} == {(f"{topic}-closed", RefusalKind.NOT_AUTHORIZED)}
     assert all("grant WRITE" in refusal.message for refusal in report.refusals)
     assert report.records == 100
+
+
+def test_one_source_topic_whose_settings_may_not_be_read_leaves_the_others_alone(
+    guarded: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    for name in ("open", "closed"):
+        create_topic(guarded, f"{topic}-{name}", 2)
+        send(producer(guarded), f"{topic}-{name}", numbered(100, partitions=2))
+    permit_all(guarded)
+    closed = f"{topic}-closed"
+    permit(guarded, ResourceType.TOPIC, closed, AclOperation.DESCRIBE_CONFIGS, AclPermissionType.DENY)
+    lab = lab_with(guarded, target_cluster, f"{topic}-.*", at_source=True)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 100)
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.partition, refusal.kind) == (closed, None, RefusalKind.NOT_AUTHORIZED)
+    assert f"the settings of topic {closed} on cluster {lab.alias}" in refusal.message
+    assert "grant DESCRIBE_CONFIGS on it" in refusal.message
+
+    create_topic(target_cluster, lab.target_topic(closed), 2)  # by hand: then nobody needs the source's settings
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert lab.assert_equal() == 200
 
 
 MERGED = {

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ferry.decide.neighbours import Neighbour, Range
-from ferry.model import Pause, Position, Receipt, TopicPartition
+from ferry.model import Pause, Position, Receipt, RefusalKind, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unserved:
+    """Why the offsets of a partition that has a leader could not be learned: half a sentence with the remedy."""
+
+    kind: RefusalKind
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +32,19 @@ class SourcePartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTopic:
-    """A source topic that the filters took; `leaderless` are partitions that no leader serves at the moment."""
+    """A source topic that the filters took; `leaderless` are partitions that no leader serves at the moment.
+
+    `configs` are the settings made on the topic itself; None when this login may not see them.
+    """
 
     name: str
     topic_id: str
     partitions: Mapping[int, SourcePartition]
     leaderless: tuple[int, ...]
     replication_factor: int
-    configs: Mapping[str, str]
+    configs: Mapping[str, str] | None
+    unserved: Mapping[int, Unserved] = field(default_factory=dict)
+    """What is known of leaderless partitions whose leader failed to answer, or answered with an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +59,8 @@ class TargetTopic:
     """Replicas in sync and replicas at all, by partition."""
     min_in_sync: int = 1
     """`min.insync.replicas`; 1 when it may not be seen."""
+    unserved: Mapping[int, Unserved] = field(default_factory=dict)
+    """What is known of partitions without an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,19 @@ ANEW = "leave the topic out here (topics.exclude), and copy it anew under anothe
 """The way out when what was copied and what is there now do not belong together: nothing is mixed or overwritten."""
 
 
+def leaderless_refusal(topic: SourceTopic, number: int) -> Refusal:
+    """The refusal of a source partition that nobody serves."""
+    place, found = f"source {topic.name}-{number}", topic.unserved.get(number)
+    return Refusal(
+        topic=topic.name,
+        partition=number,
+        kind=found.kind if found else RefusalKind.NO_LEADER,
+        message=f"{place} is left out, {found.why}; the next run copies it"
+        if found
+        else f"{place} has no leader: bring its brokers back, the next run copies it",
+    )
+
+
 def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last: Receipt) -> Refusal | None:
     """Retention passed, log truncated, topic deleted and created again: None when the source still continues us."""
 
@@ -70,11 +83,14 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
         return None
     place = TopicPartition(topic=target.name, partition=number)
     if number not in target.ends:
+        found = target.unserved.get(number)
         return Refusal(
             topic=topic.name,
             partition=number,
-            kind=RefusalKind.NO_LEADER,
-            message=f"target {place} has no leader: bring its brokers back, the next run copies it",
+            kind=found.kind if found else RefusalKind.NO_LEADER,
+            message=f"target {place} is left out, {found.why}; the next run copies to it"
+            if found
+            else f"target {place} has no leader: bring its brokers back, the next run copies it",
         )
     in_sync, replicas = target.replicas.get(number, (1, 1))
     needed = min(target.min_in_sync, replicas)  # as the broker counts (Partition.effectiveMinIsr)

@@ -9,14 +9,21 @@ from ferry.config.guards import OnGuard
 from ferry.decide.absence import absence_notes, gone_note, gone_refusal, hidden_refusals, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.gaps import is_passed, passed_note
-from ferry.decide.guards import cluster_refusal, position_note, source_refusal, target_refusal, unserved_refusal
+from ferry.decide.guards import (
+    cluster_refusal,
+    leaderless_refusal,
+    position_note,
+    source_refusal,
+    target_refusal,
+    unserved_refusal,
+)
 from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
 from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
 from ferry.decide.topics import owned, topic_changes, topic_refusal
 from ferry.errors import BadInput, Refused
-from ferry.model import Plan, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
+from ferry.model import Plan, Refusal, Slice, TopicChange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +135,7 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
     target_name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
     target = facts.targets.get(target_name)
     for number in topic.leaderless:
-        yield Refusal(
-            topic=topic.name,
-            partition=number,
-            kind=RefusalKind.NO_LEADER,
-            message=f"source {topic.name}-{number} has no leader: bring its brokers back, the next run copies it",
-        )
+        yield leaderless_refusal(topic, number)
     for lost in lost_partitions(facts, topic, target_name):
         yield lost_refusal(topic, lost)
     for number, part in sorted(topic.partitions.items()):

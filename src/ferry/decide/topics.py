@@ -34,6 +34,13 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
             f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {_count(topic)}: "
             f"give the source as many, or {other}",
         )
+    if topic.configs is None and rules.sync_configs and _to_create(facts, name):
+        # Created with the target's settings its old records could be deleted within seconds.
+        return refusal(
+            RefusalKind.NOT_AUTHORIZED,
+            f"not allowed to read the settings of topic {topic.name} on cluster {rules.flow.source}, with which topic "
+            f"{name} is to be created: grant DESCRIBE_CONFIGS on it, or create topic {name} by hand",
+        )
     return None
 
 
@@ -63,10 +70,11 @@ def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicC
                 kind="grow", topic=name, source_topic=topic.name, partitions=_count(topic), replication_factor=0
             )
         ]
-    if any(last.target.topic == name for last in facts.receipts.values()):
+    if not _to_create(facts, name):
         return []
     factor = rules.replication_factor if rules.replication_factor > 0 else topic.replication_factor
-    configs = tuple(sorted((key, value) for key, value in topic.configs.items() if not rules.config_excluded(key)))
+    found = (topic.configs or {}) if rules.sync_configs else {}
+    configs = tuple(sorted((key, value) for key, value in found.items() if not rules.config_excluded(key)))
     return [
         TopicChange(
             kind="create",
@@ -74,9 +82,13 @@ def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicC
             source_topic=topic.name,
             partitions=_count(topic),
             replication_factor=max(1, min(factor, facts.target_brokers)),
-            configs=configs if rules.sync_configs else (),
+            configs=configs,
         )
     ]
+
+
+def _to_create(facts: Facts, name: str) -> bool:
+    return name not in facts.targets and not any(last.target.topic == name for last in facts.receipts.values())
 
 
 def _count(topic: SourceTopic) -> int:

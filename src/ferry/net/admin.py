@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -95,26 +96,37 @@ def _raise(what: str, outcome: Any, operation: str) -> None:
     raise error(f"{what}: {codes.advised(code, said)}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedConfigs:
+    """Settings per topic, and the topics whose settings this login may not see; vanished ones are in neither."""
+
+    found: dict[str, dict[str, str]]
+    denied: frozenset[str]
+
+
 async def topic_configs(cluster: Cluster, topic: str) -> dict[str, str]:
-    """All settings of one topic in force; Unreachable when the cluster does not show them."""
+    """All settings of one topic in force; Unreachable when the cluster does not show them, or NotPermitted."""
 
     async def action() -> dict[str, str]:
-        found = await all_topic_configs(cluster, [topic], own_only=False)
-        if topic not in found:
+        listed = await all_topic_configs(cluster, [topic], own_only=False)
+        if topic in listed.denied:
+            raise NotPermitted(
+                f"not allowed to read the settings of topic {topic} on cluster {cluster.alias}: grant DESCRIBE_CONFIGS "
+                "on it"
+            )
+        if topic not in listed.found:
             raise Retryable(f"cluster {cluster.alias} does not show the settings of topic {topic}")
-        return found[topic]
+        return listed.found[topic]
 
     return await cluster.retrying(action)
 
 
 async def all_topic_configs(
     cluster: Cluster, topics: Sequence[str], *, own_only: bool = True, names: Sequence[str] | None = None
-) -> dict[str, dict[str, str]]:
-    """Settings per topic, all or those of `names`; with `own_only` just those set on the topic itself.
-
-    Topics that vanished are left out. Raises NotPermitted.
-    """
+) -> ListedConfigs:
+    """Settings per topic, all or those of `names`; with `own_only` just those set on the topic itself."""
     found: dict[str, dict[str, str]] = {}
+    denied: frozenset[str] = frozenset()
     for at in range(0, len(topics), _CONFIG_REQUEST_TOPICS):
         part = topics[at : at + _CONFIG_REQUEST_TOPICS]
         resource = DescribeConfigsRequest.DescribeConfigsResource
@@ -125,18 +137,19 @@ async def all_topic_configs(
             include_synonyms=False,
             include_documentation=False,
         )
-        found |= await cluster.retrying(partial(_configs, cluster, request, own_only))
-    return found
+        listed = await cluster.retrying(partial(_configs, cluster, request, own_only))
+        found |= listed.found
+        denied |= listed.denied
+    return ListedConfigs(found=found, denied=denied)
 
 
-async def _configs(cluster: Cluster, request: Any, own_only: bool) -> dict[str, dict[str, str]]:
+async def _configs(cluster: Cluster, request: Any, own_only: bool) -> ListedConfigs:
     found: dict[str, dict[str, str]] = {}
+    denied = set()
     for result in (await cluster.ask(request)).results:
         if result.error_code in codes.UNAUTHORIZED:
-            raise NotPermitted(
-                f"not allowed to read the settings of topic {result.resource_name} on cluster {cluster.alias}: grant "
-                "DESCRIBE_CONFIGS on it"
-            )
+            denied.add(str(result.resource_name))
+            continue
         if result.error_code in (codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC):
             continue
         if result.error_code:
@@ -150,7 +163,7 @@ async def _configs(cluster: Cluster, request: Any, own_only: bool) -> dict[str, 
             for entry in result.configs
             if entry.value is not None and (not own_only or entry.config_source == _DYNAMIC_TOPIC_CONFIG)
         }
-    return found
+    return ListedConfigs(found=found, denied=frozenset(denied))
 
 
 async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
-from ferry.errors import Refused, Retryable
-from ferry.model import TopicPartition
+from ferry.decide.facts import Unserved
+from ferry.errors import Refused, Retryable, Unreachable
+from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import GROUP, Cluster
 
@@ -18,46 +21,126 @@ EARLIEST_LOCAL = -4
 """The start of what a leader has on its own disks (KIP-405); the log's start where there is no tiered storage."""
 
 
-async def list_offsets(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int
-) -> dict[TopicPartition, int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedOffsets:
+    """Offset per partition, and what stands against the others.
+
+    Partitions without leader or that vanish are in neither.
+    """
+
+    found: dict[TopicPartition, int]
+    failed: dict[TopicPartition, Unserved]
+
+
+async def listed_offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int) -> ListedOffsets:
     """Offset per partition for EARLIEST, LATEST or a time in ms; one request per leader, all at once.
 
-    With isolation READ_COMMITTED, LATEST is the last stable offset. A time behind the last record gives -1.
-    Partitions without leader or that vanish are left out.
+    With isolation READ_COMMITTED, LATEST is the last stable offset. A time behind the last record gives -1. Errors are
+    repeated for the cluster's patience; a partition that has one then, or whose leader does not answer, is failed.
+    Raises Unreachable when no leader answered at all.
     """
-    found: dict[TopicPartition, int] = {}
-    left = dict(wanted)
+    question = _Question(cluster, wanted, isolation)
+    try:
+        await cluster.retrying(question.ask)
+    except Unreachable as error:
+        if not (question.answered and isinstance(error.__cause__, _Incomplete)):
+            raise
+    return ListedOffsets(found=question.found, failed=question.failed | question.denied)
 
-    async def action() -> None:
+
+class _Incomplete(Retryable):
+    """Some partitions were answered with an error, or their leaders not at all."""
+
+
+class _Question:
+    """The partitions that are not answered yet, asked for round by round."""
+
+    def __init__(self, cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int) -> None:
+        self.found: dict[TopicPartition, int] = {}
+        self.failed: dict[TopicPartition, Unserved] = {}
+        self.denied: dict[TopicPartition, Unserved] = {}
+        self.answered = False
+        self._cluster = cluster
+        self._left = dict(wanted)
+        self._isolation = isolation
+
+    async def ask(self) -> None:
+        """One round; raises _Incomplete when another may bring more."""
+        self.failed.clear()
         # Every time: a leader that does not answer may have been replaced.
-        await cluster.refresh({place.topic for place in left if place not in found})
-        by_leader: dict[int, dict[TopicPartition, int]] = {}
-        for place in [place for place in left if place not in found]:
-            info = cluster.topics.get(place.topic)
+        await self._cluster.refresh({place.topic for place in self._left})
+        answers = [
+            (node, part, self._cluster.loop.call_soon_with_future(partial(self._send, part, node)))
+            for node, part in self._by_leader().items()
+        ]
+        for node, part, answer in answers:
+            try:
+                self._take_in(node, await answer)
+            except Retryable as error:
+                self.failed.update(dict.fromkeys(part, _silent(self._cluster, node, error)))
+        if self.failed:
+            place, unserved = next(iter(self.failed.items()))
+            raise _Incomplete(f"offsets of {place}: {unserved.why}")
+
+    async def _send(self, part: Mapping[TopicPartition, int], node: int) -> Any:
+        return await self._cluster.ask(_list_request(part, self._isolation), node)
+
+    def _by_leader(self) -> dict[int, dict[TopicPartition, int]]:
+        found: dict[int, dict[TopicPartition, int]] = {}
+        for place, which in list(self._left.items()):
+            info = self._cluster.topics.get(place.topic)
             if info is None or place.partition not in info.partitions:
-                left.pop(place)
+                del self._left[place]
                 continue
             leader = info.partitions[place.partition].leader
             if leader >= 0:
-                by_leader.setdefault(leader, {})[place] = left[place]
-        answers = [await cluster.submit(_list_request(part, isolation), node) for node, part in by_leader.items()]
-        moved = False
-        for answer in answers:
-            for place, code, offset in _listed(await cluster.answered(answer)):
-                if code == codes.NONE:
-                    found[place] = offset
-                elif code in codes.UNAUTHORIZED:
-                    raise Refused(
-                        f"not allowed to read the offsets of {place} on cluster {cluster.alias}: grant DESCRIBE"
-                    )
-                else:
-                    moved = True
-        if moved:
-            raise Retryable(f"offsets of cluster {cluster.alias}: a leader moved")
+                found.setdefault(leader, {})[place] = which
+        return found
 
-    await cluster.retrying(action)
-    return found
+    def _take_in(self, node: int, answer: Any) -> None:
+        self.answered = True
+        for place, code, offset in _listed(answer):
+            if code == codes.NONE:
+                self.found[place] = offset
+            elif code in codes.UNAUTHORIZED:
+                self.denied[place] = _denied(self._cluster)
+            else:
+                self.failed[place] = _said(self._cluster, node, code)
+                continue
+            del self._left[place]
+
+
+async def list_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int
+) -> dict[TopicPartition, int]:
+    """As `listed_offsets` where each partition is needed: raises for the first that failed, Refused or Unreachable."""
+    listed = await listed_offsets(cluster, wanted, isolation=isolation)
+    for place, unserved in listed.failed.items():
+        kind = Refused if unserved.kind is RefusalKind.NOT_AUTHORIZED else Unreachable
+        raise kind(f"offsets of {place}: {unserved.why}")
+    return listed.found
+
+
+def _silent(cluster: Cluster, node: int, error: Retryable) -> Unserved:
+    return Unserved(
+        kind=RefusalKind.NO_LEADER,
+        why=f"its leader, broker {node} of cluster {cluster.alias}, does not answer ({error}): look at that broker and "
+        "at the address that it advertises",
+    )
+
+
+def _denied(cluster: Cluster) -> Unserved:
+    return Unserved(
+        kind=RefusalKind.NOT_AUTHORIZED,
+        why=f"its offsets may not be read on cluster {cluster.alias}: grant DESCRIBE on its topic",
+    )
+
+
+def _said(cluster: Cluster, node: int, code: int) -> Unserved:
+    where = f"broker {node} of cluster {cluster.alias} answers for it"
+    if code == codes.KAFKA_STORAGE_ERROR:
+        return Unserved(kind=RefusalKind.STORAGE, why=f"{where} {codes.advised(code)}")
+    return Unserved(kind=RefusalKind.NO_LEADER, why=f"{where} {codes.describe(code)}: look at that broker's log")
 
 
 def _list_request(places: Mapping[TopicPartition, int], isolation: int) -> Any:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
+from typing import TypeVar
 
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
@@ -14,11 +15,13 @@ from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses
 from ferry.decide.starts import first_run, recorded_starts
 from ferry.model import Position, TopicPartition
-from ferry.net.admin import NotPermitted, all_topic_configs, log_sizes
-from ferry.net.cluster import Cluster, TopicInfo
+from ferry.net.admin import all_topic_configs, log_sizes
+from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, group_offsets, list_offsets
+from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
 from ferry.run.kafka_port import position_group
+
+T = TypeVar("T")
 
 
 def isolation_of(flow: FlowConfig) -> int:
@@ -55,15 +58,19 @@ async def gather_facts(
         for part in info.partitions.values()
         if part.leader >= 0
     }
-    begins = await list_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
-    ends = await list_offsets(source, dict.fromkeys(places, LATEST), isolation=isolation_of(flow))
-    known = begins.keys() & ends.keys()
+    # What failed once is not asked again: each question to a broker that does not answer takes the whole patience.
+    begins = await listed_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    ends = await listed_offsets(source, dict.fromkeys(begins.found, LATEST), isolation=isolation_of(flow))
+    starts = ListedOffsets(found=begins.found, failed={})
     is_first = first_run(view, lane)
-    starts = await _first_starts(flow.start, source, begins, ends) if is_first else begins
+    if is_first:
+        starts = await _first_starts(flow.start, source, begins.found, ends.found)
+    known = ends.found.keys() & starts.found.keys()
+    unserved = _by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
     configs = await all_topic_configs(source, sorted(chosen))
     receipts = last_receipts(view, lane)
-    targets = await _targets(flow, target, chosen)
+    targets = await gather_targets(flow, target, chosen)
     # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
     unmatched = unmatched_names(flow.topics.include, listed)
     hidden = await source.hidden(unmatched)
@@ -78,10 +85,10 @@ async def gather_facts(
                 topic_id=info.id_text,
                 partitions={
                     place.partition: SourcePartition(
-                        log_start=begins[place],
-                        end=ends[place],
+                        log_start=begins.found[place],
+                        end=ends.found[place],
                         size_bytes=sizes.get(place, -1),
-                        start=starts.get(place, begins[place]),
+                        start=starts.found[place],
                     )
                     for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
                     if place in known
@@ -93,7 +100,8 @@ async def gather_facts(
                     if TopicPartition(topic=name, partition=number) not in known
                 ),
                 replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
-                configs=configs.get(name, {}),
+                unserved=unserved.get(name, {}),
+                configs=None if name in configs.denied else configs.found.get(name, {}),
             )
             for name, info in chosen.items()
         },
@@ -148,20 +156,23 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
 
 async def _first_starts(
     start: Start, source: Cluster, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, int]:
+) -> ListedOffsets:
+    """Where the configuration begins each partition that has an end."""
     match start:
         case StartEarliest():
-            return dict(begins)
+            return ListedOffsets(found={place: begins[place] for place in ends}, failed={})
         case StartLatest():
-            return dict(ends)
+            return ListedOffsets(found=dict(ends), failed={})
         case StartOffsets(offsets=offsets):
-            return {place: offsets.get(place, begins[place]) for place in begins}
+            return ListedOffsets(found={place: offsets.get(place, begins[place]) for place in ends}, failed={})
         case StartTime(timestamp_ms=timestamp):
-            found = await list_offsets(source, dict.fromkeys(begins, timestamp), isolation=READ_UNCOMMITTED)
-            return {place: at if at >= 0 else ends.get(place, 0) for place, at in found.items()}
+            listed = await listed_offsets(source, dict.fromkeys(ends, timestamp), isolation=READ_UNCOMMITTED)
+            found = {place: at if at >= 0 else ends[place] for place, at in listed.found.items()}
+            return ListedOffsets(found=found, failed=listed.failed)
 
 
-async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, TopicInfo]) -> dict[str, TargetTopic]:
+async def gather_targets(flow: FlowConfig, target: Cluster, chosen: Collection[str]) -> dict[str, TargetTopic]:
+    """What the target has now of the copies of the source topics `chosen`."""
     names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in chosen}
     infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
     places = [
@@ -170,32 +181,35 @@ async def _targets(flow: FlowConfig, target: Cluster, chosen: Mapping[str, Topic
         for part in info.partitions.values()
         if part.leader >= 0
     ]
-    ends = await list_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
-    by_topic: dict[str, dict[int, int]] = {}
-    for place, end in ends.items():
-        by_topic.setdefault(place.topic, {})[place.partition] = end
+    ends = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+    found, failed = _by_topic(ends.found), _by_topic(ends.failed)
     in_sync = await _min_in_sync(target, sorted(infos))
     return {
         name: TargetTopic(
             name=name,
             topic_id=info.id_text,
             partitions=len(info.partitions),
-            ends=by_topic.get(name, {}),
+            ends=found.get(name, {}),
             replicas={number: (len(part.in_sync), len(part.replicas)) for number, part in info.partitions.items()},
             min_in_sync=in_sync.get(name, 1),
+            unserved=failed.get(name, {}),
         )
         for name, info in infos.items()
     }
 
 
+def _by_topic(values: Mapping[TopicPartition, T]) -> dict[str, dict[int, T]]:
+    found: dict[str, dict[int, T]] = {}
+    for place, value in values.items():
+        found.setdefault(place.topic, {})[place.partition] = value
+    return found
+
+
 async def _min_in_sync(target: Cluster, topics: Sequence[str]) -> dict[str, int]:
-    """`min.insync.replicas` by topic; nothing when the settings may not be seen: then a copy finds out."""
+    """`min.insync.replicas` of the topics whose settings may be seen; of the others a copy finds out."""
     name = "min.insync.replicas"
-    try:
-        configs = await all_topic_configs(target, topics, own_only=False, names=[name])
-    except NotPermitted:
-        return {}
-    return {topic: int(found[name]) for topic, found in configs.items() if name in found}
+    configs = await all_topic_configs(target, topics, own_only=False, names=[name])
+    return {topic: int(found[name]) for topic, found in configs.found.items() if name in found}
 
 
 async def _positions(

@@ -39,15 +39,16 @@ def fewer_slots_than_before(version: int) -> None:
 
 
 def opened_again_with_fewer_slots(version: int) -> None:
-    """The run is opened again under its name with one slot, and compaction drops the first run record."""
+    """The run is opened under its name with one slot by a driver that dies, and compaction drops the first record."""
     world = World([(2,), (1,)], version=version)
     world.finish(world.open_run("a", 2))
     zombie = world.attempt("a", 1)
     world.run_until(zombie, "produce")
-    driver = world.open_run("a", 1)
-    world.step(driver)
+    dead = world.open_run("a", 1)
+    world.step(dead)
+    world.crash(dead, "dropped")
     world.compact()
-    world.finish(driver)
+    world.finish(world.open_run("a", 1))
     world.finish(zombie)
     _copy(world, "a")
     world.end_well()

@@ -77,7 +77,7 @@ class World:
         self._planned: tuple[int, list[tuple[str, int]]] = (-1, [])
 
     def open_run(self, run: str, slots: int, max_records: int | None = None) -> Task:
-        """A driver begins to open a run."""
+        """A driver begins to open a run; what it has read of the ledger is as old as its beginning."""
         lane = ModelLane(self.target)
         record = RunRecord(
             flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=self._runs_seen(), origin=Origin()
@@ -99,7 +99,7 @@ class World:
             facts = await self._facts(view)
             return decide_plan(rules, facts, run, opened.generation)
 
-        return self._started(Task(f"driver {run}", open_run(lane, record, decide)), f"{slots} slots")
+        return self._started(Task(f"driver {run}", open_run(lane, record, decide, self._shown())), f"{slots} slots")
 
     def _runs_seen(self) -> int:
         """How many runs were opened: what a driver that counts would count."""
@@ -155,13 +155,21 @@ class World:
         return task
 
     def view(self) -> LedgerView:
-        """The ledger as it is."""
+        """The ledger as it is, compacted records included."""
+        return self._folded(compacted=True)
+
+    def _shown(self) -> LedgerView:
+        """The ledger as its readers see it."""
+        return self._folded(compacted=False)
+
+    def _folded(self, *, compacted: bool) -> LedgerView:
         log = self.target.logs[LEDGER]
         fates = log.fates(0, log.end)
         records = [
             LedgerRecord(offset=at, key=record.key, value=record.value, fate=fate, producer_id=-1)
             for at, fate in fates.items()
             if isinstance(record := log.entries[at].payload, Record)
+            if compacted or not log.entries[at].compacted
         ]
         return fold(records, log.end)
 

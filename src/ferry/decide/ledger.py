@@ -55,9 +55,13 @@ class LedgerView:
                 yield json.loads(key), record
 
 
+UNREAD = LedgerView(end=0, by_key={}, runs=(), open=())
+"""The view of nothing: reading on from it is reading from the beginning."""
+
+
 def fold(records: Iterable[LedgerRecord], end: int) -> LedgerView:
     """Reduce records in offset order to a view; raises BadInput on records of a newer format."""
-    return fold_on(LedgerView(end=0, by_key={}, runs=(), open=()), records, end)
+    return fold_on(UNREAD, records, end)
 
 
 def resume_at(view: LedgerView) -> int:

@@ -1,10 +1,11 @@
-"""The ledger as this process knows it: read whole once, then only what came since."""
+"""Ledgers as this process knows them: read whole once, then only what came since."""
 
 from __future__ import annotations
 
 import time
 
 from ferry.decide.ledger import LedgerView, fold, fold_on, resume_at
+from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 
 FRESH_SECONDS = 300.0
@@ -32,5 +33,20 @@ class KnownLedger:
         self._view, self._topic_id, self._read_at = view, topic_id, time.monotonic()
         return view
 
+    def learn(self, view: LedgerView) -> None:
+        """Take over what somebody else read on from the last view, so that it is not read again."""
+        self._view, self._read_at = view, time.monotonic()
+
     def _is_old(self) -> bool:
         return time.monotonic() > self._read_at + FRESH_SECONDS
+
+
+class KnownLedgers:
+    """The ledgers of a flow and of its neighbours, by cluster and source alias."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Cluster, str], KnownLedger] = {}
+
+    def of(self, cluster: Cluster, source_alias: str) -> KnownLedger:
+        """The ledger on `cluster` of the flows that come from `source_alias`."""
+        return self._known.setdefault((cluster, source_alias), KnownLedger(LedgerTopic(cluster, source_alias)))

@@ -34,7 +34,7 @@ from ferry.run.connections import FlowConnections
 from ferry.run.ends import SlotEnd, refusals_of
 from ferry.run.gather import isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
-from ferry.run.known_ledger import KnownLedger
+from ferry.run.known_ledger import KnownLedgers
 from ferry.run.opening import begin_attempt
 from ferry.run.planner import WHOLE, Planner, RunOptions, by_place
 from ferry.run.share import Rate
@@ -58,9 +58,10 @@ class MicroRuns:
         self._connections = FlowConnections(flow, patience_s=patience_s)
         self._source, self._target = self._connections.source, self._connections.target
         self._ledger = self._connections.ledger
-        self._known = KnownLedger(self._ledger)
+        ledgers = KnownLedgers()
+        self._known = ledgers.of(self._target, flow.flow.source)
         self._planner = Planner(
-            flow=flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
+            flow=flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger, ledgers=ledgers
         )
 
     def __enter__(self) -> Self:

@@ -11,17 +11,17 @@ from dataclasses import replace
 from functools import partial
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.facts import Facts
-from ferry.decide.ledger import LedgerView, accounted, every_receipt, fold, shared_topics
+from ferry.decide.facts import Facts, Unserved
+from ferry.decide.ledger import UNREAD, LedgerView, accounted, every_receipt, shared_topics
 from ferry.decide.neighbours import Neighbour, Range, gaps, neighbour_of, ranges
 from ferry.errors import Refused, Retryable
 from ferry.model import TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
-from ferry.net.ledger import LedgerTopic
-from ferry.net.offsets import EARLIEST, LATEST, list_offsets
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.policy import DefaultReplicationPolicy
+from ferry.run.known_ledger import KnownLedgers
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 
@@ -36,25 +36,34 @@ def names_tell_flows_apart(flow: FlowConfig) -> bool:
 
 
 async def with_neighbours(
-    flow: FlowConfig, lane: str, facts: Facts, source: Cluster, target: Cluster, view: LedgerView
+    flow: FlowConfig,
+    lane: str,
+    facts: Facts,
+    source: Cluster,
+    target: Cluster,
+    ledgers: KnownLedgers,
+    view: LedgerView,
 ) -> Facts:
-    """`facts` with what the ledgers of other flows add to them; `facts` are as they were read before."""
+    """`facts` with what the ledgers of other flows add to them; `facts` and `view` are as they were read before."""
     if names_tell_flows_apart(flow):
         return facts
     targets = {name: flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
     merged = {remote for name, remote in targets.items() if flow.merge.matches(name)}
     places = _places(facts, merged)
     # Before any ledger: what is committed below these offsets has its receipt in a ledger by now.
-    ends = await list_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
-    begins = await list_offsets(target, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+    begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
+    ends, begins = listed.found, begun.found
+    facts = _without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
     neighbours: tuple[Neighbour, ...] = ()
     asked = merged | (set(targets.values()) - facts.claims.keys())
     if asked:
-        neighbours = await read_neighbours(flow, target, asked)
+        neighbours = await read_neighbours(flow, target, ledgers, asked)
     strangers: dict[TopicPartition, int] = {}
     upto: dict[TopicPartition, int] = {}
-    if places:
-        own = ranges(every_receipt(await _view(target, flow.flow.source))) if view.by_key else {}
+    if begins:
+        own_view = await ledgers.of(target, flow.flow.source).view() if view.by_key else UNREAD
+        own = ranges(every_receipt(own_view))
         before = accounted(view, lane)
         open_parts = {
             place: gaps(
@@ -62,15 +71,14 @@ async def with_neighbours(
                 max(before.get(place, 0), begins[place]),
                 ends[place],
             )
-            for place in places
-            if place in ends and place in begins
+            for place in begins
         }
         strangers = await _first_strangers(target, open_parts)
         upto = {place: ends[place] for place in open_parts if place not in strangers}
     return replace(
         facts,
         neighbours=neighbours,
-        returned=await _returned(facts, source),
+        returned=await _returned(facts, source, ledgers),
         strangers=strangers,
         accounted=upto,
         shared=shared_topics(view),
@@ -86,10 +94,27 @@ def _places(facts: Facts, merged: Collection[str]) -> set[TopicPartition]:
     }
 
 
-async def read_neighbours(flow: FlowConfig, target: Cluster, topics: Collection[str]) -> tuple[Neighbour, ...]:
-    """The other flows into the target, as far as `topics` concern them."""
+def _without_unseen(
+    facts: Facts, places: Collection[TopicPartition], failed: Mapping[TopicPartition, Unserved]
+) -> Facts:
+    """The facts without the ends of target partitions that could not be looked into: nothing is copied to those."""
+    targets = dict(facts.targets)
+    for place in places:
+        topic = targets[place.topic]
+        targets[place.topic] = replace(
+            topic,
+            ends={number: end for number, end in topic.ends.items() if number != place.partition},
+            unserved={**topic.unserved, **({place.partition: failed[place]} if place in failed else {})},
+        )
+    return replace(facts, targets=targets)
+
+
+async def read_neighbours(
+    flow: FlowConfig, target: Cluster, ledgers: KnownLedgers, topics: Collection[str]
+) -> tuple[Neighbour, ...]:
+    """The other flows into the target, as far as `topics` concern them, by their ledgers up to their ends now."""
     found = [
-        neighbour_of(f"ferry-ledger.{alias}.internal", await _view(target, alias), topics)
+        neighbour_of(f"ferry-ledger.{alias}.internal", await ledgers.of(target, alias).view(), topics)
         for alias in await _ledgers(target)
         if alias != flow.flow.source
     ]
@@ -102,18 +127,13 @@ async def _ledgers(cluster: Cluster) -> list[str]:
     return sorted(match.group(1) for match in matches if match is not None)
 
 
-async def _view(cluster: Cluster, alias: str) -> LedgerView:
-    records, end = await LedgerTopic(cluster, alias).read()
-    return fold(records, end)
-
-
-async def _returned(facts: Facts, source: Cluster) -> dict[TopicPartition, tuple[Range, ...]]:
+async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dict[TopicPartition, tuple[Range, ...]]:
     """By source partition the offsets that flows from the target cluster wrote there, under whatever alias."""
     found: dict[TopicPartition, tuple[Range, ...]] = {}
     for alias in await _ledgers(source):
         came = ranges(
             receipt
-            for receipt in every_receipt(await _view(source, alias))
+            for receipt in every_receipt(await ledgers.of(source, alias).view())
             if receipt.source_cluster_id == facts.target_cluster_id and receipt.target.topic in facts.sources
         )
         for place, parts in came.items():

@@ -10,7 +10,7 @@ from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
 from ferry.decide.gaps import gaps_of
-from ferry.decide.ledger import LedgerView, claims, fold
+from ferry.decide.ledger import LedgerView, claims, fold_on, resume_at
 from ferry.decide.ledger_codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.planning import decide_plan, without_foreign
@@ -20,8 +20,9 @@ from ferry.model import OpenedRun, Origin, Plan, Refusal, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.run.change_topics import change_topics
-from ferry.run.gather import Positions, gather_facts, gather_outline
+from ferry.run.gather import Positions, gather_facts, gather_outline, gather_targets
 from ferry.run.kafka_port import KafkaLane
+from ferry.run.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
 from ferry.run.opening import open_run
 
@@ -45,13 +46,17 @@ WHOLE = RunOptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
-    """Plans runs of one flow in one lane over open connections. Lives on their event loop."""
+    """Plans runs of one flow in one lane over open connections. Lives on their event loop.
+
+    Each ledger is read whole once, by whoever asks `ledgers` first, and from there on afterwards.
+    """
 
     flow: FlowConfig
     lane: str
     source: Cluster
     target: Cluster
     ledger: LedgerTopic
+    ledgers: KnownLedgers
 
     async def preview(self, view: LedgerView, options: RunOptions) -> Plan:
         """The plan that a run would have now; writes nothing, creates nothing.
@@ -67,19 +72,20 @@ class Planner:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
 
         A run record puts an end to whoever is at work. So what cannot be planned, or a ledger that this Ferry cannot
-        read, is an error before anything is written.
+        read, is an error before anything is written: the ledger is read up to its end now. That end is the broker's
+        word, so `open_run` reads on from there, to records of its own.
         """
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-        view = fold(*await self.ledger.read())
-        record = admitted(view, self._record(run, origin), take_over=options.take_over)
-        outline = await gather_outline(self.flow, self.lane, self.source, self.target, view)
+        known = await self._known.view()
+        record = admitted(known, self._record(run, origin), take_over=options.take_over)
+        outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
         decide_plan(self._rules(options), outline, run, -1)
 
         async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
             return await self._decide(view, opened, options)
 
         lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
-        return await open_run(lane, record, decide)
+        return await open_run(lane, record, decide, known)
 
     def _record(self, run: str, origin: Origin) -> RunRecord:
         return RunRecord(
@@ -94,23 +100,28 @@ class Planner:
         )
 
     async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
+        self._known.learn(view)
         rules = self._rules(options)
         facts = await self._facts(view)
         wish = decide_plan(rules, facts, opened.record.run, opened.generation)
         failed = await change_topics(self.target, wish.changes)
-        if wish.changes:
-            facts = await self._facts(view)
-            facts = replace(facts, sources={n: topic for n, topic in facts.sources.items() if n not in failed})
+        if wish.changes:  # the target changed, nothing else is gathered again
+            sources = {name: topic for name, topic in facts.sources.items() if name not in failed}
+            targets = await gather_targets(self.flow, self.target, facts.sources)
+            facts = await self._with_neighbours(replace(facts, sources=sources, targets=targets), view)
         plan = decide_plan(rules, facts, opened.record.run, opened.generation)
-        plan = await self._claim_and_begin(facts, plan)
+        plan = await self._claim_and_begin(view, facts, plan)
         changes = tuple(change for change in wish.changes if change.source_topic not in failed)
         taken = opened.record.took_over
         notes = (f"lane {self.lane} was taken over from deployment {taken}",) if taken else ()
         refusals = tuple(sorted((*plan.refusals, *failed.values()), key=by_place))
         return replace(plan, changes=changes, refusals=refusals, notes=(*notes, *plan.notes))
 
-    async def _claim_and_begin(self, facts: Facts, plan: Plan) -> Plan:
-        """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first."""
+    async def _claim_and_begin(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
+        """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first.
+
+        `view` is read on from, up to the own claims: what another lane claimed before them lies there.
+        """
         if facts.first_run:
             await self.ledger.append(start_records(self.lane, facts))
         merged = {
@@ -131,8 +142,9 @@ class Planner:
         last = await self.ledger.append(records)
         if not names:
             return plan
-        written, end = await self.ledger.read(None, last + 1)
-        plan = without_foreign(plan, claims(fold(written, end)))
+        view = fold_on(view, *await self.ledger.read(resume_at(view) or None, last + 1))
+        self._known.learn(view)
+        plan = without_foreign(plan, claims(view))
         return await self._without_owned_elsewhere(plan, names, merged)
 
     async def _without_owned_elsewhere(self, plan: Plan, names: Collection[str], merged: Collection[str]) -> Plan:
@@ -142,15 +154,23 @@ class Planner:
         """
         if names_tell_flows_apart(self.flow):
             return plan
-        kept = without_owned_elsewhere(plan, merged, await read_neighbours(self.flow, self.target, names))
+        neighbours = await read_neighbours(self.flow, self.target, self.ledgers, names)
+        kept = without_owned_elsewhere(plan, merged, neighbours)
         lost = {piece.target.topic for piece in plan.slices} - {piece.target.topic for piece in kept.slices}
         if lost:
             await self.ledger.append([released_claim(name, self.lane) for name in sorted(lost)])
         return kept
 
+    @property
+    def _known(self) -> KnownLedger:
+        return self.ledgers.of(self.target, self.flow.flow.source)
+
     async def _facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
-        return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, view)
+        return await self._with_neighbours(facts, view)
+
+    async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:
+        return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
 
     def _rules(self, options: RunOptions) -> Rules:
         budget, flow = self.flow.budget, self.flow

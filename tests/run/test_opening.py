@@ -1,0 +1,102 @@
+"""Opening a run reads each record of the ledger once: what was known is read on from, to records of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from ferry.decide.ledger import UNREAD, LedgerView, fold, slots_to_fence
+from ferry.decide.ledger_codec import receipt_records, run_record
+from ferry.errors import Retryable
+from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Record
+from ferry.run.opening import open_run
+from tests.decide.values import LANE, PLAN, RECEIPT, lying, run_of
+
+
+@dataclass
+class Lane:
+    """A ledger in memory; fencing decides what was undecided. Notes what each read hands over."""
+
+    records: list[LedgerRecord]
+    handed: Counter[int] = field(default_factory=Counter)
+    reads: list[tuple[int | None, int | None]] = field(default_factory=list)
+    fenced: int = 0
+
+    async def append(self, records: Sequence[Record]) -> int:
+        self.records += lying(*records, first=len(self.records))
+        return len(self.records) - 1
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        assert end is not None, "what decides a plan is read up to a record of the run's own"
+        self.reads.append((start, end))
+        found = self.records[start or 0 : end]
+        self.handed.update(record.offset for record in found)
+        return found, end
+
+    async def fence(self, slots: int) -> None:
+        self.fenced = slots
+        self.records = [
+            LedgerRecord(
+                offset=record.offset,
+                key=record.key,
+                value=record.value,
+                fate=Fate.ABORTED if record.fate is Fate.OPEN else record.fate,
+                producer_id=record.producer_id,
+            )
+            for record in self.records
+        ]
+
+
+def opened(lane: Lane, known: LedgerView) -> LedgerView:
+    """Open a run; the view that its plan is decided on."""
+    seen: list[LedgerView] = []
+
+    async def decide(view: LedgerView, _: OpenedRun) -> Plan:
+        seen.append(view)
+        return PLAN
+
+    asyncio.run(open_run(lane, run_of("newer", slots=1), decide, known))
+    return seen[0]
+
+
+def older_runs(last: Fate = Fate.COMMITTED) -> list[LedgerRecord]:
+    """A run with three slots, and a receipt of it."""
+    receipts = [(record, last) for record in receipt_records(RECEIPT)]
+    return lying(run_record(run_of("older", slots=3)), *receipts)
+
+
+@pytest.mark.parametrize("read_before", [0, 1, 3])
+def test_every_record_is_read_once_wherever_the_reading_before_ended(read_before: int) -> None:
+    lane = Lane(older_runs())
+    known = fold(lane.records[:read_before], read_before)
+    view = opened(lane, known)
+    assert lane.fenced == 3
+    assert view == fold(lane.records[: view.end], view.end)
+    assert view.end == 5, "its own run record and the one that its slots are fenced"
+    assert lane.handed == Counter(range(read_before, 5))
+    assert lane.reads == [(read_before or None, 4), (4, 5)]
+
+
+def test_what_was_undecided_is_read_again_once_its_writer_is_fenced() -> None:
+    lane = Lane(older_runs(Fate.OPEN))
+    view = opened(lane, fold(lane.records, len(lane.records)))
+    assert view == fold(lane.records[: view.end], view.end)
+    assert not view.open
+    assert lane.reads == [(1, 4), (1, 5)]
+
+
+def test_a_stale_reading_before_takes_nothing_away() -> None:
+    fresh, stale = Lane(older_runs()), Lane(older_runs())
+    assert opened(fresh, UNREAD) == opened(stale, fold(stale.records[:1], 1))
+    assert slots_to_fence(opened(stale, UNREAD), LANE) == 3
+
+
+def test_a_ledger_that_is_shorter_than_what_was_read_was_created_again() -> None:
+    lane = Lane([])
+    with pytest.raises(Retryable, match="ledger of a->b was created again while run newer was being opened"):
+        opened(lane, fold(older_runs(), 3))
+    assert lane.fenced == 0

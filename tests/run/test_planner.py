@@ -1,0 +1,93 @@
+"""Planning on real brokers: what it costs, and what it does when a partition cannot be planned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.model import LedgerRecord, RefusalKind, TopicPartition
+from ferry.net import codes, offsets
+from ferry.net.ledger import LedgerTopic, ledger_topic
+from ferry.run.lag import measure_lag
+from ferry.run.micro_run import local_origin
+from tests.harness import Lab, new_alias, read_topic
+from tests.run.conftest import small_lab
+
+
+@pytest.fixture
+def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
+    """Four partitions with 4,000 records, two slots, several chunks each."""
+    return small_lab(source_cluster, target_cluster, topic)
+
+
+def broken_disk(monkeypatch: pytest.MonkeyPatch, broken: TopicPartition) -> None:
+    """The leader answers for one partition as it does when its log directory is offline."""
+    listed = offsets._listed
+
+    def answer(given: Any) -> Iterable[tuple[TopicPartition, int, int]]:
+        for place, code, offset in listed(given):
+            yield (place, codes.KAFKA_STORAGE_ERROR, -1) if place == broken else (place, code, offset)
+
+    monkeypatch.setattr(offsets, "_listed", answer)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_copied(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    broken = TopicPartition(topic=topic if side == "source" else lab.target_topic(topic), partition=1)
+    with monkeypatch.context() as fault, lab.runs(patience_s=1) as runs:
+        broken_disk(fault, broken)
+        plan = runs.plan("one", local_origin())
+        (refusal,) = plan.refusals
+        assert (refusal.topic, refusal.partition, refusal.kind) == (topic, 1, RefusalKind.STORAGE)
+        assert f"{side} {broken} is left out, broker " in refusal.message
+        assert "cannot write to its disk" in refusal.message
+        report = lab.copy(runs, plan)
+        assert (report.state, report.records) == (RunState.PARTIAL, 3_000)
+        if side == "source":
+            lags = measure_lag(lab.flow, patience_s=1)
+            assert [lag.records for lag in lags] == [0, None, 0, 0], "unknown, not nothing"
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert lab.assert_equal() == 4_000
+
+
+@pytest.mark.parametrize("policy", ["DefaultReplicationPolicy", "IdentityReplicationPolicy"])
+def test_opening_a_run_reads_each_record_of_a_ledger_once(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    neighbour = replace(lab, alias=new_alias())
+    assert neighbour.micro_run().state is RunState.SUCCESS
+    handed: Counter[tuple[str, int]] = Counter()
+    read = LedgerTopic.read
+
+    async def counted(
+        self: LedgerTopic, start: int | None = None, end: int | None = None
+    ) -> tuple[list[LedgerRecord], int]:
+        records, at = await read(self, start, end)
+        handed.update((self.place.topic, record.offset) for record in records)
+        return records, at
+
+    monkeypatch.setattr(LedgerTopic, "read", counted)
+    settings = {"replication.policy.class": f"org.apache.kafka.connect.mirror.{policy}"}
+    flow = replace(lab, settings={**lab.settings, **settings})
+    for run in ("with claims", "without"):
+        handed.clear()
+        with flow.runs() as runs:
+            plan = runs.open_or_keep(run, local_origin())
+            assert len(runs.left(plan)) == 4
+        asked = {ledger_topic(lab.alias)}
+        if policy == "IdentityReplicationPolicy" and run == "with claims":  # whoever claims a name asks the neighbours
+            asked.add(ledger_topic(neighbour.alias))
+        assert asked <= {name for name, _ in handed}
+        for ledger in asked:
+            times = {offset: count for (name, offset), count in handed.items() if name == ledger}
+            assert set(times.values()) == {1}, f"{ledger} was read more than once"
+            there = read_topic(lab.target.bootstrap, ledger)[0]
+            assert set(times) == {row[0] for row in there}

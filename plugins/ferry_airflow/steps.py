@@ -44,7 +44,7 @@ def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -
 def nothing_left(flow: FlowConfig, run: str) -> bool:
     """Whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
     with MicroRuns(flow) as runs:
-        return not runs.left(runs.opened(run)[0])
+        return not runs.left(runs.opened(run))
 
 
 def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
+from ferry.run.micro_run import local_origin
 from tests.cli.program import ferry, finished, start
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send
 
@@ -109,6 +110,22 @@ def test_a_run_id_is_used_once(lab: Lab, config: Path, topic: str) -> None:
     assert "no plan of run r7" in unknown.err
     assert ferry("run", "--run", "r2", config=config).code == 0
     assert ferry("run", "--resume", "r1", config=config).code == 0, "superseded, but all of it is in the ledger"
+    assert lab.assert_equal() == 10
+
+
+def test_a_superseded_run_says_by_which_one_and_what_to_do(lab: Lab, config: Path, topic: str) -> None:
+    create_topic(lab.source, topic)
+    fill(lab, topic, 10)
+    with lab.runs() as runs:
+        for run in ("older", "newer"):
+            runs.plan(run, local_origin())
+    refused = ferry("run", "--resume", "older", config=config)
+    said = "is superseded by newer, 1 of its slices are not (wholly) copied: resume newer, or start a new run"
+    assert (refused.code, said in refused.err) == (2, True), refused.err
+    assert ferry("run", "--resume", "newer", config=config).code == 0
+    done = ferry("run", "--resume", "older", config=config)
+    assert done.code == 0
+    assert "run older is superseded by newer, and all of its slices are in the ledger" in done.err
     assert lab.assert_equal() == 10
 
 

@@ -137,7 +137,7 @@ def test_sigterm_ends_the_open_chunk_at_once_and_keeps_the_receipts(
     assert kept > 0
     assert report_state(lab, "killed") is RunState.PARTIAL
     with lab.runs() as runs:
-        assert lab.copy(runs, runs.opened("killed")[0]).state is RunState.SUCCESS
+        assert lab.copy(runs, runs.opened("killed")).state is RunState.SUCCESS
     assert lab.assert_equal() == 24_000
 
 
@@ -198,7 +198,7 @@ def test_a_superseded_run_copies_nothing(
     assert (code, "superseded by new" in said) == (2, True), said
     assert lab.receipts() == []
     with lab.runs() as runs:
-        lab.copy(runs, runs.opened("new")[0])
+        lab.copy(runs, runs.opened("new"))
     code, said = without_spark(job_arguments(lab, "old", tmp_path))
     assert (code, "nothing is left to copy" in said) == (0, True), said
     assert lab.assert_equal() == 1_000

@@ -75,12 +75,7 @@ def run_command(
             plan = runs.preview(options)
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
-        if resume is not None:
-            plan, _ = runs.opened(resume)
-        elif run is not None:
-            plan = runs.open_new(run, local_origin(), options)
-        else:
-            plan = runs.plan(_new_run(), local_origin(), options)
+        plan = runs.resume(resume) if resume is not None else runs.open_new(run or _new_run(), local_origin(), options)
         failure = _copy(runs, plan, quiet=desk.quiet) if runs.left(plan) else None
         report = runs.report(plan.run)
     print_json(run_json(report)) if desk.as_json else _show(report)

@@ -5,6 +5,7 @@ properties + cluster facts -> plan -> slices -> copy (slots) -> receipts in the 
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import time
@@ -14,16 +15,16 @@ from typing import Self, TypeVar
 
 from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
+from ferry.decide.keeping import kept_plan, plan_of, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger import (
+    UNREAD,
     LedgerView,
     fold,
     lane_ends,
     newer_attempt,
-    newest_run,
     opened_run,
     outcome,
     receipts,
-    sealed_plan,
     superseded_by,
 )
 from ferry.decide.ledger_codec import ended_record, outcome_record
@@ -42,6 +43,8 @@ from ferry.run.slot import SlotRef
 from ferry.run.task import TaskSpec
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 5.0
 """How long a report waits for commit markers: they follow an acknowledged commit within milliseconds."""
@@ -99,64 +102,52 @@ class MicroRuns:
     def open_or_keep(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """The plan that the ledger has of this run, else a new one: a run keeps its plan, so it copies nothing twice.
 
-        Raises Superseded when a newer run owns the lane and has what this one left.
+        Raises Superseded when a newer run owns the lane, and this one left something or was never planned.
         """
-        view = self._run(self._view_if_any)
-        opened, newest = opened_run(view, self.lane, run), newest_run(view, self.lane)
-        if opened is None or newest is None:
+        kept = kept_plan(self._run(self._view_if_any), self.lane, run)
+        if kept is None:
             return self.plan(run, origin, options)
-        sealed = sealed_plan(view, self.lane, run, opened.generation)
-        if sealed is not None:
-            self.left(sealed[0])
-            return sealed[0]
-        if newest.generation > opened.generation:
-            raise Superseded(f"run {run} was never planned and is superseded by {newest.record.run}")
-        return self.plan(run, origin, options)
+        self.left(kept)
+        return kept
 
     def open_new(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """As `plan`, for an id that somebody chose; BadInput when the ledger has a plan of it, which it would hide."""
-        view = self._run(self._view_if_any)
-        opened = opened_run(view, self.lane, run)
-        if opened is not None and sealed_plan(view, self.lane, run, opened.generation) is not None:
-            raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
+        refuse_planned(self._run(self._view_if_any), self.lane, run)
         return self.plan(run, origin, options)
 
-    def opened(self, run: str) -> tuple[Plan, OpenedRun]:
-        """The sealed plan of a run; BadInput when the ledger has none."""
+    def resume(self, run: str) -> Plan:
+        """As `opened`, to copy what was left; Superseded when that is a newer run's by now."""
+        plan = self.opened(run)
+        newer = self.superseded(plan)
+        if not self.left(plan) and newer is not None:
+            log.info("run %s is superseded by %s, and all of its slices are in the ledger", run, newer)
+        return plan
 
-        async def work() -> tuple[Plan, OpenedRun]:
-            return _opened(await self._view(), self.lane, run)
+    def opened(self, run: str) -> Plan:
+        """The sealed plan of a run; BadInput when the ledger has none, Superseded when it will never have one."""
+
+        async def work() -> Plan:
+            return resumed_plan(await self._view(), self.lane, run)
 
         return self._run(work)
 
     def superseded(self, plan: Plan) -> str | None:
-        """Whether a newer run owns the lane: its id, or None."""
+        """The id of the newer run that owns the lane; None when none does."""
 
         async def work() -> str | None:
-            newest = newest_run(await self._view(), self.lane)
-            return newest.record.run if newest is not None and newest.generation > plan.generation else None
+            newer = superseded_by(await self._view(), self.lane, plan.generation)
+            return newer.record.run if newer is not None else None
 
         return self._run(work)
 
     def left(self, plan: Plan) -> list[Slice]:
-        """The slices of a plan that the ledger does not have up to their ends.
-
-        Raises Superseded when there are such, and a newer run owns the lane: it has them.
-        """
+        """The slices of a plan that the ledger does not have up to their ends; raises as `slices_left`."""
 
         async def work() -> list[Slice]:
             view = await self._view()
-            newer = superseded_by(view, self.lane, plan.generation)
-            if newer is not None:
+            if superseded_by(view, self.lane, plan.generation) is not None:
                 view = await self._settled_view()
-            ends = lane_ends(view, self.lane)
-            short = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
-            if short and newer is not None:
-                raise Superseded(
-                    f"run {plan.run} of {plan.flow} is superseded by {newer.record.run}, which has the {len(short)} "
-                    "slices left"
-                )
-            return short
+            return slices_left(view, plan)
 
         return self._run(work)
 
@@ -168,8 +159,8 @@ class MicroRuns:
         """Whether neither a newer run of the lane nor a newer attempt at this one has begun."""
 
         async def work() -> bool:
-            records, end = await self._ledger.read(plan.generation)
-            view = fold(records, end)
+            # From the run's own record on, not all: a driver that is told to end has seconds.
+            view = fold(*await self._ledger.read(plan.generation))
             return (
                 superseded_by(view, plan.lane, plan.generation) is None
                 and newer_attempt(view, plan.lane, plan.run, plan.generation, attempt.number) is None
@@ -263,7 +254,7 @@ class MicroRuns:
 
     async def _view_if_any(self) -> LedgerView:
         """The ledger, or an empty one for a flow that never ran."""
-        return await self._view() if await self._connections.has_ledger() else fold((), 0)
+        return await self._view() if await self._connections.has_ledger() else UNREAD
 
     async def _settled_view(self) -> LedgerView:
         """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
@@ -288,7 +279,7 @@ def local_origin() -> Origin:
 
 def _opened(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
     opened = opened_run(view, lane, run)
-    found = sealed_plan(view, lane, run, opened.generation) if opened else None
-    if opened is None or found is None:
+    plan = plan_of(view, opened) if opened is not None else None
+    if opened is None or plan is None:
         raise BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
-    return found[0], opened
+    return plan, opened

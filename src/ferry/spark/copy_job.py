@@ -73,13 +73,13 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
 
     Raises:
         BadInput: the ledger has no plan of the run.
-        Superseded: a newer run, or a newer attempt of this one, has taken over.
+        Superseded: a newer run, or a newer attempt at this one, has taken over.
         Retryable: slots gave up, or Spark ended the job; the same run may be tried again.
         Refused: slots gave up, all for reasons that another try meets again.
         Unreachable: all slots that gave up did so because a cluster does not answer.
     """
     with MicroRuns(request.flow, lane=request.lane) as runs:
-        plan, _ = runs.opened(request.run)
+        plan = runs.opened(request.run)
         if not runs.left(plan):
             request.say(f"run {plan.run} of {plan.flow}: nothing is left to copy")
             return

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +17,13 @@ from ferry.errors import Retryable, Superseded
 from ferry.model import Attempt, Plan, Record, RefusalKind
 from ferry.net.admin import transaction_state
 from ferry.net.cluster import Cluster, event_loop
-from ferry.net.ledger import LedgerTopic
+from ferry.net.ledger import LedgerTopic, ledger_topic
 from ferry.net.transaction import Transaction
+from ferry.run.task import manager_options
 from ferry.run.kafka_port import transactional_id
 from ferry.run.micro_run import local_origin
-from ferry.run.task import manager_options
-from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+from tests.cli.program import finished, start
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.run.hooks import Hooks, copy_held
 
 
@@ -191,22 +195,36 @@ def test_a_neighbours_open_transaction_does_not_hide_our_receipts(lab: Lab) -> N
     assert lab.assert_equal() == 4_000
 
 
-def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab) -> None:
-    ended: list[object] = []
+def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
+    small_chunks = replace(lab, settings={**lab.settings, "ferry.chunk.bytes": "30000"})
+    config = small_chunks.write(tmp_path)
+    begun = {run: start("run", "--run", run, "--json", config=config) for run in ("one", "other")}
+    try:
+        ended = {run: finished(process, seconds=120) for run, process in begun.items()}
+    finally:
+        for process in begun.values():
+            process.kill()  # nothing when it has ended
+    with lab.runs() as runs:
+        order = [opened.record.run for opened in runs.ledger().runs]
+    newest = order[-1]
+    assert (sorted(order), ended[newest].code) == (["one", "other"], 0), ended
+    older = ended[order[0]]
+    assert older.code in (0, 1, 2), older
+    if older.code == 2:
+        assert f"superseded by {newest}" in older.err
 
-    def run() -> None:
-        try:
-            ended.append(lab.micro_run().state)
-        except (Superseded, Retryable) as error:
-            ended.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert len(ended) == 3
-    assert lab.micro_run().state is RunState.SUCCESS
+    # As they lie, for a key that was written twice shows only its last record in a view of the ledger.
+    rows = read_topic(lab.target.bootstrap, ledger_topic(lab.alias))[0]
+    bodies = [json.loads(value) for _, key, value, _, _ in rows if key and value and key.startswith(b'["receipt",')]
+    won = Counter((body["partition"], body["start"]) for body in bodies)
+    assert set(won.values()) == {1}, "two runs won the same offsets"
+    claimed = [
+        (row["partition"], row["start"], run)
+        for run, answer in ended.items()
+        if answer.code != 2
+        for row in answer.json("run")["receipts"]
+    ]
+    assert set(claimed) <= {(body["partition"], body["start"], body["run"]) for body in bodies}
     assert lab.assert_equal() == 4_000
 
 

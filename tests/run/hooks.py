@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.model import Attempt, Plan, Receipt, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.ledger import LedgerTopic
 from ferry.run.chunk import PartProgress
 from ferry.run.kafka_port import KafkaSlot
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.slot import SlotResult, copy_slot
-from ferry.run.task import connected
 
 STEPS = ("initialise", "copy_chunk", "send_positions", "append_receipts", "commit")
 
@@ -65,11 +62,11 @@ def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks, attempt: Att
     """Copy one slot in this process with hooks, in an attempt of its own unless one is given; raises as `copy_slot`."""
     spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
 
-    async def work(source: Cluster, target: Cluster, ledger: LedgerTopic) -> SlotResult:
+    with spec.connections() as connections:
         held = HeldSlot(
-            source=source,
-            target=target,
-            ledger=ledger,
+            source=connections.source,
+            target=connections.target,
+            ledger=connections.ledger,
             ref=spec.ref,
             limits=spec.limits,
             origin=spec.origin,
@@ -77,6 +74,4 @@ def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks, attempt: Att
             stop=lambda: False,
         )
         held.hooks = hooks
-        return await copy_slot(held, spec.ref, lambda: False, lambda _: None)
-
-    return connected(spec, work)
+        return connections.run(lambda: copy_slot(held, spec.ref, lambda: False, lambda _: None))

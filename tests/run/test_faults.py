@@ -31,9 +31,9 @@ from ferry.model import TopicPartition as Place
 from ferry.net.admin import transaction_state
 from ferry.net.cluster import TRANSACTION, Cluster, event_loop
 from ferry.net.ledger import LedgerTopic, ledger_topic
+from ferry.run.connections import manager_options
 from ferry.run.kafka_port import position_group, transactional_id
 from ferry.run.micro_run import local_origin
-from ferry.run.task import manager_options
 from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.run.hooks import Hooks, copy_held
 

@@ -19,7 +19,7 @@ from ferry.net.admin import transaction_state
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic, ledger_topic
 from ferry.net.transaction import Transaction
-from ferry.run.task import manager_options
+from ferry.run.connections import manager_options
 from ferry.run.kafka_port import transactional_id
 from ferry.run.micro_run import local_origin
 from tests.cli.program import finished, start

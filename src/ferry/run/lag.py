@@ -11,7 +11,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.guards import OnGuard
 from ferry.decide.absence import absence_notes
 from ferry.decide.lag import PartitionLag, lag_of, with_ages
-from ferry.decide.ledger import fold
+from ferry.decide.ledger import UNREAD
 from ferry.errors import Retryable
 from ferry.model import TopicPartition
 from ferry.net import codes
@@ -39,13 +39,13 @@ def measure_lag(
     A flow that never ran is behind by everything from its configured start. What the flow names in vain is logged as
     a warning. Raises Unreachable, Refused, and BadInput for a topic of `only` that the source does not have.
     """
-    with FlowConnections(flow, patience_s=patience_s) as connections:
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(_measure, flow, connections, only))
 
 
 async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None) -> list[PartitionLag]:
     source, target = connections.source, connections.target
-    view = await connections.view() if await connections.has_ledger() else fold((), 0)
+    view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
     if flow.guards.topic_gone is OnGuard.SKIP:
         facts = replace(facts, absent=frozenset())

@@ -18,7 +18,8 @@ class LedgerAccess:
 
     def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
         """`patience_s`: how long an unreachable target is tried."""
-        self._connection = TargetConnection(flow, patience_s=patience_s)
+        self._connection = TargetConnection.of(flow, patience_s=patience_s)
+        self._factor = flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION
 
     def __enter__(self) -> Self:
         """Connect; Unreachable when the target does not answer."""
@@ -40,10 +41,10 @@ class LedgerAccess:
 
     def append(self, records: Sequence[Record]) -> None:
         """Write records, and create the ledger first when there is none; Refused when its settings could lose them."""
-        ledger, factor = self._connection.ledger, self._connection.flow.ledger_replication_factor
+        ledger = self._connection.ledger
 
         async def work() -> None:
-            await ledger.open(factor or DEFAULT_LEDGER_REPLICATION)
+            await ledger.open(self._factor)
             await ledger.append(records)
 
         self._connection.run(work)

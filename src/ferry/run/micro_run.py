@@ -58,7 +58,7 @@ class MicroRuns:
         self.flow = flow
         self.lane = lane or flow.lane
         self.patience_s = patience_s
-        self._connections = FlowConnections(flow, patience_s=patience_s)
+        self._connections = FlowConnections.of(flow, patience_s=patience_s)
         self._source, self._target = self._connections.source, self._connections.target
         self._ledger = self._connections.ledger
         ledgers = KnownLedgers()

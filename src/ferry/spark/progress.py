@@ -12,9 +12,8 @@ from typing import Self
 from ferry.decide.ledger_codec import decode_key, decode_value, parse_receipt
 from ferry.errors import FerryError
 from ferry.model import Fate, LedgerRecord, Plan, Receipt, TopicPartition
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.ledger import LedgerTopic
-from ferry.run.task import TaskSpec, manager_options
+from ferry.run.connections import TargetConnection
+from ferry.run.task import TaskSpec
 
 EVERY_SECONDS = 5.0
 PATIENCE_SECONDS = 5.0
@@ -62,6 +61,7 @@ class ProgressLog:
     def __init__(self, plan: Plan, spec: TaskSpec, say: Callable[[str], None]) -> None:
         """`spec` of any slot: it carries the target's connection."""
         self._progress = Progress(plan=plan)
+        self._cursor = spec.ref.generation
         self._spec = spec
         self._say = say
         self._over = threading.Event()
@@ -81,28 +81,21 @@ class ProgressLog:
         self._thread.join(PATIENCE_SECONDS if error is None else 0)
 
     def _watch(self) -> None:
-        loop = event_loop()
-        ref = self._spec.ref
-        target = Cluster(loop, ref.flow.target, manager_options(self._spec.target), patience_s=PATIENCE_SECONDS)
-        ledger = LedgerTopic(target, ref.flow.source)
-        cursor, found = ref.generation, False
-        try:
-            while not self._over.wait(EVERY_SECONDS):
-                try:
-                    if not found:
-                        loop.run(target.open)
-                        loop.run(ledger.find)
-                        found = True
-                    cursor = self._read(loop.run, ledger, cursor)
-                except FerryError as error:
-                    self._say(f"progress is not visible at the moment: {error}")
-                else:
-                    self._say(self._progress.line(time.monotonic() - self._started))
-        finally:
-            target.close()
-            loop.close()
+        while not self._over.wait(EVERY_SECONDS):
+            try:
+                with TargetConnection(
+                    self._spec.ref.flow, self._spec.target, patience_s=PATIENCE_SECONDS
+                ) as connection:
+                    self._follow(connection)
+            except FerryError as error:
+                self._say(f"progress is not visible at the moment: {error}")
 
-    def _read(self, run: Callable[..., tuple[list[LedgerRecord], int]], ledger: LedgerTopic, cursor: int) -> int:
-        records, end = run(lambda: ledger.read(cursor, None))
-        first_open = self._progress.add(records)
-        return end if first_open is None else first_open
+    def _follow(self, connection: TargetConnection) -> None:
+        """Say how far the run is, until it is over or the ledger cannot be read."""
+        while True:
+            records, end = connection.run(lambda: connection.ledger.read(self._cursor, None))
+            first_open = self._progress.add(records)
+            self._cursor = end if first_open is None else first_open
+            self._say(self._progress.line(time.monotonic() - self._started))
+            if self._over.wait(EVERY_SECONDS):
+                return

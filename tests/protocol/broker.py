@@ -174,9 +174,9 @@ class Target:
         return txn.producer, txn.epoch
 
     def holds(self, name: str, epoch: int) -> bool:
-        """DescribeTransactions: whether the transactional id still has this epoch."""
+        """DescribeTransactions: whether the transactional id has an open transaction of this epoch."""
         txn = self.txns.get(name)
-        return txn is not None and txn.epoch == epoch
+        return txn is not None and txn.epoch == epoch and txn.closing is None and bool(txn.members)
 
     def leave(self, name: str, epoch: int) -> None:
         """InitProducerId with the own epoch. The coordinator looks at it only when no transaction is open; an open one

@@ -68,11 +68,11 @@ class Task:
         else:
             self._resume(lambda: self._coroutine.send(value))
 
-    def lose(self) -> None:
-        """The answer never comes."""
+    def lose(self, error: Exception | None = None) -> None:
+        """The answer never comes; `error` is what the client makes of that when it repeats no more."""
         call = self._call()
-        error = call.lost(f"no answer to {call.label}")
-        self._resume(lambda: self._coroutine.throw(error))
+        told = error or call.lost(f"no answer to {call.label}")
+        self._resume(lambda: self._coroutine.throw(told))
 
     def crash(self) -> None:
         """The process dies."""

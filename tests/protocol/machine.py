@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from ferry.errors import Unreachable
 from tests.protocol.calls import Task
 from tests.protocol.world import World
 
@@ -94,10 +95,14 @@ class ProtocolMachine(RuleBasedStateMachine):
         self.world.step(task, behind if task.label == "read" else 0)
 
     @precondition(lambda self: self.live())
-    @rule(index=indexes, fate=fates, dies=st.booleans())
-    def trouble(self, index: int, fate: str, dies: bool) -> None:
-        """A request stays without an answer, or its sender dies; the request may arrive, now or later."""
-        (self.world.crash if dies else self.world.lose)(self.chosen(index), fate)
+    @rule(index=indexes, fate=fates, then=st.sampled_from(["goes on", "dies", "gives up"]))
+    def trouble(self, index: int, fate: str, then: str) -> None:
+        """A request stays without an answer, and its sender dies or gives up; it may arrive, now or later."""
+        task = self.chosen(index)
+        if then == "dies":
+            self.world.crash(task, fate)
+        else:
+            self.world.lose(task, fate, Unreachable("no answer") if then == "gives up" else None)
 
     @precondition(lambda self: self.world.late)
     @rule(index=indexes)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ferry.decide.ledger_codec import decode_key, receipt_records
 from ferry.errors import Fenced as FencedOff
-from ferry.errors import OutcomeUnknown, Retryable
+from ferry.errors import FerryError, OutcomeUnknown, Retryable
 from ferry.model import (
     LedgerRecord,
     Origin,
@@ -117,7 +117,7 @@ class ModelSlot:
         try:
             if await Call("describe", lambda: self.target.holds(self.name, self.epoch)):
                 await Call("leave", lambda: self.target.leave(self.name, self.epoch), writes=True)
-        except Retryable:
+        except FerryError:
             return
 
     def _renew(self, epoch: int) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from ferry.errors import Retryable, Superseded
+from ferry.errors import FerryError, Retryable, Superseded, Unreachable
+from ferry.model import RefusalKind
+from ferry.run.dropped import Dropped, drop
+from ferry.run.slot import SlotResult
+from tests.decide.values import piece
 from tests.protocol.broker import LEDGER
 from tests.protocol.calls import Task
-from tests.protocol.world import World, everything_is_copied
+from tests.protocol.world import TOPIC, World, everything_is_copied
 
 
 def _copy(world: World, run: str) -> None:
@@ -206,6 +210,65 @@ def answer_lost_while_another_copies(version: int) -> None:
     world.finish(first)
     assert isinstance(first.error, Superseded), world.trace
     _undisturbed(world, second)
+
+
+def gives_up_amid_a_transaction(version: int, place: str, error: FerryError) -> None:
+    """The cluster does not answer before `place`, or refuses: no reader must wait for the transaction's timeout."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    task = world.attempt("a", 0)
+    world.run_until(task, place)
+    assert world.target.open_transactions(), world.trace
+    world.lose(task, "dropped", error)
+    world.finish(task)
+    assert (type(task.error), str(task.error)) == (type(error), str(error)), world.trace
+    assert not world.target.open_transactions(), world.trace
+    world.end_well()
+
+
+def gives_up_while_another_copies(version: int) -> None:
+    """The first slot gives up while a newer attempt is amid a transaction: that one's must not be ended."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    first = world.attempt("a", 0)
+    world.run_until(first, "produce")
+    world.step(world.begin("a"))
+    second = world.attempt("a", 0)
+    world.run_until(second, "commit")
+    world.lose(first, "dropped", Unreachable("no answer"))
+    world.finish(first)
+    assert isinstance(first.error, Unreachable), world.trace
+    _undisturbed(world, second)
+
+
+def gives_up_without_an_answer(version: int, place: str) -> None:
+    """Nor does the coordinator answer the one that leaves: what made it leave is what it says."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    task = world.attempt("a", 0)
+    world.run_until(task, "commit")
+    error = Unreachable("no answer")
+    world.lose(task, "dropped", error)
+    world.run_until(task, place)
+    world.lose(task, "late", Unreachable("none here either"))
+    assert (type(task.error), str(task.error)) == (type(error), str(error)), world.trace
+    world.end_well()
+
+
+def gives_up_after_a_refusal(version: int) -> SlotResult:
+    """Partition 0 is dropped from the attempt, and then the cluster does not answer."""
+    world = World([(1,), (1,)], version=version)
+    world.finish(world.open_run("a", 1))
+    result = SlotResult()
+    task = world.attempt("a", 0, result)
+    world.run_until(task, "produce")
+    world.lose(task, "dropped", Dropped([drop(piece(TOPIC, 0), RefusalKind.FOREIGN_WRITER, 0, "somebody wrote")]))
+    world.run_until(task, "commit")
+    world.lose(task, "dropped", Unreachable("no answer"))
+    world.finish(task)
+    assert isinstance(task.error, Unreachable), world.trace
+    world.end_well()
+    return result
 
 
 def task_repeated_while_the_first_lives(version: int) -> None:

@@ -7,6 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.model import RefusalKind, TopicPartition
+from tests.decide.values import refusal
 from tests.protocol import clauses, schedules
 from tests.protocol.ports import ModelSlot
 
@@ -67,6 +70,7 @@ def test_a_retry_is_not_disturbed_by_the_first_attempt(version: int, place: str)
 UNDISTURBED: list[tuple[Clause, Schedule]] = [
     (clauses.attempts_forgotten, schedules.answer_lost_while_another_copies),
     (clauses.leaves_unasked, schedules.answer_lost_while_another_copies),
+    (clauses.leaves_unasked, schedules.gives_up_while_another_copies),
     (clauses.fenced_takes_over, schedules.task_repeated_while_the_first_lives),
 ]
 
@@ -77,6 +81,30 @@ def test_a_clause_keeps_a_successor_undisturbed(clause: Clause, schedule: Schedu
     schedule(version)
     with clause(), pytest.raises(AssertionError):
         schedule(version)
+
+
+@versions
+@pytest.mark.parametrize("place", ["positions", "receipts", "look", "commit"])
+@pytest.mark.parametrize("error", [Unreachable("no answer"), Refused("not allowed")], ids=["unreachable", "refused"])
+def test_a_slot_that_gives_up_ends_its_own_transaction(version: int, place: str, error: FerryError) -> None:
+    schedules.gives_up_amid_a_transaction(version, place, error)
+
+
+@versions
+@pytest.mark.parametrize("place", ["describe", "leave"])
+def test_leaving_hides_no_error(version: int, place: str) -> None:
+    schedules.gives_up_without_an_answer(version, place)
+
+
+@versions
+def test_what_a_slot_refused_is_known_when_it_gives_up(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    unread = TopicPartition(topic="orders", partition=1)
+    monkeypatch.setattr(ModelSlot, "refusals", lambda _: {unread: refusal("orders", 1)})
+    result = schedules.gives_up_after_a_refusal(version)
+    assert {place.partition: found.kind for place, found in result.refusals.items()} == {
+        0: RefusalKind.FOREIGN_WRITER,
+        1: RefusalKind.TOO_LARGE,
+    }
 
 
 @versions

@@ -28,7 +28,7 @@ from ferry.model import (
 )
 from ferry.policy import IdentityReplicationPolicy
 from ferry.run.opening import begin_attempt, open_run
-from ferry.run.slot import SlotRef, copy_slot
+from ferry.run.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.protocol.broker import LEDGER, POSITIONS, BrokerError, Target
@@ -140,13 +140,13 @@ class World:
         assert opened is not None
         return opened.generation
 
-    def attempt(self, run: str, slot: int) -> Task:
+    def attempt(self, run: str, slot: int, result: SlotResult | None = None) -> Task:
         """One slot of a run whose plan is sealed, in the run's newest attempt; Spark may start it more than once."""
         attempt = self._attempt_at(run)
         ref = SlotRef(flow=FLOW, lane=LANE, run=run, generation=attempt.generation, attempt=attempt.number, slot=slot)
         port = ModelSlot(self.target, self.source, ref, self.chunk_batches)
         number = sum(1 for task in self.tasks if task.name.startswith(f"task {run}/{slot}"))
-        work = copy_slot(port, ref, lambda: False, lambda _: None)
+        work = copy_slot(port, ref, lambda: False, lambda _: None, result)
         return self._started(Task(f"task {run}/{slot} try {number}", work, attempt=number), "")
 
     def _started(self, task: Task, note: str) -> Task:
@@ -258,11 +258,11 @@ class World:
             self.step(task)
         raise AssertionError(_story(self, f"{task.name} does not end"))
 
-    def lose(self, task: Task, fate: str) -> None:
-        """No answer. `fate` of the request: applied, late or dropped."""
-        self.note(f"{task.name}: {task.label} unanswered, {fate}")
+    def lose(self, task: Task, fate: str, error: Exception | None = None) -> None:
+        """No answer, or the `error`. `fate` of the request: applied, late or dropped."""
+        self.note(f"{task.name}: {task.label} unanswered, {fate}" + (f": {error!r}" if error else ""))
         self._dispose(task, fate)
-        task.lose()
+        task.lose(error)
         if task.done:
             self.note(f"{task.name} {task.label}")
         check(self)

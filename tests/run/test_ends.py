@@ -6,15 +6,17 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
+import pyarrow as pa
 import pytest
 
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
-from ferry.model import Attempt, Origin, Receipt, RefusalKind
+from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition
 from ferry.run import local
 from ferry.run.ends import SlotEnd, failure_of, joined, refusals_of
 from ferry.run.micro_run import MicroRuns
 from ferry.run.slot import SlotResult
 from ferry.run.task import TaskSpec
+from ferry.spark import stage
 from tests.decide.values import PLAN, RECEIPT, piece, refusal
 
 TWO = replace(PLAN, slices=(piece("orders", 0), piece("orders", 1), piece("users", 0, slot=1)), slots=2)
@@ -36,6 +38,31 @@ def test_a_slot_that_gave_up_is_held_against_the_slices_that_it_did_not_finish()
 def test_two_tries_are_one_end() -> None:
     end = joined(gave_up(0, None, RECEIPT), SlotEnd(slot=0, receipts=(DONE,), retries=2))
     assert (end.receipts, end.retries, end.failure) == ((RECEIPT, DONE), 2, None)
+
+
+LEFT_PLACE = TopicPartition(topic="orders", partition=1)
+LEFT = replace(refusal("orders", 1), message="left out in the first try")
+
+
+@pytest.mark.parametrize(
+    ("after", "known"),
+    [
+        (gave_up(0), [LEFT]),
+        (SlotEnd(slot=0, stopped=True), [LEFT]),
+        (SlotEnd(slot=0, time_over=True), [LEFT]),
+        (replace(gave_up(0), refusals=(refusal("orders", 1),)), [refusal("orders", 1)]),
+        (SlotEnd(slot=0), []),
+    ],
+)
+def test_what_a_try_refused_stands_until_another_one_has_come_to_its_end(after: SlotEnd, known: list[Refusal]) -> None:
+    end = joined(replace(gave_up(0), refusals=(LEFT,)), after)
+    assert list(end.refusals) == known
+
+
+def test_a_slice_that_a_later_try_finished_is_refused_no_more() -> None:
+    other = replace(DONE, source=LEFT_PLACE)
+    end = joined(replace(gave_up(0), refusals=(LEFT,)), gave_up(0, None, other))
+    assert [(item.partition, item.kind) for item in refusals_of(TWO, [end])] == [(0, RefusalKind.SLOT_FAILED)]
 
 
 @pytest.mark.parametrize(
@@ -84,13 +111,28 @@ def test_a_slot_that_gave_up_is_tried_once_more_when_that_may_help(
 ) -> None:
     called = []
 
-    def run_slot(*_: object) -> SlotResult:
+    def run_slot(spec: object, stop: object, committed: object, result: SlotResult) -> None:
         called.append(1)
         if len(called) <= len(failures):
+            result.refusals[LEFT_PLACE] = LEFT
             raise failures[len(called) - 1]
-        return SlotResult(receipts=[DONE])
+        result.receipts.append(DONE)
 
     monkeypatch.setattr(local, "run_slot", run_slot)
     (end,) = local.copy_all(cast("MicroRuns", Specs()), ONE, ATTEMPT)
     assert len(called) == calls
     assert (None if end.failure is None else type(end.failure)) is kind
+    assert end.refusals == (() if kind is None else (LEFT,)), "what it knew goes along when it gives up"
+
+
+def test_a_spark_task_that_gives_up_tells_what_it_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_slot(spec: object, stop: object, committed: object, result: SlotResult) -> None:
+        result.receipts.append(DONE)
+        result.refusals[LEFT_PLACE] = LEFT
+        raise Unreachable("no answer")
+
+    monkeypatch.setattr(stage, "run_slot", run_slot)
+    asked = pa.RecordBatch.from_pydict({"slot": pa.array([0], pa.int32())})
+    (answer,) = stage.copy_slots({0: Specs().task_spec()}, [asked])
+    (end,) = stage.parse_rows((row["slot"], row["kind"], row["body"]) for row in answer.to_pylist())
+    assert (end.receipts, end.refusals, type(end.failure)) == ((DONE,), (LEFT,), Unreachable)

@@ -29,8 +29,8 @@ class SlotEnd:
     failure: FerryError | None = field(default=None, compare=False)
 
 
-def end_of(slot: int, result: SlotResult) -> SlotEnd:
-    """The end of a slot that did not give up."""
+def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> SlotEnd:
+    """The end of a slot's try; `failure` when it gave up."""
     return SlotEnd(
         slot=slot,
         receipts=tuple(result.receipts),
@@ -38,27 +38,44 @@ def end_of(slot: int, result: SlotResult) -> SlotEnd:
         retries=result.retries,
         stopped=result.stopped,
         time_over=result.time_over,
+        failure=failure,
     )
 
 
 def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
-    """Two tries of a slot as one: all that was copied, and how the last one ended."""
+    """Two tries of a slot as one: all that was copied, and how the last one ended.
+
+    A try that ended well has met whatever still stands against a partition; any other may not have come that far, so
+    what was refused before stays.
+    """
     if before is None:
         return after
-    return replace(after, receipts=before.receipts + after.receipts, retries=before.retries + after.retries)
+    refusals = after.refusals
+    if after.failure is not None or after.stopped or after.time_over:
+        named = {_place(refusal) for refusal in refusals}
+        refusals = tuple(refusal for refusal in before.refusals if _place(refusal) not in named) + refusals
+    return replace(
+        after,
+        receipts=before.receipts + after.receipts,
+        refusals=refusals,
+        retries=before.retries + after.retries,
+    )
 
 
 def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
     """What the slots refused, and the slices that slots which gave up did not finish, so that the report names them."""
-    return [refusal for end in ends for refusal in (*end.refusals, *_unfinished(plan, end))]
+    return [refusal for end in ends for refusal in _against(plan, end)]
 
 
-def _unfinished(plan: Plan, end: SlotEnd) -> list[Refusal]:
-    if end.failure is None:
-        return []
+def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
+    """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.source: receipt.end for receipt in end.receipts}
-    named = {(refusal.topic, refusal.partition) for refusal in end.refusals}
-    return [
+    finished = {piece.source for piece in plan.of_slot(end.slot) if reached.get(piece.source, -1) >= piece.end}
+    known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have done it
+    if end.failure is None:
+        return known
+    named = {_place(refusal) for refusal in known}
+    return known + [
         Refusal(
             topic=piece.source.topic,
             partition=piece.source.partition,
@@ -66,8 +83,12 @@ def _unfinished(plan: Plan, end: SlotEnd) -> list[Refusal]:
             message=f"{piece.source} was not (wholly) copied: {end.failure}",
         )
         for piece in plan.of_slot(end.slot)
-        if reached.get(piece.source, -1) < piece.end and (piece.source.topic, piece.source.partition) not in named
+        if piece.source not in finished and piece.source not in named
     ]
+
+
+def _place(refusal: Refusal) -> tuple[str, int | None]:
+    return refusal.topic, refusal.partition
 
 
 def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:

@@ -24,6 +24,7 @@ from ferry.errors import FerryError
 from ferry.model import Attempt, Plan, Receipt
 from ferry.run.ends import AGAIN, SlotEnd, end_of, joined
 from ferry.run.micro_run import MicroRuns
+from ferry.run.slot import SlotResult
 from ferry.run.task import TaskSpec, run_slot
 
 log = logging.getLogger(__name__)
@@ -44,11 +45,6 @@ class _Committed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
     end: SlotEnd
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Failed:
-    error: FerryError
 
 
 _STOP = None
@@ -165,8 +161,6 @@ class _Crew:
                 return
             case _Ended(end=end):
                 self._settle(end)
-            case _Failed(error=error):
-                self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), failure=error))
         if self._pending:
             worker.slot, worker.receipts = self._pending.popleft(), []
             self._send(worker, self._spec(worker.slot))
@@ -273,17 +267,20 @@ def _serve(pipe: Connection, stop: threading.Event) -> None:
         pipe.close()
 
 
-def _copied(spec: TaskSpec, stop: threading.Event, pipe: Connection) -> _Ended | _Failed:
+def _copied(spec: TaskSpec, stop: threading.Event, pipe: Connection) -> _Ended:
     def committed(receipts: list[Receipt]) -> None:
         try:
             pipe.send(_Committed(receipts=receipts))
         except OSError:
             stop.set()  # nobody listens; what is committed is in the ledger
 
+    result = SlotResult()
+    failure: FerryError | None = None
     try:
-        return _Ended(end=end_of(spec.ref.slot, run_slot(spec, stop.is_set, committed)))
+        run_slot(spec, stop.is_set, committed, result)
     except FerryError as error:
-        return _Failed(error=error)
+        failure = error
     except Exception as error:
         log.exception("slot %d of run %s", spec.ref.slot, spec.ref.run)
-        return _Failed(error=FerryError(f"unexpected {type(error).__name__}: {error} (a bug: its trace is in the log)"))
+        failure = FerryError(f"unexpected {type(error).__name__}: {error} (a bug: its trace is in the log)")
+    return _Ended(end=end_of(spec.ref.slot, result, failure))

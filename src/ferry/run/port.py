@@ -66,7 +66,7 @@ class SlotPort(Protocol):
         """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        """Positions per target partition, in the transaction."""
+        """Positions per target partition, in the transaction. Raises Dropped for partitions that may not have one."""
 
     async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
         """Receipts, in the transaction; the ledger offsets where they lie."""
@@ -75,7 +75,10 @@ class SlotPort(Protocol):
         """EndTxn(commit)."""
 
     async def leave(self) -> None:
-        """End the own open transaction unless it is fenced, so that nobody waits for its timeout. Best effort."""
+        """End the own open transaction unless it is fenced, so that nobody waits for its timeout.
+
+        Best effort: it takes seconds at most and raises nothing, for it is called on the way out of another error.
+        """
 
     async def back_off(self, failures: int) -> None:
         """Wait before the next attempt; longer after more failures in a row."""

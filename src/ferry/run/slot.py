@@ -5,7 +5,8 @@
 6. Copy a chunk: data, then positions, then receipts last, in one transaction. When the receipts are acknowledged,
    look once more into the ledger; then commit.
 7. Anything wrong: back to 4. EndTxn(abort) is never sent: InitProducerId is the abort. Fenced: the end. A writer that
-   was told so never sends InitProducerId again, for that would fence whoever has its place.
+   was told so never sends InitProducerId again, for that would fence whoever has its place. Whoever else gives up ends
+   its open transaction, if it is still its own, so that no reader waits for the transaction timeout.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.decide.ledger import fold, intruder, last_receipts, newer_attempt, sealed_plan, superseded_by
 from ferry.decide.ledger_codec import decode_key
-from ferry.errors import Fenced, OutcomeUnknown, Retryable, Superseded, Unreachable
+from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.run.dropped import Drop, Dropped, Hindered
 from ferry.run.port import SlotPort
@@ -52,7 +53,7 @@ class SlotRef:
 
 @dataclass(slots=True, kw_only=True)
 class SlotResult:
-    """What one attempt did. `refusals` by source partition.
+    """What one try did, filled as it goes on: true also when it raised. `refusals` by source partition.
 
     `stopped`: it was asked to end early; `time_over`: the run's time did not suffice.
     """
@@ -74,14 +75,42 @@ class _Taken:
 
 
 async def copy_slot(
-    port: SlotPort, ref: SlotRef, stop: Callable[[], bool], committed: Callable[[list[Receipt]], None]
+    port: SlotPort,
+    ref: SlotRef,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+    result: SlotResult | None = None,
 ) -> SlotResult:
     """Copy a slot's slices; `committed` hears of every chunk once it counts.
+
+    A `result` that is handed in tells what was done and refused even when this raises.
 
     Raises Superseded when a newer run or attempt took over, Retryable after too many failures in a row, or when it was
     fenced and nobody took over: whoever began the attempt may then have the slot copied once more.
     """
-    result = SlotResult()
+    result = SlotResult() if result is None else result
+    try:
+        await _copy(port, ref, stop, committed, result)
+    except Fenced as fenced:
+        records, end = await port.read(ref.generation, None)
+        _refuse_if_superseded(records, end, ref)
+        raise Retryable(f"slot {ref.slot} of run {ref.run} was fenced: {fenced}") from fenced
+    except FerryError:
+        await port.leave()
+        raise
+    finally:
+        result.refusals.update(port.refusals())
+    return result
+
+
+async def _copy(
+    port: SlotPort,
+    ref: SlotRef,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+    result: SlotResult,
+) -> None:
+    """Take over and copy, again after failures, until nothing is left, the time is over or `stop()`."""
     limits: dict[TopicPartition, int] = {}
     failures = counted = 0
     hindrance: Hindered | None = None
@@ -91,13 +120,6 @@ async def copy_slot(
             await _copy_chunks(port, ref, taken, result, stop, committed)
         except Dropped as dropped:
             _leave_out(dropped.drops, limits, result)
-        except Superseded:
-            await port.leave()
-            raise
-        except Fenced as fenced:
-            records, end = await port.read(ref.generation, None)
-            _refuse_if_superseded(records, end, ref)
-            raise Retryable(f"slot {ref.slot} of run {ref.run} was fenced: {fenced}") from fenced
         except Unreachable as error:
             # The markers that end a transaction wait for the same brokers as its data did.
             why = f"{hindrance}; until then its transaction cannot end ({error})" if hindrance else str(error)
@@ -107,7 +129,7 @@ async def copy_slot(
             if stop():
                 await port.leave()
                 result.stopped = True
-                return result
+                return
             failures = failures + 1 if len(result.receipts) == counted else 1
             counted = len(result.receipts)
             result.retries += 1
@@ -115,15 +137,13 @@ async def copy_slot(
                 _leave_out(error.drops, limits, result)
                 failures = 0
             elif failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
-                await port.leave()
                 raise Retryable(f"slot {ref.slot} of run {ref.run} gave up, failure {failures}: {error}") from error
             log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
             await port.back_off(failures)
         else:
-            result.refusals.update(port.refusals())
             result.stopped = stop()
             result.time_over = not result.stopped and port.time_over(taken.plan)
-            return result
+            return
 
 
 async def _copy_chunks(

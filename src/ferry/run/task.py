@@ -29,8 +29,16 @@ class TaskSpec:
         return FlowConnections(self.ref.flow, self.target, self.source, patience_s=self.patience_s)
 
 
-def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list[Receipt]], None]) -> SlotResult:
-    """Copy the slot that `spec` names; raises as `copy_slot`, and Unreachable when a cluster does not answer."""
+def run_slot(
+    spec: TaskSpec,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+    result: SlotResult | None = None,
+) -> SlotResult:
+    """Copy the slot that `spec` names; `result` as of `copy_slot`.
+
+    Raises as `copy_slot`, and Unreachable when a cluster does not answer.
+    """
     with spec.connections() as connections:
 
         async def work() -> SlotResult:
@@ -45,7 +53,7 @@ def run_slot(spec: TaskSpec, stop: Callable[[], bool], committed: Callable[[list
                 stop=stop,
             )
             try:
-                return await copy_slot(port, spec.ref, stop, committed)
+                return await copy_slot(port, spec.ref, stop, committed, result)
             finally:
                 await port.end()
 

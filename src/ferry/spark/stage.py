@@ -13,7 +13,6 @@ import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -32,6 +31,7 @@ from ferry.errors import (
 )
 from ferry.model import Receipt
 from ferry.run.ends import SlotEnd, end_of
+from ferry.run.slot import SlotResult
 from ferry.run.task import TaskSpec, run_slot
 from ferry.spark.package import unpacked
 
@@ -68,14 +68,15 @@ def _attempt(spec: TaskSpec) -> SlotEnd:
         # Spark's worker daemon ends its workers when the JVM is gone; this covers a daemon that was killed itself.
         return os.getppid() != parent
 
-    done: list[Receipt] = []
+    result = SlotResult()
+    failure: FerryError | None = None
     try:
-        end = end_of(spec.ref.slot, run_slot(spec, orphaned, done.extend))
+        run_slot(spec, orphaned, lambda _: None, result)
     except FerryError as error:
-        return SlotEnd(slot=spec.ref.slot, receipts=tuple(done), failure=error)
-    if end.stopped:  # nobody asks a Spark task to stop but the end of its parent: it is to be tried again
-        return replace(end, failure=Retryable(f"slot {spec.ref.slot} was stopped before its end"))
-    return end
+        failure = error
+    if result.stopped:  # nobody asks a Spark task to stop but the end of its parent: it is to be tried again
+        failure = Retryable(f"slot {spec.ref.slot} was stopped before its end")
+    return end_of(spec.ref.slot, result, failure)
 
 
 Row = tuple[int, str, str]

@@ -18,6 +18,7 @@ from ferry.decide.report import RunState
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
 from ferry.model import RefusalKind
+from ferry.net.transaction import Transaction
 from ferry.run.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
@@ -132,15 +133,25 @@ def test_one_topic_that_may_not_be_created_leaves_the_others_alone(
     assert "grant CREATE on it" in refusal.message
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("operation", ["WRITE", "READ"])
 def test_one_topic_that_may_not_be_written_leaves_the_others_alone(
-    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+    source_cluster: RunningCluster,
+    guarded: RunningCluster,
+    topic: str,
+    operation: str,
+    version: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """READ is what TxnOffsetCommit asks for; with transactions of version 1 AddPartitionsToTxn asks for WRITE."""
+    if version == 1:  # as an older client speaks; the broker answers it so, whatever its own version is
+        monkeypatch.setattr(Transaction, "joins_by_producing", False)
     lab, closed = open_and_closed(source_cluster, guarded, topic)
-    permit(guarded, ResourceType.TOPIC, closed, AclOperation.WRITE, AclPermissionType.DENY)
+    permit(guarded, ResourceType.TOPIC, closed, AclOperation[operation], AclPermissionType.DENY)
     report = lab.micro_run()
     assert report.state is RunState.PARTIAL
     assert {(r.topic, r.kind) for r in report.refusals} == {(f"{topic}-closed", RefusalKind.NOT_AUTHORIZED)}
-    assert all("grant WRITE" in refusal.message for refusal in report.refusals)
+    assert all(f"grant {operation}" in refusal.message for refusal in report.refusals)
     assert report.records == 100
 
 

@@ -197,6 +197,23 @@ class Cluster:
                 f"{error} (given up after {self.patience_s:.0f} s: look at the cluster's health, then run again)"
             ) from error
 
+    async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
+        """What `action` comes to, or Unreachable when that takes longer; nobody waits for it any more then."""
+        ended, heard = self.loop.call_soon_with_future(action), Future()
+
+        def wake(_: object = None) -> None:
+            if not heard.is_done:
+                heard.success(None)
+
+        ended.add_both(wake)
+        timer = self.loop.call_later(seconds, wake)
+        await heard
+        self.loop.cancel(timer)
+        if not ended.is_done:
+            raise Unreachable(f"cluster {self.alias} does not answer within {seconds:.0f} s")
+        result: T = await ended
+        return result
+
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
         """Ask the metadata of these topics (None: all) and remember it; unknown topics are left out of the answer."""
         names = None if topics is None else list(topics)

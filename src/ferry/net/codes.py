@@ -34,6 +34,7 @@ INVALID_PRODUCER_ID_MAPPING = 49
 INVALID_TRANSACTION_TIMEOUT = 50
 CONCURRENT_TRANSACTIONS = 51
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+OPERATION_NOT_ATTEMPTED = 55
 KAFKA_STORAGE_ERROR = 56
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
@@ -75,6 +76,8 @@ UNAUTHORIZED = frozenset(
 )
 """Permissions: nothing changes by repeating."""
 
+OF_ONE_PARTITION = frozenset({UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED})
+"""What an answer about several partitions of a transaction says of one of them alone."""
 
 _TOO_FEW = "fewer replicas are in sync than min.insync.replicas asks for, bring them back or ask for fewer"
 _REMEDIES = {

@@ -16,7 +16,7 @@ from ferry.net.admin import TooFewBrokers, create_topic, topic_configs
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
-from ferry.net.transaction import Transaction
+from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from ferry.wire.resolve import Resolver
@@ -139,7 +139,10 @@ class LedgerTopic:
     async def append_in(self, transaction: Transaction, records: Sequence[Record]) -> frozenset[int]:
         """Write records inside a transaction; the offsets where they lie. One batch after the other."""
         offsets: set[int] = set()
-        await transaction.join([self.place])
+        try:
+            await transaction.join([self.place])
+        except PartitionsRefused as error:
+            await self._check_written(error.codes[self.place])
         for part in _below_limit(records):
             identity = ProducerIdentity(
                 producer_id=transaction.producer_id,
@@ -148,18 +151,17 @@ class LedgerTopic:
                 transactional=True,
             )
             batch = build_batch(part, _now_ms(), identity)
-            until = time.monotonic() + transaction.timeout_ms / 2000
-            while True:
+
+            async def send(batch: bytes = batch, count: int = len(part)) -> None:
                 sent = await transaction.produce(self.cluster.leader(self.place), {self.place: batch})
                 outcome = (await self.cluster.answered(sent)).responses[0].partition_responses[0]
-                # Version 2: the markers of the transaction before may still be on their way; same sequence again.
-                if outcome.error_code != codes.CONCURRENT_TRANSACTIONS or time.monotonic() > until:
-                    break
-                await self.cluster.loop.sleep(0.005)
-            if outcome.error_code in codes.FENCED:  # repeating would fence whoever has taken over
-                transaction.raise_for(outcome.error_code, "writing receipts")
-            await self._check_written(outcome.error_code)
-            offsets.update(range(outcome.base_offset, outcome.base_offset + len(part)))
+                # Repeating a fenced one would fence whoever has taken over; version 2 may still be completing.
+                if outcome.error_code in codes.FENCED or outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
+                    transaction.raise_for(outcome.error_code, "writing receipts")
+                await self._check_written(outcome.error_code)
+                offsets.update(range(outcome.base_offset, outcome.base_offset + count))
+
+            await transaction.patiently(send)
         return frozenset(offsets)
 
     async def _check_written(self, code: int) -> None:

@@ -8,9 +8,9 @@ bounces; an abort with the same epoch lets a late batch into the next transactio
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,14 @@ from ferry.net import codes
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster
 from ferry.net.transport import produce_request
 
+log = logging.getLogger(__name__)
+
 POSITIONS_PER_REQUEST = 1000
+LEAVE_SECONDS = 5.0
+"""How long a writer that gives up tries to end its transaction; after it the broker's timeout does."""
+
+_ONGOING = "Ongoing"
+_PAUSE_S = 0.005
 
 _GRANTS = {
     codes.TOPIC_AUTHORIZATION_FAILED: "grant READ and WRITE on the topic",
@@ -89,7 +96,9 @@ class Transaction:
         self._renew(answer.producer_id, answer.producer_epoch)
 
     async def leave(self) -> None:
-        """End the own open transaction, if it is still the own one, so that nobody waits for its timeout. Best effort.
+        """End the own open transaction, if it is still the own one, so that nobody waits for its timeout.
+
+        Best effort, for LEAVE_SECONDS at most; whatever comes of it, nothing is raised: an error made the writer leave.
 
         The coordinator is asked first (DescribeTransactions, KIP-664): it checks an epoch given to InitProducerId only
         when no transaction is open (TransactionCoordinator, prepareInitProducerIdTransit), so a writer that was fenced
@@ -97,30 +106,46 @@ class Transaction:
         """
         if self.producer_id < 0:
             return
-        with suppress(FerryError):
-            answer = await self._at_coordinator(DescribeTransactionsRequest(transactional_ids=[self.transactional_id]))
-            found = answer.transaction_states[0]
-            if (found.producer_id, found.producer_epoch) != (self.producer_id, self.producer_epoch):
-                return
-            await self._at_coordinator(
-                InitProducerIdRequest(
-                    transactional_id=self.transactional_id,
-                    transaction_timeout_ms=self.timeout_ms,
-                    producer_id=self.producer_id,
-                    producer_epoch=self.producer_epoch,
-                )
-            )
+        try:
+            await self.cluster.within(LEAVE_SECONDS, partial(self.cluster.retrying, self._end_own))
+        except Exception as error:
+            log.warning("the transaction of %s is left to its timeout: %s", self.transactional_id, error)
         self.producer_id = self.producer_epoch = -1
 
+    async def _end_own(self) -> None:
+        answer = await self._at_coordinator(DescribeTransactionsRequest(transactional_ids=[self.transactional_id]))
+        found = answer.transaction_states[0]
+        self._check_coordinator(found.error_code, "DescribeTransactions")
+        own = (self.producer_id, self.producer_epoch)
+        if found.transaction_state != _ONGOING or (found.producer_id, found.producer_epoch) != own:
+            return
+        answer = await self._at_coordinator(
+            InitProducerIdRequest(
+                transactional_id=self.transactional_id,
+                transaction_timeout_ms=self.timeout_ms,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+            )
+        )
+        self._check_coordinator(answer.error_code, "InitProducerId")  # anything else says that it is, or will be, ended
+
+    def _check_coordinator(self, code: int, what: str) -> None:
+        if code in codes.COORDINATOR_MOVED:
+            self.cluster.forget_coordinator(TRANSACTION, self.transactional_id)
+            raise Retryable(f"{what} for {self.transactional_id}: {codes.describe(code)}")
+
     async def join(self, places: Iterable[TopicPartition]) -> None:
-        """Version 1: add the partitions to the transaction before the first batch for them; version 2: nothing."""
+        """Version 1: add the partitions to the transaction before the first batch for them; version 2: nothing.
+
+        Raises PartitionsRefused when some of them cannot be in it: then none has joined.
+        """
         new = [place for place in places if place not in self._joined]
         if not new:
             return
         if not self._joined:
             self._began = time.monotonic()
         if not self.joins_by_producing:
-            await self._patiently(lambda: self._add_partitions(new))
+            await self.patiently(lambda: self._add_partitions(new))
         self._joined.update(new)
 
     async def _add_partitions(self, places: Sequence[TopicPartition]) -> None:
@@ -137,17 +162,14 @@ class Transaction:
                 v3_and_below_topics=[topic(name=name, partitions=parts) for name, parts in by_topic.items()],
             )
         )
-        # When one partition is not allowed, the others answer OPERATION_NOT_ATTEMPTED: name the first real cause.
-        errors = [
-            (part.partition_error_code, f"{found.name}-{part.partition_index}")
-            for found in answer.results_by_topic_v3_and_below
-            for part in found.results_by_partition
-            if part.partition_error_code
-        ]
-        causes = [entry for entry in errors if entry[0] != 55] or errors
-        if causes:
-            code, named = causes[0]
-            self.raise_for(code, f"adding {named} to the transaction")
+        self._raise_for_any(
+            {
+                TopicPartition(topic=found.name, partition=part.partition_index): part.partition_error_code
+                for found in answer.results_by_topic_v3_and_below
+                for part in found.results_by_partition
+            },
+            lambda place: f"adding {place} to the transaction",
+        )
 
     def next_sequence(self, place: TopicPartition, records: int) -> int:
         """The sequence of the next batch for a partition; `records` are counted against the following one."""
@@ -169,14 +191,17 @@ class Transaction:
         return await self.cluster.submit(request, node)
 
     async def send_positions(self, group: str, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        """Commit `(offset, metadata)` per partition to a group inside this transaction (TxnOffsetCommit)."""
+        """Commit `(offset, metadata)` per partition to a group inside this transaction (TxnOffsetCommit).
+
+        Raises PartitionsRefused when some of them can have none.
+        """
         if not self.joins_by_producing and group not in self._groups:
-            await self._patiently(lambda: self._add_group(group))
+            await self.patiently(lambda: self._add_group(group))
         self._groups.add(group)
         places = sorted(positions)
         for at in range(0, len(places), POSITIONS_PER_REQUEST):
             part = places[at : at + POSITIONS_PER_REQUEST]
-            await self._patiently(partial(self._commit_positions, group, part, positions))
+            await self.patiently(partial(self._commit_positions, group, part, positions))
 
     async def _add_group(self, group: str) -> None:
         answer = await self._at_coordinator(
@@ -222,13 +247,14 @@ class Transaction:
         except Retryable:
             self.cluster.forget_coordinator(GROUP, group)
             raise
-        for found in answer.topics:
-            for part in found.partitions:
-                if part.error_code in codes.COORDINATOR_MOVED:
-                    self.cluster.forget_coordinator(GROUP, group)
-                self.raise_for(
-                    part.error_code, f"committing the position of {found.name}-{part.partition_index} to {group}"
-                )
+        found = {
+            TopicPartition(topic=topic.name, partition=part.partition_index): part.error_code
+            for topic in answer.topics
+            for part in topic.partitions
+        }
+        if codes.COORDINATOR_MOVED.intersection(found.values()):
+            self.cluster.forget_coordinator(GROUP, group)
+        self._raise_for_any(found, lambda place: f"committing the position of {place} to {group}")
 
     async def commit(self) -> None:
         """EndTxn(commit). Fenced when turned away; OutcomeUnknown on anything else but success: re-read the ledger."""
@@ -273,8 +299,12 @@ class Transaction:
             self.cluster.forget_coordinator(TRANSACTION, self.transactional_id)
         return answer
 
-    async def _patiently(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Repeat while the earlier transaction's markers are still being written (CONCURRENT_TRANSACTIONS)."""
+    async def patiently(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Repeat `action` while it raises StillCompleting, for half of the transaction timeout at most.
+
+        The coordinator answers CONCURRENT_TRANSACTIONS to the first requests of a transaction while the markers of the
+        one before are on their way. Produce requests are repeated with the same sequences.
+        """
         until = time.monotonic() + self.timeout_ms / 2000
         while True:
             try:
@@ -282,9 +312,20 @@ class Transaction:
             except StillCompleting:
                 if time.monotonic() > until:
                     raise
-                await self.cluster.loop.sleep(0.005)
+                await self.cluster.loop.sleep(_PAUSE_S)
             else:
                 return
+
+    def _raise_for_any(self, found: Mapping[TopicPartition, int], what: Callable[[TopicPartition], str]) -> None:
+        """Raise what the errors of single partitions call for; PartitionsRefused when they concern nothing else."""
+        errors = {place: code for place, code in found.items() if code}
+        # When one partition is refused, the others answer OPERATION_NOT_ATTEMPTED: that is no cause.
+        causes = {place: code for place, code in errors.items() if code != codes.OPERATION_NOT_ATTEMPTED} or errors
+        for place, code in causes.items():
+            if code not in codes.OF_ONE_PARTITION:
+                self.raise_for(code, what(place))
+        if causes:
+            raise PartitionsRefused(causes)
 
     def raise_for(self, code: int, what: str, *, may_be_fenced: bool = True) -> None:
         """Raise what an error code calls for: StillCompleting, Fenced, Refused or Retryable; 0 is fine."""
@@ -309,6 +350,14 @@ class Transaction:
                 f"ferry.transaction.timeout.ms allows {self.timeout_ms} ms: raise it, or lower ferry.chunk.seconds"
             )
         return f"somebody else initialised {name} (producers outside Ferry must not use this transactional.id)"
+
+
+class PartitionsRefused(FerryError):
+    """The broker keeps partitions out of a transaction, each for the error code in `codes`; the others may go on."""
+
+    def __init__(self, found: Mapping[TopicPartition, int]) -> None:
+        super().__init__("; ".join(f"{place}: {codes.advised(code)}" for place, code in found.items()))
+        self.codes = dict(found)
 
 
 class StillCompleting(Retryable):

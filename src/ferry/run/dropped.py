@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.errors import Retryable
 from ferry.model import Refusal, RefusalKind, Slice
+from ferry.net import codes
+
+_HINDRANCES = {
+    codes.NOT_ENOUGH_REPLICAS: RefusalKind.TOO_FEW_REPLICAS,
+    codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND: RefusalKind.TOO_FEW_REPLICAS,
+    codes.KAFKA_STORAGE_ERROR: RefusalKind.STORAGE,
+    codes.UNKNOWN_TOPIC_OR_PARTITION: RefusalKind.TARGET_CHANGED,
+    codes.UNKNOWN_TOPIC_ID: RefusalKind.TARGET_CHANGED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """One slice cannot go on past source offset `offset`."""
+    """One slice cannot go on past source offset `offset`; not now, when it is `passing`."""
 
     piece: Slice
     refusal: Refusal
     offset: int
+    passing: bool = False
 
 
 class Dropped(Exception):
@@ -34,11 +44,31 @@ class Hindered(Retryable):
         self.drops = tuple(drops)
 
 
-def drop(piece: Slice, kind: RefusalKind, offset: int, message: str) -> Drop:
+def drop(piece: Slice, kind: RefusalKind, offset: int, message: str, *, passing: bool = False) -> Drop:
     """A drop at source offset `offset`, with what the report will say."""
     source = piece.source
     refusal = Refusal(topic=source.topic, partition=source.partition, kind=kind, message=message)
-    return Drop(piece=piece, refusal=refusal, offset=offset)
+    return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
+
+
+def refused(piece: Slice, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
+    """What an error code of the target says against a slice alone; None when it says nothing about it.
+
+    `act` is what was tried on the partition, `grant` the operation that it takes.
+    """
+    where = f"{piece.target} on cluster {cluster}"
+    if code in codes.UNAUTHORIZED:
+        return drop(piece, RefusalKind.NOT_AUTHORIZED, offset, f"not allowed to {act} {where}: grant {grant}")
+    if code in _HINDRANCES:
+        return drop(piece, _HINDRANCES[code], offset, f"{where} answers {codes.advised(code)}", passing=True)
+    return None
+
+
+def verdict(drops: Iterable[Drop | None]) -> Dropped | Hindered:
+    """What to raise for these drops: Dropped as long as some are final, Hindered when all may pass."""
+    found = [entry for entry in drops if entry is not None]
+    final = [entry for entry in found if not entry.passing]
+    return Dropped(final) if final else Hindered(found)
 
 
 def _sentence(drops: Sequence[Drop]) -> str:

@@ -28,9 +28,9 @@ from ferry.net.admin import transaction_state
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.source import SourceReader
-from ferry.net.transaction import Transaction
+from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.run.chunk import PartProgress
-from ferry.run.dropped import Dropped, drop
+from ferry.run.dropped import Dropped, drop, refused, verdict
 from ferry.run.pump import REQUEST_BYTES, Pump
 from ferry.run.share import Rate, Share
 from ferry.run.slot import SlotRef
@@ -131,6 +131,7 @@ class KafkaSlot:
         self._reader: SourceReader | None = None
         self._pump: Pump | None = None
         self._plan: Plan | None = None
+        self._chunk: dict[TopicPartition, PartProgress] = {}
         self._refusals: dict[TopicPartition, Refusal] = {}
         self._share = None if limits.rate is None else Share(source, ledger, limits.rate)
         self._told = NOT_THROTTLED  # what committed receipts say
@@ -207,6 +208,7 @@ class KafkaSlot:
             return self._stop() or (late and time.monotonic() > first_until)
 
         parts = await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        self._chunk = {part.piece.target: part for part in parts}
         if parts:
             self._telling = self._throttled()
             parts[0].throttled = self._telling - self._told
@@ -220,7 +222,14 @@ class KafkaSlot:
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """As SlotPort."""
-        await self._transaction.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
+        try:
+            await self._transaction.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
+        except PartitionsRefused as error:
+            found = [(self._chunk[place], code) for place, code in error.codes.items()]
+            raise verdict(
+                refused(part.piece, part.start, code, self._target.alias, "keep a position on", "READ")
+                for part, code in found
+            ) from error
 
     async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
         """As SlotPort."""

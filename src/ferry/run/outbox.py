@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,20 +13,12 @@ from ferry.errors import Retryable
 from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
-from ferry.net.transaction import Transaction
+from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.run.chunk import PartProgress
-from ferry.run.dropped import Drop, Dropped, Hindered, drop
+from ferry.run.dropped import Drop, drop, refused, verdict
 
 IN_FLIGHT = 5
 """Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""
-
-_HINDRANCES = {
-    codes.NOT_ENOUGH_REPLICAS: RefusalKind.TOO_FEW_REPLICAS,
-    codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND: RefusalKind.TOO_FEW_REPLICAS,
-    codes.KAFKA_STORAGE_ERROR: RefusalKind.STORAGE,
-    codes.UNKNOWN_TOPIC_OR_PARTITION: RefusalKind.TARGET_CHANGED,
-    codes.UNKNOWN_TOPIC_ID: RefusalKind.TARGET_CHANGED,
-}
 
 
 @dataclass(slots=True)
@@ -77,27 +68,35 @@ class Outbox:
 
         Raises as `settle_all`.
         """
-        await self._transaction.join(request.batches)
-        until = time.monotonic() + self._transaction.timeout_ms / 2000
-        while True:
-            answer = await self._target.answered(await self._transaction.produce(node, request.batches))
-            again = self._note(request, answer)
-            if not again:
-                return
-            if time.monotonic() > until:
-                raise Retryable(f"{self._transaction.transactional_id}: the transaction before does not complete")
-            request = request.only(again)
-            await self._target.loop.sleep(0.005)
+        await self._join(request)
+        left = request
+
+        async def send() -> None:
+            nonlocal left
+            answer = await self._target.answered(await self._transaction.produce(node, left.batches))
+            again = self._note(left, answer)
+            if again:
+                left = left.only(again)
+                self._transaction.raise_for(codes.CONCURRENT_TRANSACTIONS, f"writing to {again[0]}")
+
+        await self._transaction.patiently(send)
 
     async def send(self, node: int, request: Request) -> None:
         """Send one more request; waits while five are under way to the broker. Raises as `settle_all`."""
-        await self._transaction.join(request.batches)
+        await self._join(request)
         flying = self._flying.setdefault(node, deque())
         while len(flying) >= IN_FLIGHT:
             await self._settle(flying)
         future = await self._transaction.produce(node, request.batches)
         future.add_both(lambda _: self._answered())
         flying.append((request, future))
+
+    async def _join(self, request: Request) -> None:
+        try:
+            await self._transaction.join(request.batches)
+        except PartitionsRefused as error:
+            found = [(request.entries[place.topic, place.partition], code) for place, code in error.codes.items()]
+            raise verdict(self._refused(part.piece, base, code) for (part, base, _), code in found) from error
 
     async def settle_answered(self) -> None:
         """Note the answers that have come. Raises as `settle_all`."""
@@ -125,7 +124,6 @@ class Outbox:
         """Note where batches came to lie; the partitions whose coordinator says CONCURRENT_TRANSACTIONS."""
         again: list[TopicPartition] = []
         drops: list[Drop] = []
-        hindered: list[Drop] = []
         acknowledged = request.bytes
         names = {self._target.topics[topic].topic_id: topic for topic in {topic for topic, _ in request.entries}}
         for topic in answer.responses:
@@ -140,17 +138,13 @@ class Outbox:
                 elif outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
                     again.append(part.piece.target)
                     acknowledged -= len(request.batches[part.piece.target])
-                elif outcome.error_code in _HINDRANCES:
-                    hindered.append(self._hindrance(part.piece, base, outcome.error_code))
-                elif (refused := self._refusal(part.piece, base, outcome)) is not None:
-                    drops.append(refused)
+                elif (against := self._refusal(part.piece, base, outcome)) is not None:
+                    drops.append(against)
                 else:
                     self._transaction.raise_for(outcome.error_code, f"writing to {part.piece.target}")
         self.acknowledged_bytes += acknowledged
         if drops:
-            raise Dropped(drops)
-        if hindered:
-            raise Hindered(hindered)
+            raise verdict(drops)
         return again
 
     def _foreign(self, piece: Slice, base: int, found: int) -> Drop:
@@ -162,13 +156,11 @@ class Outbox:
             f"(at offset {found}): find the writer, then run again",
         )
 
-    def _hindrance(self, piece: Slice, base: int, code: int) -> Drop:
-        kind = _HINDRANCES[code]
-        where = f"{piece.target} on cluster {self._target.alias}"
-        return drop(piece, kind, base, f"{where} answers {codes.advised(code)}")
+    def _refused(self, piece: Slice, base: int, code: int) -> Drop | None:
+        return refused(piece, base, code, self._target.alias, "write to", "WRITE")
 
     def _refusal(self, piece: Slice, base: int, outcome: Any) -> Drop | None:
-        """Why the target will never take the batch; None when the error says nothing about it."""
+        """Why the target does not take the batch; None when the error says nothing about it."""
         code = outcome.error_code
         where = f"{piece.target} on cluster {self._target.alias}"
         if code in (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE):
@@ -178,8 +170,6 @@ class Outbox:
                 base,
                 f"the batch at source offset {base} is larger than {where} accepts: raise max.message.bytes there",
             )
-        if code in codes.UNAUTHORIZED:
-            return drop(piece, RefusalKind.NOT_AUTHORIZED, base, f"not allowed to write to {where}: grant WRITE")
         if code in (codes.INVALID_RECORD, codes.INVALID_TIMESTAMP, codes.CORRUPT_MESSAGE):
             return drop(
                 piece,
@@ -188,4 +178,4 @@ class Outbox:
                 f"{where} does not accept the batch at source offset {base} ({codes.describe(code)} "
                 f"{outcome.error_message or ''}): compare the topics' timestamp and cleanup settings",
             )
-        return None
+        return self._refused(piece, base, code)

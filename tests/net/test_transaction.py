@@ -1,0 +1,225 @@
+"""What a writer makes of its coordinator's answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.future import Future
+from kafka.protocol.admin import DescribeTransactionsRequest
+from kafka.protocol.producer import AddPartitionsToTxnRequest, InitProducerIdRequest
+
+from ferry.errors import Fenced, Refused, Retryable
+from ferry.model import Record, TopicPartition
+from ferry.net import codes, transaction
+from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.net.ledger import LedgerTopic
+from ferry.net.transaction import PartitionsRefused, Transaction
+
+NAME = "ferry.a->b.live.0"
+OPEN, CLOSED = (TopicPartition(topic=topic, partition=0) for topic in ("open", "closed"))
+GROUP = "ferry.a->b.live"
+
+Answers = Callable[[Any], Any]
+
+
+class Coordinator(Cluster):
+    """A cluster of one broker that answers as it is told; an answer that is an error is raised."""
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__(event_loop(), "backup", {"bootstrap_servers": ["127.0.0.1:1"]}, patience_s=5)
+        self.answers = answers
+        self.asked: list[Any] = []
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        return 1
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        self.asked.append(request)
+        answer = self.answers(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return await answer if isinstance(answer, Future) else answer
+
+    async def submit(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Future:
+        return Future().success(self.answers(request))
+
+
+@pytest.fixture
+def told() -> Iterator[Callable[..., Transaction]]:
+    """Makes a transaction of version 1 whose coordinator answers as it is told."""
+    made: list[Coordinator] = []
+
+    def make(answers: Answers) -> Transaction:
+        made.append(Coordinator(answers))
+        writer = Transaction(made[-1], NAME, 60_000)
+        writer.producer_id, writer.producer_epoch = 7, 3
+        return writer
+
+    yield make
+    for cluster in made:
+        cluster.close()
+        cluster.loop.close()
+
+
+def added(**found: int) -> SimpleNamespace:
+    """The answer to AddPartitionsToTxn: a code for partition 0 of each topic."""
+    return SimpleNamespace(
+        error_code=0,
+        results_by_topic_v3_and_below=[
+            SimpleNamespace(
+                name=topic, results_by_partition=[SimpleNamespace(partition_index=0, partition_error_code=code)]
+            )
+            for topic, code in found.items()
+        ],
+    )
+
+
+def committed(**found: int) -> SimpleNamespace:
+    """The answer to TxnOffsetCommit."""
+    return SimpleNamespace(
+        error_code=0,
+        topics=[
+            SimpleNamespace(name=topic, partitions=[SimpleNamespace(partition_index=0, error_code=code)])
+            for topic, code in found.items()
+        ],
+    )
+
+
+@pytest.mark.parametrize("code", [codes.TOPIC_AUTHORIZATION_FAILED, codes.UNKNOWN_TOPIC_OR_PARTITION])
+def test_partitions_that_may_not_join_are_told_from_those_that_were_not_tried(
+    told: Callable[..., Transaction], code: int
+) -> None:
+    writer = told(lambda _: added(open=codes.OPERATION_NOT_ATTEMPTED, closed=code))
+    with pytest.raises(PartitionsRefused) as caught:
+        writer.cluster.loop.run(writer.join, [OPEN, CLOSED])
+    assert caught.value.codes == {CLOSED: code}
+    writer.cluster.answers = lambda _: added(open=0)
+    writer.cluster.loop.run(writer.join, [OPEN])
+    assert [topic.name for topic in writer.cluster.asked[-1].v3_and_below_topics] == ["open"], "it had not joined"
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        ({"open": codes.INVALID_PRODUCER_EPOCH, "closed": codes.TOPIC_AUTHORIZATION_FAILED}, Fenced),
+        ({"open": codes.OPERATION_NOT_ATTEMPTED, "closed": codes.OPERATION_NOT_ATTEMPTED}, Retryable),
+        ({"open": codes.NOT_COORDINATOR, "closed": codes.NOT_COORDINATOR}, Retryable),
+        ({"open": codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "closed": 0}, Refused),
+    ],
+)
+def test_what_concerns_the_whole_transaction_comes_first(
+    told: Callable[..., Transaction], found: dict[str, int], error: type[Exception]
+) -> None:
+    writer = told(lambda _: added(**found))
+    with pytest.raises(error):
+        writer.cluster.loop.run(writer.join, [OPEN, CLOSED])
+
+
+def test_a_partition_that_may_have_no_position_is_named(told: Callable[..., Transaction]) -> None:
+    writer = told(
+        lambda request: (
+            committed(open=0, closed=codes.TOPIC_AUTHORIZATION_FAILED)
+            if hasattr(request, "generation_id")
+            else SimpleNamespace(error_code=0)
+        )
+    )
+    with pytest.raises(PartitionsRefused) as caught:
+        writer.cluster.loop.run(writer.send_positions, GROUP, {OPEN: (1, ""), CLOSED: (1, "")})
+    assert caught.value.codes == {CLOSED: codes.TOPIC_AUTHORIZATION_FAILED}
+
+
+def test_a_transaction_is_joined_when_the_one_before_is_complete(told: Callable[..., Transaction]) -> None:
+    busy = [codes.CONCURRENT_TRANSACTIONS] * 3
+    writer = told(lambda _: added(open=busy.pop() if busy else 0))
+    writer.cluster.loop.run(writer.join, [OPEN])
+    assert len(writer.cluster.asked) == 4
+
+
+def test_a_ledger_that_may_not_be_written_refuses_the_slot(told: Callable[..., Transaction]) -> None:
+    writer = told(lambda _: added(**{"ferry-ledger.a.internal": codes.TOPIC_AUTHORIZATION_FAILED}))
+    ledger = LedgerTopic(writer.cluster, "a")
+    with pytest.raises(Refused, match=r"ledger ferry-ledger\.a\.internal on cluster backup: .*grant WRITE on it"):
+        writer.cluster.loop.run(ledger.append_in, writer, [Record(key=b"[]", value=b"{}")])
+
+
+def test_receipts_wait_for_the_transaction_before_as_everything_else(told: Callable[..., Transaction]) -> None:
+    busy = [codes.CONCURRENT_TRANSACTIONS] * 3
+
+    def answer(request: Any) -> SimpleNamespace:
+        if isinstance(request, AddPartitionsToTxnRequest):
+            return added(**{"ferry-ledger.a.internal": 0})
+        part = SimpleNamespace(error_code=busy.pop() if busy else 0, base_offset=40)
+        return SimpleNamespace(responses=[SimpleNamespace(partition_responses=[part])])
+
+    writer = told(answer)
+    ledger = LedgerTopic(writer.cluster, "a")
+    info = PartitionInfo(partition=0, leader=1, leader_epoch=0, replicas=(1,), in_sync=(1,))
+    writer.cluster.topics[ledger.place.topic] = TopicInfo(
+        name=ledger.place.topic, topic_id=None, partitions={0: info}, internal=False
+    )
+    records = [Record(key=b"[]", value=b"{}")] * 2
+    assert writer.cluster.loop.run(ledger.append_in, writer, records) == {40, 41}
+    assert not busy
+
+
+def described(state: str = "Ongoing", *, epoch: int = 3, error_code: int = 0) -> SimpleNamespace:
+    """The answer to DescribeTransactions."""
+    found = SimpleNamespace(error_code=error_code, transaction_state=state, producer_id=7, producer_epoch=epoch)
+    return SimpleNamespace(error_code=0, transaction_states=[found])
+
+
+def initialisations(writer: Transaction) -> list[tuple[int, int]]:
+    """Producer id and epoch of the InitProducerId requests that were sent."""
+    asked = [request for request in writer.cluster.asked if isinstance(request, InitProducerIdRequest)]
+    return [(request.producer_id, request.producer_epoch) for request in asked]
+
+
+@pytest.mark.parametrize(
+    ("description", "ended"),
+    [
+        (described(), [(7, 3)]),
+        (described(epoch=4), []),
+        (described("CompleteCommit"), []),
+        (described("PrepareAbort"), []),
+    ],
+)
+def test_a_writer_that_leaves_ends_an_open_transaction_of_its_own(
+    told: Callable[..., Transaction], description: SimpleNamespace, ended: list[tuple[int, int]]
+) -> None:
+    def answer(request: Any) -> SimpleNamespace:
+        return description if isinstance(request, DescribeTransactionsRequest) else SimpleNamespace(error_code=51)
+
+    writer = told(answer)
+    writer.cluster.loop.run(writer.leave)
+    assert initialisations(writer) == ended
+    writer.cluster.loop.run(writer.leave)
+    assert initialisations(writer) == ended, "it leaves once"
+
+
+def test_a_writer_that_leaves_follows_its_coordinator(told: Callable[..., Transaction]) -> None:
+    moved = [described(error_code=codes.NOT_COORDINATOR), Retryable("no connection")]
+
+    def answer(request: Any) -> Any:
+        if moved:
+            return moved.pop()
+        return described() if isinstance(request, DescribeTransactionsRequest) else SimpleNamespace(error_code=0)
+
+    writer = told(answer)
+    writer.cluster.loop.run(writer.leave)
+    assert initialisations(writer) == [(7, 3)]
+
+
+@pytest.mark.parametrize("answer", [Future, lambda: ValueError("not even an answer"), lambda: Retryable("gone")])
+def test_leaving_takes_seconds_at_most_and_raises_nothing(
+    told: Callable[..., Transaction], answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction, "LEAVE_SECONDS", 0.2)
+    writer = told(lambda _: answer())
+    began = time.monotonic()
+    writer.cluster.loop.run(writer.leave)
+    assert time.monotonic() - began < 3, "it waits for its own patience, not for the cluster's"
+    assert writer.producer_id == -1

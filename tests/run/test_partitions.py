@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ferry.decide.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.model import RefusalKind
-from ferry.net.source import SourceReader
+from ferry.net.feeder import Feeder
 from ferry.run import pump
 from ferry.run.micro_run import local_origin
 from ferry.run.outbox import IN_FLIGHT
@@ -89,13 +88,13 @@ def test_a_replica_in_the_consumers_rack_is_read(
     near = {f"{alias}.consumer.client.rack": "rack-2", f"{alias}.consumer.max.partition.fetch.bytes": "20000"}
     lab = Lab(source=racked, target=target_cluster, alias=alias, topics=(topic,), settings=near)
     asked: list[int] = []
-    fetch = SourceReader._fetch
+    fetch = Feeder._fetch
 
-    async def seen(self: SourceReader, leader: int, *arguments: Any) -> None:
-        asked.append(leader)
-        await fetch(self, leader, *arguments)
+    async def seen(self: Feeder) -> None:
+        asked.append(self.node)
+        await fetch(self)
 
-    monkeypatch.setattr(SourceReader, "_fetch", seen)
+    monkeypatch.setattr(Feeder, "_fetch", seen)
     assert lab.micro_run().state is RunState.SUCCESS
     assert lab.assert_equal() == 3_000
     assert asked.count(2) > len(asked) / 2, f"brokers asked: {asked}"

@@ -1,4 +1,4 @@
-"""Moves batches from the reader into the open transaction: one batch per partition per request, several in flight."""
+"""Moves batches from the intake into the open transaction: one batch per partition per request, several in flight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from ferry.errors import Retryable
 from ferry.model import Origin, Plan, Refusal, RefusalKind, Slice, TopicPartition
 from ferry.net.cluster import Cluster
-from ferry.net.source import ReadFailure, SourceReader
+from ferry.net.intake import Intake, ReadFailure
 from ferry.net.transaction import Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Hindered, drop
@@ -27,13 +27,13 @@ A source of tiny transactions makes one for each marker; 20,000 are about 140 kB
 
 
 class Pump:
-    """Fills one transaction after the other from one reader."""
+    """Fills one transaction after the other from one intake."""
 
     def __init__(
         self,
         plan: Plan,
         origin: Origin,
-        reader: SourceReader,
+        intake: Intake,
         target: Cluster,
         transaction: Transaction,
         pieces: Mapping[TopicPartition, Slice],
@@ -42,7 +42,7 @@ class Pump:
         request_bytes: int = REQUEST_BYTES,
     ) -> None:
         """`pieces` by source partition; `positions` are `(source_next, target_next)` per source partition."""
-        self.reader = reader
+        self._intake = intake
         self.refusals: dict[TopicPartition, Refusal] = {}
         """By source partition: what stopped on the reading side; what came before it is copied."""
         self._plan = plan
@@ -61,16 +61,16 @@ class Pump:
         The time of a chunk begins with its first batch. Raises as Outbox.settle_all.
         """
         self._parts = {}
-        outbox = Outbox(self._target, self._transaction, self.reader.wake)
+        outbox = Outbox(self._target, self._transaction, self._intake.wake)
         copied, until = 0, math.inf
         while copied < chunk_bytes and time.monotonic() < until and outbox.most_segments < MOST_SEGMENTS and not stop():
             await outbox.settle_answered()
             self._release(outbox)
             self._sort_arrivals()
             if not any(self._ready.values()):
-                if self.reader.exhausted():
+                if self._intake.exhausted():
                     break
-                await self.reader.news(min(1.0, max(0.0, until - time.monotonic())))
+                await self._intake.news(min(1.0, max(0.0, until - time.monotonic())))
                 continue
             for node in [node for node, places in self._ready.items() if places]:
                 request = self._next_request(node)
@@ -90,24 +90,24 @@ class Pump:
         return parts
 
     def _release(self, outbox: Outbox) -> None:
-        """Let the reader fetch as much as has found its place."""
+        """Let the feeders fetch as much as has found its place."""
         if outbox.acknowledged_bytes:
-            self.reader.release(outbox.acknowledged_bytes)
+            self._intake.release(outbox.acknowledged_bytes)
             outbox.acknowledged_bytes = 0
 
     def _sort_arrivals(self) -> None:
         """Line up partitions with queued batches by their target leader; take note of failures."""
-        arrived, self.reader.arrived = self.reader.arrived, []
+        arrived, self._intake.arrived = self._intake.arrived, []
         for place in arrived:
-            failure = self.reader.failures.get(place)
+            failure = self._intake.failures.get(place)
             if failure is not None:
                 self.refusals[place] = Refusal(
                     topic=place.topic, partition=place.partition, kind=failure.kind, message=failure.message
                 )
-            if self.reader.queues[place]:
+            if self._intake.queues[place]:
                 self._ready.setdefault(self._leader(place), {})[place] = None
-            elif place in self.reader.finished:
-                self._part(place).end = max(self._part(place).end, self.reader.finished[place])
+            elif place in self._intake.finished:
+                self._part(place).end = max(self._part(place).end, self._intake.finished[place])
 
     def _leader(self, place: TopicPartition) -> int:
         piece = self._pieces[place]
@@ -137,7 +137,7 @@ class Pump:
         request = Request()
         for place in list(waiting):
             part = self._part(place)
-            queue = self.reader.queues[place]
+            queue = self._intake.queues[place]
             while queue and queue[0][1]:
                 self._pass_over(part, place)
             if queue:
@@ -146,20 +146,20 @@ class Pump:
                     break
                 failure = _unfit(batch, place)
                 if failure is None:
-                    self.reader.take(place)
+                    self._intake.take(place)
                     self._put(request, part, batch)
                 else:
-                    self.reader.give_up(place, failure)
+                    self._intake.give_up(place, failure)
             if not queue:
                 del waiting[place]
-                if place in self.reader.finished:
-                    part.end = max(part.end, self.reader.finished[place])
+                if place in self._intake.finished:
+                    part.end = max(part.end, self._intake.finished[place])
         return request
 
     def _pass_over(self, part: PartProgress, place: TopicPartition) -> None:
-        batch, _ = self.reader.take(place)
+        batch, _ = self._intake.take(place)
         part.pass_over(batch)
-        self.reader.release(len(batch.data))
+        self._intake.release(len(batch.data))
 
     def _put(self, request: Request, part: PartProgress, batch: Batch) -> None:
         transaction = self._transaction

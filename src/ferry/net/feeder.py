@@ -1,0 +1,271 @@
+"""One broker's feeder: fetches some partitions, one request at a time, until they end, fail or have another leader."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ferry.config.clients import FetchOptions
+from ferry.errors import FerryError, Retryable
+from ferry.model import RefusalKind, TopicPartition
+from ferry.net import codes
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import (
+    NO_NODE,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    FetchedPartition,
+    fetch_request,
+    fetched,
+    record_bytes,
+)
+from ferry.net.intake import MIN_PARTITION_BYTES, Intake
+from ferry.net.offsets import EARLIEST_LOCAL, list_offsets
+from ferry.net.patience import Patience
+from ferry.net.routes import NO_LEADER, Routes
+from ferry.net.throttle import Throttle
+
+log = logging.getLogger(__name__)
+
+_MAX_WAIT_MS = 500
+_PAUSE_S = 0.1
+
+
+class Feeder:
+    """Partitions of one broker and the request that is under way for them. Many share an intake."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        intake: Intake,
+        routes: Routes,
+        patience: Patience,
+        node: int,
+        *,
+        isolation: int,
+        options: FetchOptions,
+        throttle: Throttle | None,
+        hand_over: Callable[[Iterable[TopicPartition]], None],
+    ) -> None:
+        """`hand_over` is given the partitions that another broker serves by now."""
+        self.node = node
+        self.places: dict[TopicPartition, None] = {}
+        """In the order in which they are asked for; only this feeder reads them."""
+        self.fetch_bytes = 0
+        self.ended = False
+        self._cluster = cluster
+        self._intake = intake
+        self._routes = routes
+        self._patience = patience
+        self._isolation = isolation
+        self._options = options
+        self._throttle = throttle
+        self._hand_over = hand_over
+
+    async def run(self) -> None:
+        """Fetch until no partition is left. While the broker does not answer, others' feeders go on."""
+        try:
+            while self._has_work():
+                try:
+                    await self._fetch()
+                except Retryable as error:
+                    await self._look_for_leader(
+                        error if isinstance(error, NotServed) else NotServed(self.places, str(error))
+                    )
+                self._turn()
+        except Exception as error:  # the loop would only log it, and the writer wait for ever
+            log.debug("a feeder of cluster %s stops", self._cluster.alias, exc_info=True)
+            self._intake.stop(error if isinstance(error, FerryError) else Retryable(f"reading failed: {error!r}"))
+        finally:
+            self.ended = True
+
+    def _turn(self) -> None:
+        """Leave out what is done; the first comes last: a broker fills its answer from the front."""
+        places = [place for place in self.places if self._intake.wanted(place)]
+        self.places = dict.fromkeys(places[1:] + places[:1])
+
+    async def _fetch(self) -> None:
+        """One fetch, as soon as there is room for its answer. Retryable when the broker cannot serve it now."""
+        if self.node == NO_LEADER:
+            raise Retryable("it has no leader")
+        most = self.fetch_bytes if self._throttle is None else self._throttle.portion(self.fetch_bytes)
+        size = max(most, self._intake.needed(self.places))
+        began = time.monotonic()
+        await self._intake.reserve(size)
+        try:
+            if self._throttle is None:
+                answered = await self._ask(size, began)
+            else:
+                answered = await self._ask_when_admitted(self._throttle, size, began)
+        finally:
+            self._intake.unreserve(size)
+        if answered is not None and not self._intake.closed:
+            await self._take_in(*answered)
+
+    def _has_work(self) -> bool:
+        return bool(self.places) and not self._intake.closed
+
+    async def _ask(self, size: int, began: float) -> tuple[Mapping[TopicPartition, int], Any] | None:
+        """A fetch of about `size` bytes, wanted since `began`: its offsets and its answer; None with nothing to do."""
+        if not self._has_work():
+            return None
+        self._patience.rest(self.places, time.monotonic() - began)
+        offsets = {place: self._intake.positions[place] for place in self.places}
+        return offsets, await self._cluster.ask(self._request(offsets, size), self.node)
+
+    async def _ask_when_admitted(
+        self, throttle: Throttle, size: int, began: float
+    ) -> tuple[Mapping[TopicPartition, int], Any] | None:
+        """As `_ask`, for as much as the throttle admits."""
+        admitted = await throttle.admit(size, self._has_work)
+        came = 0
+        try:
+            answered = await self._ask(admitted, began) if admitted else None
+            if answered is not None:
+                came = record_bytes(answered[1])
+            return answered
+        finally:
+            throttle.settle(admitted, came)
+
+    def _request(self, offsets: Mapping[TopicPartition, int], size: int) -> Any:
+        needed = self._intake.needed(offsets)
+        return fetch_request(
+            self._cluster,
+            offsets,
+            isolation=self._isolation,
+            max_bytes=max(needed, min(size, self._options.max_bytes or size)),
+            partition_bytes=max(
+                needed, self._options.partition_max_bytes or max(MIN_PARTITION_BYTES, size // len(offsets))
+            ),
+            max_wait_ms=_MAX_WAIT_MS if self._options.max_wait_ms is None else self._options.max_wait_ms,
+            min_bytes=1 if self._options.min_bytes is None else self._options.min_bytes,
+            # The leader answers itself when no rack is named, but only for all partitions of a request.
+            rack="" if self._routes.need_leader(offsets) else self._options.rack,
+        )
+
+    async def _take_in(self, offsets: Mapping[TopicPartition, int], answer: Any) -> None:
+        """Put what came into the intake, and raise NotServed for partitions that the broker does not serve."""
+        if answer.error_code:
+            raise Retryable(f"fetch from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
+        parts = list(fetched(self._cluster, offsets, answer))
+        nothing_came = not any(part.records for part in parts)
+        first = next(iter(offsets))
+        named: dict[TopicPartition, int] = {}
+        trouble: dict[TopicPartition, str] = {}
+        doubtful: set[TopicPartition] = set()
+        now = time.monotonic()
+        for part in parts:
+            place = part.place
+            # Handed over, or given up, while the answer was on its way.
+            if place not in self.places or not self._intake.wanted(place):
+                continue
+            if part.nearer_replica != NO_NODE:  # that is all the answer says: its lack of records means nothing
+                named[place] = part.nearer_replica
+            elif part.error_code:
+                if not self._is_final(part):
+                    trouble[place] = codes.describe(part.error_code)
+            elif part.records:
+                self._patience.served(place)
+                self._intake.put(part)
+            elif not nothing_came and place != first:  # the others may have filled the answer
+                self._patience.answered(place)
+            elif self._readable(part) >= self._intake.ends[place]:
+                doubtful.add(place)
+            else:
+                self._patience.begin([place], now, silent=True)
+                if self._patience.is_over(place, now):
+                    trouble[place] = f"it shows offsets up to {self._readable(part)}, {self._intake.ends[place]} is due"
+        self._intake.wake()
+        self._move(self._routes.prefer(named))
+        trouble |= await self._settle(doubtful)
+        if trouble:
+            raise NotServed(trouble, next(iter(trouble.values())))
+
+    def _readable(self, part: FetchedPartition) -> int:
+        return part.last_stable_offset if self._isolation == READ_COMMITTED else part.high_watermark
+
+    async def _settle(self, doubtful: set[TopicPartition]) -> dict[TopicPartition, str]:
+        """Nothing came where something should lie: compaction left nothing up to the end of the range, or the records
+        lie in tiered storage and the broker waits for them, which it does not say (KIP-405). Its own log's start tells.
+
+        The partitions that are not at their end, and why nothing came.
+        """
+        if not doubtful:
+            return {}
+        local = await list_offsets(self._cluster, dict.fromkeys(doubtful, EARLIEST_LOCAL), isolation=READ_UNCOMMITTED)
+        doubtful = {place for place in doubtful if place in self.places and self._intake.wanted(place)}
+        remote = {place for place in doubtful if local.get(place, math.inf) > self._intake.positions[place]}
+        for place in doubtful - remote:
+            self._intake.finish(place, self._intake.ends[place])
+        self._intake.wake()
+        self._patience.begin(remote, time.monotonic(), silent=True)
+        positions = self._intake.positions
+        return {place: f"offset {positions[place]} lies in tiered storage and does not come" for place in remote}
+
+    async def _look_for_leader(self, trouble: NotServed) -> None:
+        """Ask the metadata again; hand over what has another leader, and give up what was not served for too long."""
+        self._patience.begin(trouble.places, time.monotonic())
+        self._routes.back_to_leader(trouble.places)
+        await self._cluster.loop.sleep(_PAUSE_S)
+        await self._cluster.refresh({place.topic for place in trouble.places})
+        if self._intake.closed:
+            return
+        places = [place for place in trouble.places if place in self.places and self._intake.wanted(place)]
+        moved = [place for place in places if self._routes.moved(place, self.node)]
+        now = time.monotonic()
+        for place in places:
+            if place not in moved and self._patience.is_over(place, now):
+                self._intake.fail(
+                    place,
+                    RefusalKind.NO_LEADER,
+                    f"the leader of {place} on cluster {self._cluster.alias} does not serve it ({trouble}): look at "
+                    f"{'its brokers' if self.node == NO_LEADER else f'broker {self.node}'}, then run again",
+                )
+        self._move(moved)
+        self._intake.wake()
+
+    def _move(self, places: list[TopicPartition]) -> None:
+        for place in places:
+            del self.places[place]
+        if places:
+            self._hand_over(places)
+
+    def _is_final(self, part: FetchedPartition) -> bool:
+        """Whether the error of a partition will stay; then the partition has failed."""
+        place, code, position = part.place, part.error_code, self._intake.positions[part.place]
+        if self._routes.is_nearer(place):  # a follower may lag behind its leader: that one decides
+            return False
+        if code == codes.OFFSET_OUT_OF_RANGE:
+            self._intake.fail(
+                place,
+                RefusalKind.RETENTION_PASSED if part.log_start_offset > position else RefusalKind.SOURCE_TRUNCATED,
+                f"{place} on cluster {self._cluster.alias} no longer holds offset {position} (log start "
+                f"{part.log_start_offset}, end {part.high_watermark}): plan again, and the plan says what is lost",
+            )
+        elif code in codes.UNAUTHORIZED:
+            self._intake.fail(
+                place,
+                RefusalKind.NOT_AUTHORIZED,
+                f"not allowed to read topic {place.topic} on cluster {self._cluster.alias}: grant READ and DESCRIBE",
+            )
+        elif code == codes.CORRUPT_MESSAGE:
+            self._intake.fail(
+                place,
+                RefusalKind.CORRUPT,
+                f"cluster {self._cluster.alias} calls {place} corrupt at offset {position}: restore the "
+                "partition from another replica, then run again",
+            )
+        else:
+            return False
+        return True
+
+
+class NotServed(Retryable):
+    """A broker does not serve these partitions, now."""
+
+    def __init__(self, places: Iterable[TopicPartition], why: str) -> None:
+        super().__init__(why)
+        self.places = list(places)

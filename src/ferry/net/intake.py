@@ -1,0 +1,215 @@
+"""What was fetched and not yet written, partition by partition, within a fixed amount of memory.
+
+Feeders put batches in and wait for room; the writer takes them out and waits for news.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafka.future import Future
+from kafka.net.selector import NetworkSelector
+
+from ferry.errors import Corrupt, FerryError
+from ferry.model import RefusalKind, TopicPartition
+from ferry.net.fetch import FetchedPartition
+from ferry.wire.aborted import AbortedTransactions
+from ferry.wire.batch import Batch, batches, check, whole_batch_bytes
+
+MIN_PARTITION_BYTES = 256 << 10
+_MAX_BATCH_BYTES = 1 << 30
+"""No broker takes a batch this large; a length beyond it is damage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFailure:
+    """A partition that cannot be read past `offset`, whatever is tried."""
+
+    kind: RefusalKind
+    message: str
+    offset: int
+
+
+class Intake:
+    """Batches of each partition in offset order, up to the batch that holds the last wanted offset."""
+
+    def __init__(
+        self, loop: NetworkSelector, ranges: Mapping[TopicPartition, tuple[int, int]], memory_bytes: int
+    ) -> None:
+        """`ranges` are `[start, end)` per partition."""
+        self.queues: dict[TopicPartition, deque[tuple[Batch, bool]]] = {place: deque() for place in ranges}
+        self.finished: dict[TopicPartition, int] = {}
+        """Partitions read to their end, with the offset that was reached."""
+        self.failures: dict[TopicPartition, ReadFailure] = {}
+        self.arrived: list[TopicPartition] = []
+        """Partitions that got batches, or came to their end, since the caller last cleared it."""
+        self.positions = {place: start for place, (start, _) in ranges.items()}
+        """Where each partition is read on."""
+        self.ends = {place: end for place, (_, end) in ranges.items()}
+        self.memory_bytes = memory_bytes
+        self.closed = False
+        self._loop = loop
+        self._aborted = {place: AbortedTransactions() for place in ranges}
+        self._needs: dict[TopicPartition, int] = {}
+        self._held = 0  # bytes queued, or taken and not released yet
+        self._asked = 0
+        self._error: FerryError | None = None
+        self._news: Future | None = None
+        self._room: list[Future] = []
+
+    # The writer's side.
+
+    def take(self, place: TopicPartition) -> tuple[Batch, bool]:
+        """The next batch of a partition, and whether its records stay behind (marker, aborted or empty).
+
+        It counts against the memory until its bytes are released.
+        """
+        return self.queues[place].popleft()
+
+    def release(self, size: int) -> None:
+        """So many bytes that were taken are not needed any more."""
+        self._held -= size
+        self._let_in()
+
+    def give_up(self, place: TopicPartition, failure: ReadFailure) -> None:
+        """Read no further on a partition: the caller cannot use what comes next."""
+        queue = self.queues[place]
+        self.release(sum(len(batch.data) for batch, _ in queue))
+        queue.clear()
+        self.finished.pop(place, None)
+        self._fail(place, failure)
+
+    def exhausted(self) -> bool:
+        """Whether every partition is finished or failed and its queue taken empty."""
+        settled = len(self.finished) + len(self.failures) == len(self.queues)
+        return settled and not any(self.queues.values())
+
+    async def news(self, timeout_s: float) -> None:
+        """Wait until batches arrive, a partition ends or the time is over; raises what stopped the reading."""
+        if self._error is None and not self.arrived:
+            self._news = waiting = Future()
+            timer = self._loop.call_later(timeout_s, lambda: _resolve(waiting))
+            await waiting
+            self._loop.cancel(timer)
+        if self._error is not None:
+            raise self._error
+
+    def wake(self) -> None:
+        """Let whoever waits for news look again."""
+        waiting, self._news = self._news, None
+        if waiting is not None:
+            _resolve(waiting)
+
+    # The feeders' side.
+
+    def wanted(self, place: TopicPartition) -> bool:
+        """Whether more is to be read of a partition."""
+        return place not in self.finished and place not in self.failures
+
+    def needed(self, places: Iterable[TopicPartition]) -> int:
+        """The size of the largest batch that did not come whole, in bytes; 0 when there is none."""
+        return max((self._needs.get(place, 0) for place in places), default=0)
+
+    async def reserve(self, size: int) -> None:
+        """Wait for room for an answer of so many bytes; ends early when the intake is closed."""
+        # A batch may be larger than all the memory: one fetch at a time is always allowed.
+        while not self.closed and self._held + self._asked + size > self.memory_bytes and self._held + self._asked:
+            room = Future()
+            self._room.append(room)
+            await room
+        self._asked += size
+
+    def unreserve(self, size: int) -> None:
+        """The answer has come, or none."""
+        self._asked -= size
+        self._let_in()
+
+    def put(self, part: FetchedPartition) -> None:
+        """Take in what one partition's part of an answer holds."""
+        place, end = part.place, self.ends[part.place]
+        aborted = self._aborted[place]
+        aborted.learn(part.aborted)
+        queue, position = self.queues[place], self.positions[place]
+        arrived = False
+        for batch in batches(part.records):
+            try:  # before anything in its header is believed
+                check(batch, place.topic, place.partition)
+            except Corrupt as error:
+                self.positions[place] = position
+                self.fail(place, RefusalKind.CORRUPT, str(error))
+                return
+            if batch.next_offset <= position:
+                continue
+            if batch.base_offset >= end:
+                position = end
+                break
+            hidden = aborted.hides(batch) or batch.is_control or (batch.record_count == 0 and batch.magic == 2)
+            queue.append((batch, hidden))
+            self._held += len(batch.data)
+            position = batch.next_offset
+            arrived = True
+            if position >= end:
+                break
+        if arrived:
+            self.arrived.append(place)
+            self._needs.pop(place, None)
+        elif part.records and position < end:
+            self._ask_for_more(place, part.records)
+        self.positions[place] = position
+        if position >= end:
+            self.finish(place, position)
+
+    def _ask_for_more(self, place: TopicPartition, records: bytes | memoryview) -> None:
+        """Not one whole batch came: fetch what its length says, if that can be true."""
+        needed = whole_batch_bytes(records) or MIN_PARTITION_BYTES
+        if len(records) < needed <= _MAX_BATCH_BYTES:
+            self._needs[place] = needed
+            return
+        self.fail(
+            place,
+            RefusalKind.CORRUPT,
+            f"the batch at offset {self.positions[place]} of {place} says that it has {needed} bytes: the source's "
+            "copy is damaged; restore it from a replica, or skip it explicitly",
+        )
+
+    def finish(self, place: TopicPartition, at: int) -> None:
+        """A partition is read to its end."""
+        self.finished[place] = at
+        self.arrived.append(place)
+
+    def fail(self, place: TopicPartition, kind: RefusalKind, message: str) -> None:
+        """A partition cannot be read on from where it is."""
+        self._fail(place, ReadFailure(kind=kind, message=message, offset=self.positions[place]))
+
+    def _fail(self, place: TopicPartition, failure: ReadFailure) -> None:
+        self.failures[place] = failure
+        self.arrived.append(place)
+
+    def stop(self, error: FerryError) -> None:
+        """Nothing more can be read at all: whoever waits for news is told why."""
+        if not self.closed:
+            self._error = error
+        self.close()
+        self.wake()
+
+    def close(self) -> None:
+        """Read no more; answers still on their way are dropped."""
+        self.closed = True
+        self._wake_feeders()
+
+    def _let_in(self) -> None:
+        """Wake the feeders that wait for room when there is some, or when nothing else could make any."""
+        if self._room and (self._held * 2 < self.memory_bytes or not self._held + self._asked):
+            self._wake_feeders()
+
+    def _wake_feeders(self) -> None:
+        waiting, self._room = self._room, []
+        for future in waiting:
+            _resolve(future)
+
+
+def _resolve(future: Future) -> None:
+    if not future.is_done:
+        future.success(None)

@@ -1,0 +1,162 @@
+"""What a feeder makes of fetch answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from kafka.protocol.consumer import FetchRequest
+
+from ferry.config.clients import FetchOptions
+from ferry.errors import Retryable
+from ferry.model import RefusalKind, TopicPartition
+from ferry.net import codes
+from ferry.net.cluster import Cluster, event_loop
+from ferry.net.feeder import Feeder
+from ferry.net.fetch import READ_COMMITTED
+from ferry.net.intake import ReadFailure
+from ferry.net.source import SourceReader
+from tests.net.answers import OTHER, PLACE, answer, batch, lead, part
+
+
+@pytest.fixture
+def feeder() -> Iterator[Feeder]:
+    """A feeder of broker 1 for offsets 0 to 100 of two partitions, not connected: answers are handed to it."""
+    loop = event_loop()
+    cluster = Cluster(loop, "primary", {"bootstrap_servers": "127.0.0.1:1"})
+    lead(cluster, {PLACE: 1, OTHER: 1})
+    ranges = {PLACE: (0, 100), OTHER: (0, 100)}
+    made = SourceReader(cluster, ranges, {}, isolation=READ_COMMITTED, memory_bytes=1 << 20)._feeder(1)
+    made.places = dict.fromkeys([PLACE, OTHER])
+    yield made
+    cluster.close()
+    loop.close()
+
+
+def take_in(feeder: Feeder, *parts: SimpleNamespace) -> None:
+    """An answer to a request for all its partitions."""
+    offsets = dict.fromkeys(feeder.places, 0)
+    feeder._cluster.loop.run(partial(feeder._take_in, offsets, answer(*parts)))
+
+
+def test_a_partition_that_is_not_served_keeps_no_other_from_its_batches(feeder: Feeder) -> None:
+    refused = part(OTHER, error_code=codes.NOT_LEADER_OR_FOLLOWER)
+    with pytest.raises(Retryable, match="NotLeader"):
+        take_in(feeder, refused, part(PLACE, batch(10)))
+    assert len(feeder._intake.queues[PLACE]) == 1
+    assert not feeder._intake.failures
+
+
+def test_what_was_given_up_or_handed_over_takes_nothing_more(feeder: Feeder) -> None:
+    failure = ReadFailure(kind=RefusalKind.NEEDS_TRANSCODING, message="why", offset=0)
+    feeder._intake.give_up(PLACE, failure)
+    del feeder.places[OTHER]
+    take_in(feeder, part(PLACE, batch(10)), part(OTHER, batch(10)))
+    assert not any(feeder._intake.queues.values())
+
+
+def test_a_nearer_replica_is_read_until_it_fails(feeder: Feeder) -> None:
+    handed: list[TopicPartition] = []
+    feeder._hand_over = handed.extend
+    take_in(feeder, part(PLACE, nearer=2), part(OTHER, batch(10)))
+    assert not feeder._intake.finished, "an answer without records is no end of the range when it names a replica"
+    assert (handed, list(feeder.places)) == ([PLACE], [OTHER])
+    routes = feeder._routes
+    assert routes.node(PLACE) == 2
+    feeder.node, feeder.places = 2, {PLACE: None}
+    behind = part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE)
+    with pytest.raises(Retryable, match="OffsetOutOfRange"):  # the follower lags: its leader decides
+        take_in(feeder, behind)
+    assert not feeder._intake.failures
+    routes.back_to_leader([PLACE])
+    assert (routes.node(PLACE), routes.prefer({PLACE: 2})) == (1, []), "it is not tried again"
+    take_in(feeder, behind)
+    assert feeder._intake.failures[PLACE].kind is RefusalKind.SOURCE_TRUNCATED
+
+
+def test_the_files_bounds_of_a_fetch_are_kept(feeder: Feeder) -> None:
+    feeder._options = FetchOptions(max_bytes=70_000, partition_max_bytes=9_000, min_bytes=5, max_wait_ms=7, rack="r")
+    request = feeder._request({PLACE: 0}, 1 << 20)
+    (asked,) = request.topics[0].partitions
+    assert (request.max_bytes, asked.partition_max_bytes) == (70_000, 9_000)
+    assert (request.min_bytes, request.max_wait_ms, request.rack_id) == (5, 7, "r")
+    feeder._intake._needs[PLACE] = 80_000  # a larger batch comes all the same, as in Java (KIP-74)
+    request = feeder._request({PLACE: 0}, 1 << 20)
+    assert (request.max_bytes, request.topics[0].partitions[0].partition_max_bytes) == (80_000, 80_000)
+
+
+@pytest.mark.parametrize("local_start", [0, 40])
+@pytest.mark.parametrize("neighbour", [b"", batch(10)], ids=["nothing at all", "nothing at the front"])
+def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
+    feeder: Feeder, monkeypatch: pytest.MonkeyPatch, local_start: int, neighbour: bytes
+) -> None:
+    async def listed(cluster: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> object:
+        return dict.fromkeys(wanted, local_start)
+
+    monkeypatch.setattr("ferry.net.feeder.list_offsets", listed)
+    del feeder.places[OTHER]
+    feeder.places[OTHER] = None
+    taking = partial(take_in, feeder, part(PLACE), part(OTHER, neighbour))
+    if local_start:
+        with pytest.raises(Retryable, match="offset 0 lies in tiered storage"):
+            taking()
+        assert PLACE not in feeder._intake.finished
+    else:
+        taking()
+        assert feeder._intake.finished[PLACE] == 100
+
+
+def test_nothing_behind_others_records_means_nothing(feeder: Feeder) -> None:
+    take_in(feeder, part(PLACE, batch(10)), part(OTHER))
+    assert not feeder._intake.finished
+
+
+class Gate:
+    """A throttle that says what the test says, and remembers what it was told."""
+
+    def __init__(self, admits: int) -> None:
+        self.admits = admits
+        self.settled: list[tuple[int, int]] = []
+
+    def portion(self, most: int) -> int:
+        return most // 2
+
+    async def admit(self, most: int, wanted: Callable[[], bool]) -> int:
+        assert most == 1 << 19
+        return self.admits if wanted() else 0
+
+    def settle(self, admitted: int, fetched: int) -> None:
+        self.settled.append((admitted, fetched))
+
+
+def test_a_fetch_asks_for_what_the_throttle_admits_and_tells_what_came(
+    feeder: Feeder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, asked = batch(10), []
+
+    async def ask(request: FetchRequest, node: int) -> SimpleNamespace:
+        asked.append((request.max_bytes, node))
+        return answer(part(PLACE, data + data[:30]))
+
+    monkeypatch.setattr(feeder._cluster, "ask", ask)
+    feeder.fetch_bytes = 1 << 20
+    feeder._throttle = gate = cast("Any", Gate(5_000))
+    feeder._cluster.loop.run(feeder._fetch)
+    assert asked == [(5_000, 1)]
+    assert gate.settled == [(5_000, len(data) + 30)], "what is cut off at the end travels, too"
+    assert (len(feeder._intake.queues[PLACE]), feeder._intake._asked) == (1, 0)
+
+
+def test_a_fetch_that_is_not_admitted_is_not_sent(feeder: Feeder, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(*_: object) -> None:
+        raise AssertionError("it was sent")
+
+    monkeypatch.setattr(feeder._cluster, "ask", ask)
+    feeder.fetch_bytes = 1 << 20
+    feeder._throttle = gate = cast("Any", Gate(5_000))
+    feeder._intake.close()
+    feeder._cluster.loop.run(feeder._fetch)
+    assert gate.settled == [(0, 0)]

@@ -1,0 +1,122 @@
+"""What the intake makes of batches, and whom it lets wait."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from ferry.errors import Retryable
+from ferry.model import RefusalKind
+from ferry.net.cluster import event_loop
+from ferry.net.fetch import FetchedPartition
+from ferry.net.intake import Intake, ReadFailure
+from tests.net.answers import PLACE, batch
+
+
+@pytest.fixture
+def intake() -> Iterator[Intake]:
+    """For offsets 0 to 100 of one partition."""
+    loop = event_loop()
+    yield Intake(loop, {PLACE: (0, 100)}, 1 << 20)
+    loop.close()
+
+
+def fetched(records: bytes) -> FetchedPartition:
+    """One partition's part of a fetch answer."""
+    return FetchedPartition(
+        place=PLACE,
+        error_code=0,
+        high_watermark=100,
+        last_stable_offset=100,
+        log_start_offset=0,
+        aborted=(),
+        records=records,
+    )
+
+
+def test_a_batch_cut_short_is_asked_for_again_as_a_whole(intake: Intake) -> None:
+    whole = batch(100)
+    intake.put(fetched(whole[:200]))
+    assert not intake.queues[PLACE]
+    assert intake.needed([PLACE]) == len(whole)
+    intake.put(fetched(whole))
+    assert [entry.next_offset for entry, _ in intake.queues[PLACE]] == [100]
+    assert (intake.finished, intake.needed([PLACE])) == ({PLACE: 100}, 0)
+
+
+@pytest.mark.parametrize("length", [-5, 0, 30, 2**31 - 13])
+def test_a_length_that_cannot_be_true_is_damage_at_its_offset(intake: Intake, length: int) -> None:
+    good, damaged = batch(10), bytearray(batch(10, 10))
+    struct.pack_into(">i", damaged, 8, length)
+    intake.put(fetched(good + damaged))
+    assert len(intake.queues[PLACE]) == 1, "what came before is copied"
+    intake.put(fetched(bytes(damaged)))
+    failure = intake.failures[PLACE]
+    assert (failure.kind, failure.offset) == (RefusalKind.CORRUPT, 10)
+    assert failure.message.startswith("the batch at offset 10 of orders-3 says that it has")
+
+
+def test_batches_behind_the_end_are_left_alone(intake: Intake) -> None:
+    intake.ends[PLACE] = 5
+    intake.put(fetched(batch(10)))
+    assert intake.finished == {PLACE: 10}, "the batch that holds the last wanted offset is copied whole"
+
+
+def test_a_damaged_header_hides_nothing(intake: Intake) -> None:
+    good, damaged = batch(10), bytearray(batch(10, 10))
+    damaged[22] |= 0x20  # it calls itself a control batch, which would stay behind
+    intake.put(fetched(good + damaged))
+    assert [hidden for _, hidden in intake.queues[PLACE]] == [False]
+    assert (intake.failures[PLACE].kind, intake.failures[PLACE].offset) == (RefusalKind.CORRUPT, 10)
+
+
+def waits_for_room(intake: Intake, size: int) -> bool:
+    """Whether a fetch of so many bytes has to wait; it gives the room back when it has not."""
+    room = intake._loop.call_soon_with_future(intake.reserve, size)
+    intake._loop.drain()
+    if room.is_done:
+        intake.unreserve(size)
+    return not room.is_done
+
+
+def test_bytes_count_until_they_are_released(intake: Intake) -> None:
+    data = batch(10)
+    intake.put(fetched(data))
+    intake.take(PLACE)
+    assert waits_for_room(intake, intake.memory_bytes)
+    intake.release(len(data))
+    intake._loop.drain()
+    intake.unreserve(intake.memory_bytes)
+    assert not waits_for_room(intake, intake.memory_bytes)
+
+
+def test_a_partition_that_is_given_up_gives_its_room_back(intake: Intake) -> None:
+    intake.put(fetched(batch(10)))
+    failure = ReadFailure(kind=RefusalKind.NEEDS_TRANSCODING, message="why", offset=0)
+    intake.give_up(PLACE, failure)
+    assert (intake.failures, intake.exhausted()) == ({PLACE: failure}, True)
+    assert not waits_for_room(intake, 2 * intake.memory_bytes), "one fetch at a time is always allowed"
+
+
+def test_a_feeder_that_waits_for_room_is_let_in_when_a_fetch_ends_without_records(intake: Intake) -> None:
+    intake._loop.run(intake.reserve, 1 << 20)
+    room = intake._loop.call_soon_with_future(intake.reserve, 1 << 20)
+    intake._loop.drain()
+    assert not room.is_done
+    intake.unreserve(1 << 20)
+    intake._loop.drain()
+    assert room.is_done
+
+
+def test_whoever_waits_hears_of_the_end(intake: Intake) -> None:
+    intake._loop.run(intake.reserve, 1 << 20)
+    room = intake._loop.call_soon_with_future(intake.reserve, 1 << 20)
+    news = intake._loop.call_soon_with_future(intake.news, 60)
+    intake._loop.drain()
+    intake.stop(Retryable("no answer"))
+    intake.stop(Retryable("none here either"))
+    intake._loop.drain()
+    assert room.is_done
+    assert str(news.exception) == "no answer"

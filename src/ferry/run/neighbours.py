@@ -6,28 +6,22 @@ With `DefaultReplicationPolicy` names tell flows apart, and nothing of this is a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import partial
 
 from ferry.config.flow import FlowConfig
 from ferry.decide.facts import Facts, Unserved
 from ferry.decide.ledger import UNREAD, LedgerView, accounted, every_receipt, shared_topics
 from ferry.decide.neighbours import Neighbour, Range, gaps, neighbour_of, ranges
-from ferry.errors import Refused, Retryable
 from ferry.model import TopicPartition
-from ferry.net import codes
 from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.policy import DefaultReplicationPolicy
 from ferry.run.known_ledger import KnownLedgers
-from ferry.wire.aborted import AbortedTransactions
-from ferry.wire.batch import batches
+from ferry.run.strangers import first_strangers
 
 _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
-_GAP_BYTES = 64 << 10
-"""Read per gap and request: gaps are markers, or chunks that were aborted."""
 
 
 def names_tell_flows_apart(flow: FlowConfig) -> bool:
@@ -73,8 +67,10 @@ async def with_neighbours(
             )
             for place in begins
         }
-        strangers = await _first_strangers(target, open_parts)
-        upto = {place: ends[place] for place in open_parts if place not in strangers}
+        looked = await first_strangers(target, open_parts)
+        strangers = looked.found
+        upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
+        facts = _without_unseen(facts, looked.failed.keys(), looked.failed)
     return replace(
         facts,
         neighbours=neighbours,
@@ -139,72 +135,3 @@ async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dic
         for place, parts in came.items():
             found[place] = (*found.get(place, ()), *parts)
     return found
-
-
-async def _first_strangers(
-    target: Cluster, open_parts: Mapping[TopicPartition, list[Range]]
-) -> dict[TopicPartition, int]:
-    """Per partition the first offset in its `open_parts` that holds a record which no transaction aborted."""
-    waiting = {place: list(parts) for place, parts in open_parts.items() if parts}
-    found: dict[TopicPartition, int] = {}
-    while waiting:
-        at = {place: parts[0][0] for place, parts in waiting.items()}
-        for part in await target.retrying(partial(_read, target, at)):
-            parts = waiting[part.place]
-            stranger, seen = _judged(part, parts)
-            if stranger is not None:
-                found[part.place] = stranger
-                parts.clear()
-            parts[:] = [(max(low, seen), high) for low, high in parts if high > seen]
-            if not parts:
-                del waiting[part.place]
-    return found
-
-
-async def _read(target: Cluster, at: Mapping[TopicPartition, int]) -> list[FetchedPartition]:
-    """A fetch from one leader of some of the partitions."""
-    leader = target.leader(next(iter(at)))
-    offsets = {place: offset for place, offset in at.items() if target.leader(place) == leader}
-    request = fetch_request(
-        target,
-        offsets,
-        isolation=READ_COMMITTED,
-        max_bytes=len(offsets) * _GAP_BYTES,
-        partition_bytes=_GAP_BYTES,
-        max_wait_ms=200,
-    )
-    try:
-        parts = list(fetched(target, offsets, await target.ask(request, leader)))
-    except Retryable:
-        await target.refresh({place.topic for place in offsets})
-        raise
-    first = next(iter(offsets))
-    for part in parts:
-        if part.place == first and not part.error_code and not part.records:
-            raise Retryable(f"{first} on cluster {target.alias} does not show offset {offsets[first]}")
-        if part.error_code in codes.UNAUTHORIZED:
-            raise Refused(f"not allowed to read merged topic {part.place.topic} on cluster {target.alias}: grant READ")
-        if part.error_code not in (codes.NONE, codes.OFFSET_OUT_OF_RANGE):
-            await target.refresh({place.topic for place in offsets})
-            raise Retryable(f"{part.place} on cluster {target.alias}: {codes.describe(part.error_code)}")
-    return parts
-
-
-def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | None, int]:
-    """The first offset of a live record in one of `open_parts`, and how far the answer allows to judge.
-
-    A partition that is not the first of a request may come without a whole batch: nothing is judged then.
-    """
-    seen = min(low for low, _ in open_parts)
-    if part.error_code == codes.OFFSET_OUT_OF_RANGE:  # retention was faster
-        return None, max(part.log_start_offset, seen + 1)
-    aborted = AbortedTransactions()
-    aborted.learn(part.aborted)
-    for batch in batches(part.records):
-        seen = batch.next_offset
-        if aborted.hides(batch) or batch.is_control or (batch.magic == 2 and not batch.record_count):
-            continue
-        for low, high in open_parts:
-            if batch.base_offset < high and low < batch.next_offset:
-                return max(low, batch.base_offset), seen
-    return None, seen

@@ -3,15 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import typer
+
+from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption, Wishes
+from ferry.cli.output import print_json
+from ferry.errors import Refused
 from ferry_airflow import setup
 
-USAGE = "usage: ferry airflow setup [--config FILE]   create pools, check connections; safe to run again"
+app = typer.Typer(name="airflow", no_args_is_help=True, add_completion=False)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run `setup`; anything else shows the usage (exit code 2)."""
-    if not arguments or arguments[0] != "setup":
-        print(USAGE)
-        return 0 if arguments and arguments[0] in ("--help", "-h") else 2
-    return setup.main(list(arguments[1:]))
+def main(arguments: Sequence[str], wishes: Wishes) -> int:
+    """Run a command of `app`; `wishes` are the options before `airflow`. Errors are the caller's to show."""
+    return int(app(args=list(arguments), prog_name="ferry airflow", standalone_mode=False, obj=wishes) or 0)
+
+
+@app.callback()
+def airflow(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """Prepare an Airflow for Ferry."""
+    ctx.obj = replace(ctx.obj, as_json=as_json or ctx.obj.as_json)
+
+
+@app.command("setup")
+def setup_command(
+    ctx: typer.Context,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Create the pools of the file's flows and check the connections that they name. Safe to run again.
+
+    It is the Airflow of AIRFLOW_HOME. Exit code 2 when a connection is missing; the pools are there nevertheless.
+    """
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    result = setup.setup(desk.config)
+    if result.missing:
+        raise Refused("; ".join(result.missing))
+    if desk.as_json:
+        print_json({"pools": list(result.pools), "connections": list(result.connections)})
+    else:
+        print(result.sentence)
+    return 0

@@ -1,7 +1,7 @@
 """What an Airflow needs before a flow's DAG can run: a pool per flow, Spark and Kafka connections. Safe to run again.
 
-`ferry airflow setup` and `python -m ferry_airflow.setup` do this for the Airflow of AIRFLOW_HOME;
-`python -m ferry_airflow.setup --local HOME` first makes HOME a local Airflow (SQLite, LocalExecutor).
+`ferry airflow setup` does this for the Airflow of AIRFLOW_HOME; `python -m ferry_airflow.setup --local HOME` first
+makes HOME a local Airflow (SQLite, LocalExecutor), and names what is missing without failing.
 """
 
 from __future__ import annotations
@@ -35,14 +35,33 @@ class SetupResult:
     connections: tuple[str, ...]
     missing: tuple[str, ...]
 
+    @property
+    def sentence(self) -> str:
+        """What there is now."""
+        return f"pools: {', '.join(self.pools) or 'none'}; connections: {', '.join(self.connections)}"
+
 
 def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
     """Create the one-slot pools of the file's flows and check the Spark connections that they name.
 
     `create_spark` makes a missing `spark_default` one to Spark in local mode. Without a file only that one
     is looked at.
+
+    Raises Refused when Airflow's database cannot be used.
     """
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - it comes with Airflow
+
     flows: Sequence[FlowConfig] = load(config).flows if config else ()
+    try:
+        return _set_up(flows, create_spark=create_spark)
+    except SQLAlchemyError as error:
+        why = str(error).partition("\n")[0]
+        raise Refused(
+            f"Airflow's database cannot be used ({why}): check AIRFLOW_HOME, run `airflow db migrate`"
+        ) from error
+
+
+def _set_up(flows: Sequence[FlowConfig], *, create_spark: bool) -> SetupResult:
     pools = sorted({flow.pool for flow in flows})
     conn_ids = sorted({flow.spark_conn_id for flow in flows} or {DEFAULT_SPARK})
     for pool in pools:
@@ -104,25 +123,22 @@ def _kafka_connection(conn_id: str) -> str | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command line; the exit code is 2 when a connection is missing or the file is wrong."""
+    """Make HOME a local Airflow that is set up; the exit code is 2 when the file is wrong."""
     parser = argparse.ArgumentParser(prog="python -m ferry_airflow.setup", description=__doc__)
     parser.add_argument("--config", type=Path, default=os.environ.get(CONFIG_VARIABLE) or None)
-    parser.add_argument("--local", type=Path, metavar="HOME", help="make HOME a local Airflow first")
+    parser.add_argument("--local", type=Path, metavar="HOME", required=True, help="the folder of the Airflow")
     given = parser.parse_args(arguments)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     try:
-        if given.local:
-            os.environ.update(prepare(given.local, config=given.config).environment)
-            _migrate()
-        result = setup(given.config, create_spark=bool(given.local))
-        if result.missing and not given.local:
-            raise Refused("; ".join(result.missing))
+        os.environ.update(prepare(given.local, config=given.config).environment)
+        _migrate()
+        result = setup(given.config, create_spark=True)
     except FerryError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     for sentence in result.missing:
         print(sentence, file=sys.stderr)
-    print(f"pools: {', '.join(result.pools) or 'none'}; connections: {', '.join(result.connections)}")
+    print(result.sentence)
     return 0
 
 

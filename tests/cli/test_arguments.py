@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from ferry.cli.desk import DEFAULT_PATIENCE
-from tests.cli.program import ferry
+from ferry.dev import ClusterSpec
+from ferry.dev.cluster import STATE_FILE
+from ferry.dev.properties import Node
+from tests.cli.program import SCHEMAS, ferry
 
 FILE = """
 clusters = a, b
@@ -47,7 +53,9 @@ def test_help_brings_no_client_along() -> None:
 @pytest.mark.parametrize(
     "command",
     ["", "plan", "run", "lag", "ledger", "pause", "resume", "flows", "version", "dev", "config"]
-    + [f"config {name}" for name in ("check", "explain", "new", "import-mm1")],
+    + [f"config {name}" for name in ("check", "explain", "new", "import-mm1")]
+    + [f"dev {name}" for name in ("up", "status", "down")]
+    + ["airflow", "airflow setup"],
 )
 def test_every_command_has_help(command: str) -> None:
     answer = ferry(*command.split(), "--help")
@@ -61,6 +69,37 @@ def test_version() -> None:
     assert ferry("version").out.startswith("ferry ")
 
 
+def test_every_json_answer_has_a_documented_schema() -> None:
+    table = (SCHEMAS.parent / "json.md").read_text()
+    assert set(re.findall(r"\(schemas/([a-z0-9-]+\.json)\)", table)) == {path.name for path in SCHEMAS.iterdir()}
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """A home of local clusters that knows one, which does not run."""
+    node = Node(node_id=1, ports={"PLAINTEXT": 9092, "CONTROLLER": 9093})
+    known = {"spec": asdict(ClusterSpec(name="here")), "cluster_id": "x", "nodes": [asdict(node)]}
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / STATE_FILE).write_text(json.dumps(known))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--json", "dev", "status"], ["dev", "--json", "status"], ["dev", "status", "--json"]],
+    ids=["before", "between", "behind"],
+)
+def test_local_clusters_are_shown_as_json(stopped: Path, arguments: list[str]) -> None:
+    (cluster,) = ferry(*arguments, "--home", stopped).json("dev")["clusters"]
+    assert (cluster["name"], cluster["state"]) == ("here", "stopped")
+    assert [(broker["node_id"], broker["pid"]) for broker in cluster["brokers"]] == [(1, None)]
+
+
+def test_local_clusters_are_stopped_as_json(stopped: Path) -> None:
+    answer = ferry("--json", "dev", "down", "--home", stopped)
+    assert (answer.code, answer.json("dev-down")) == (0, {"stopped": ["here"], "deleted": False})
+
+
 def test_flows_are_listed_without_a_network(config: Path) -> None:
     body = ferry("flows", "--config", config, "--json").json("flows")
     assert [row["flow"] for row in body["flows"]] == ["a->b"]
@@ -72,6 +111,11 @@ def test_flows_are_listed_without_a_network(config: Path) -> None:
     [
         (["bogus"], "No such command 'bogus'"),
         (["run", "a->b", "--bogus"], "No such option"),
+        (["dev", "bogus"], "No such command 'bogus'"),
+        (["dev", "status", "--bogus"], "No such option"),
+        (["dev", "down", "--clusters", "a,a"], "--clusters 'a,a'"),
+        (["airflow", "bogus"], "No such command 'bogus'"),
+        (["airflow", "setup", "--bogus"], "No such option"),
         (["run", "a->c"], "flow a->c is not enabled"),
         (["run", "a"], "not of the form source->target"),
         (["run", "a-"], "in quotes"),

@@ -88,33 +88,26 @@ app.add_typer(config_app)
 app.add_typer(policy_app, name="policy")
 
 
-@app.command(
-    "dev",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
+HANDED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+@app.command("dev", context_settings=HANDED_ON, add_help_option=False)
 def dev_command(ctx: typer.Context) -> int:
     """Real Kafka clusters on this machine: up, status, down."""
     # Imported here: it brings kafka-python along, which `ferry --help` does not need.
     from ferry.dev.app import app as dev_app
 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    return int(dev_app(args=ctx.args or ["--help"], prog_name="ferry dev", standalone_mode=False) or 0)
+    return int(dev_app(args=ctx.args, prog_name="ferry dev", standalone_mode=False, obj=ctx.obj.as_json) or 0)
 
 
-@app.command(
-    "airflow",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
+@app.command("airflow", context_settings=HANDED_ON, add_help_option=False)
 def airflow_command(ctx: typer.Context) -> int:
     """Prepare an Airflow for Ferry: pools and connections."""
     found = [entry for entry in entry_points(group=COMMANDS) if entry.name == "airflow"]
     if not found:
         raise BadInput("`ferry airflow` needs Ferry's Airflow package: install ferry-replicator[airflow]")
-    if ctx.obj.config is not None:
-        os.environ["FERRY_CONFIG"] = str(ctx.obj.config)
-    return int(found[0].load()(ctx.args))
+    return int(found[0].load()(ctx.args, ctx.obj))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -126,13 +119,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _clusters_first(arguments: list[str]) -> list[str]:
-    """`--clusters A B` may stand anywhere and takes all the words behind it, as with MirrorMaker 2."""
+    """`--clusters A B` may stand anywhere and takes all the words behind it, as with MirrorMaker 2.
+
+    Behind `dev` it is that command's own option, and names local clusters to start or stop.
+    """
     commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
     found: list[str] = []
     others: list[str] = []
     taking = False
-    for word in arguments:
+    for at, word in enumerate(arguments):
         option, equals, value = word.partition("=")
+        if word == "dev" and not commands.intersection(others) and others[-1:] != ["--config"]:
+            others += arguments[at:]
+            break
         if option == "--clusters":
             taking = not equals
             found += [value]

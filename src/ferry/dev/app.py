@@ -19,7 +19,7 @@ from ferry.errors import BadInput
 HOME_VARIABLE = "FERRY_DEV_HOME"
 DEFAULT_HOME = Path(".ferry/dev")
 
-app = typer.Typer(name="dev", help="Real Kafka clusters on this machine.", no_args_is_help=True)
+app = typer.Typer(name="dev", no_args_is_help=True, add_completion=False)
 
 Home = Annotated[
     Path,
@@ -27,11 +27,18 @@ Home = Annotated[
         envvar=HOME_VARIABLE, help="Folder with the records, data and logs of the clusters.", show_default=True
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+Json = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
+
+
+@app.callback()
+def dev(ctx: typer.Context, as_json: Json = False) -> None:
+    """Real Kafka clusters on this machine."""
+    ctx.obj = as_json or bool(ctx.obj)  # `ferry` hands on whether --json stood before `dev`
 
 
 @app.command("up")
 def up_command(
+    ctx: typer.Context,
     clusters: Annotated[str, typer.Option(help="Comma separated names.")] = "source,target",
     brokers: Annotated[int, typer.Option(help="Brokers of each cluster: 1 or 3.")] = 1,
     kafka: Annotated[str, typer.Option(help="Kafka version: one that `make setup` fetched.")] = "4.3.0",
@@ -47,17 +54,18 @@ def up_command(
     specs = [ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)]
     up_all(specs, home=home, seconds=seconds)
     chosen = {spec.name for spec in specs}
-    _show([cluster for cluster in status(home) if cluster.name in chosen], as_json=as_json)
+    _show([cluster for cluster in status(home) if cluster.name in chosen], as_json=as_json or ctx.obj)
 
 
 @app.command("status")
-def status_command(home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
     """Show the clusters of the home folder and whether their processes live."""
-    _show(status(home), as_json=as_json)
+    _show(status(home), as_json=as_json or ctx.obj)
 
 
 @app.command("down")
 def down_command(
+    ctx: typer.Context,
     clusters: Annotated[str | None, typer.Option(help="Comma separated names; all when not given.")] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete data and logs, too.")] = False,
     home: Home = DEFAULT_HOME,
@@ -65,7 +73,7 @@ def down_command(
 ) -> None:
     """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
     stopped = down(home, None if clusters is None else _names(clusters), delete=delete)
-    if as_json:
+    if as_json or ctx.obj:
         typer.echo(json.dumps({"stopped": stopped, "deleted": delete}))
     else:
         typer.echo(f"Stopped {', '.join(stopped)}." if stopped else f"No cluster below {home}.")

@@ -1,0 +1,75 @@
+"""`ferry airflow setup` on a real Airflow database in a home of the test's own: no process of Airflow runs."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ferry_airflow.home import prepare
+from tests.cli.program import ferry
+
+FILE = """
+clusters = a, b
+a.bootstrap.servers = kafka.a.invalid:9092
+b.bootstrap.servers = kafka.b.invalid:9092
+a->b.enabled = true
+"""
+POOL = "ferry_a_b"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of an Airflow whose database nobody has made yet; AIRFLOW_HOME and all the rest point there."""
+    prepared = prepare(tmp_path / "home")
+    for name, value in prepared.environment.items():
+        monkeypatch.setenv(name, value)
+    return prepared.path
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A file with one flow."""
+    path = tmp_path / "flows.properties"
+    path.write_text(FILE)
+    return path
+
+
+def pools(home: Path) -> list[tuple[str, int]]:
+    """Ferry's pools in Airflow's database, with their slots."""
+    with closing(sqlite3.connect(home / "airflow.db")) as database:
+        return list(database.execute("select pool, slots from slot_pool where pool like 'ferry%'"))
+
+
+def widen(home: Path) -> None:
+    """Somebody gives the pool more slots than one, so that runs would overlap."""
+    with closing(sqlite3.connect(home / "airflow.db")) as database:
+        assert database.execute("update slot_pool set slots = 3 where pool = ?", [POOL]).rowcount == 1
+        database.commit()
+
+
+def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Path) -> None:
+    before = ferry("airflow", "setup", config=config)
+    assert (before.code, before.err.count("\n"), before.out) == (2, 1, "")
+    assert "`airflow db migrate`" in before.err
+
+    local = [sys.executable, "-m", "ferry_airflow.setup", "--local", str(home), "--config", str(config)]
+    made = subprocess.run(local, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert pools(home) == [(POOL, 1)]
+
+    widen(home)
+    again = ferry("--json", "airflow", "setup", config=config)
+    assert again.code == 0, again.err
+    assert again.json("airflow-setup") == {"pools": [POOL], "connections": ["spark_default"]}
+    assert pools(home) == [(POOL, 1)]
+
+    config.write_text(FILE + "a->b.ferry.spark.conn.id = elsewhere\n")
+    missing = ferry("airflow", "setup", "--json", config=config)
+    assert missing.code == 2
+    assert missing.err.startswith("ferry: Spark connection 'elsewhere' is missing: airflow connections add elsewhere ")
+    assert missing.json("error")["error"]["message"] == missing.err[len("ferry: ") : -1]

@@ -30,7 +30,7 @@ def test_a_partition_goes_on_behind_what_retention_took(
     assert admin.delete_records([place])[place].result(30).low_watermark == 155
 
     report = lab.micro_run()
-    assert (report.state, report.records) == (RunState.PARTIAL, 0)
+    assert (report.state, report.records) == (RunState.FAILED, 0)
     (refusal,) = report.refusals
     assert refusal.kind is RefusalKind.RETENTION_PASSED
     assert "records 100 to 154 were deleted" in refusal.message

@@ -29,7 +29,7 @@ NEWER = run_record(run_of("run-2"))
         ([OPENED, *PLANNED, NEWER], PastState.FAILED),  # nobody will go on with it
         ([OPENED, *PLANNED, *COPIED], PastState.SUCCESS),  # all is there, whoever recorded what
         ([OPENED, *PLANNED, *COPIED, ENDED], PastState.SUCCESS),
-        ([OPENED, *REFUSED], PastState.PARTIAL),  # nothing to copy: nothing under way
+        ([OPENED, *REFUSED], PastState.FAILED),  # nothing to copy: nothing under way
         ([OPENED, *PLANNED, OPENED], PastState.UNPLANNED),  # opened again under its name
     ],
 )

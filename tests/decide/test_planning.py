@@ -126,7 +126,20 @@ def test_nothing_to_copy_is_a_plan_without_slices() -> None:
         FACTS, sources={"orders": topic("orders", part(end=0))}, targets={"a.orders": target("a.orders", 0)}
     )
     plan = planned(facts)
-    assert (plan.slices, plan.changes, plan.refusals) == ((), (), ())
+    assert (plan.slices, plan.changes, plan.refusals, plan.caught_up) == ((), (), (), 1)
+
+
+def test_partitions_that_are_refused_paused_or_beyond_the_budget_are_not_caught_up() -> None:
+    names = ("full", "level", "odd", "paused")
+    facts = replace(
+        FACTS,
+        sources={name: topic(name, part(end=0), part(end=100 if name == "full" else 0)) for name in names},
+        targets={f"a.{name}": target(f"a.{name}", *[0] * (5 if name == "odd" else 2)) for name in names},
+        pauses={"paused": Pause(topic="paused", who="w", why="y", since_ms=1, until_ms=0)},
+    )
+    plan = planned(facts, replace(RULES, max_records=1))
+    assert ([refusal.topic for refusal in plan.refusals], plan.paused) == (["odd"], ("paused",))
+    assert (len(plan.slices), plan.caught_up) == (1, 3)
 
 
 # Where a partition begins

@@ -32,7 +32,18 @@ def ended(*refused: int, time_over: tuple[int, ...] = ()) -> Outcome:
         (TWO, [WHOLE], ended(1), RunState.PARTIAL, 0, 0),  # refused: named, not unfinished
         (TWO, [], ended(0, 1), RunState.FAILED, 0, 0),
         (REFUSED, [WHOLE], ended(), RunState.PARTIAL, 0, 0),
-        (replace(REFUSED, slices=()), [], ended(), RunState.PARTIAL, 0, 0),
+        (replace(REFUSED, slices=()), [], ended(), RunState.FAILED, 0, 0),  # all that it was for was refused
+        (replace(REFUSED, slices=(), caught_up=1), [], ended(), RunState.PARTIAL, 0, 0),  # the others are up to date
+        (replace(REFUSED, caught_up=1), [], ended(0), RunState.FAILED, 0, 0),  # what there was to copy was not
+        (
+            replace(REFUSED, slices=(), paused=("users",)),
+            [],
+            ended(),
+            RunState.FAILED,
+            0,
+            0,
+        ),  # a pause is not a success
+        (replace(PLAN, paused=("users",)), [], ended(), RunState.SUCCESS, 0, 0),
         (TWO, [WHOLE], ended(time_over=(1,)), RunState.SUCCESS, 0, 1),  # the next run goes on there
         (TWO, [], ended(time_over=(1,)), RunState.FAILED, 1, 1),
         (TWO, [HALF], ended(time_over=(0, 1)), RunState.SUCCESS, 0, 2),
@@ -47,6 +58,7 @@ def test_the_state_of_a_run(
 
 def test_what_a_later_run_copied_is_not_missing() -> None:
     assert report_of(ONE, 1_000, [HALF], {place("orders"): 170}, ended()).state is RunState.SUCCESS
+    assert report_of(REFUSED, 1_000, [], {place("orders"): 170}, ended()).state is RunState.PARTIAL
 
 
 def test_a_slot_that_failed_is_not_held_against_what_another_attempt_copied() -> None:

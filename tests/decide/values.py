@@ -265,4 +265,5 @@ plans = st.builds(
     source_cluster_id=texts,
     target_cluster_id=texts,
     max_seconds=small,
+    caught_up=small,
 )

@@ -397,4 +397,5 @@ def plan_head_json(plan: Plan) -> Json:
         "source_cluster_id": plan.source_cluster_id,
         "target_cluster_id": plan.target_cluster_id,
         "max_seconds": plan.max_seconds,
+        "caught_up": plan.caught_up,
     }

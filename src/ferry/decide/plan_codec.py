@@ -82,5 +82,6 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         source_cluster_id=head["source_cluster_id"],
         target_cluster_id=head["target_cluster_id"],
         max_seconds=head["max_seconds"],
+        caught_up=head.get("caught_up", 0),  # absent in plans of earlier Ferrys, which pass it over in turn
         version=head["v"],
     )

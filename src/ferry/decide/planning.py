@@ -97,6 +97,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         source_cluster_id=facts.source_cluster_id,
         target_cluster_id=facts.target_cluster_id,
         max_seconds=rules.max_seconds,
+        caught_up=sum(candidate.offsets == 0 for candidate in candidates),
     )
 
 

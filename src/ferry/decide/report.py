@@ -23,7 +23,8 @@ class Report:
     """A run as evidence.
 
     `unfinished` are slices without receipts up to their end that nobody refused; `left` are those that the run's time
-    did not suffice for: the next run goes on there, and nothing is wrong.
+    did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices that are copied to
+    their end by now, by whichever run.
     """
 
     plan: Plan
@@ -32,6 +33,7 @@ class Report:
     refusals: tuple[Refusal, ...]
     unfinished: tuple[Slice, ...]
     left: tuple[Slice, ...]
+    done: int
 
     @property
     def records(self) -> int:
@@ -56,10 +58,15 @@ class Report:
 
     @property
     def state(self) -> RunState:
-        """success: all that was planned, nothing refused; partial: some of it; failed: none of it."""
+        """success: nothing refused, nothing missing; failed: no part of what the run was for was done; else partial.
+
+        What the run was for are its slices. Where it has none, partitions that rightly have nothing to copy are the
+        part that was done.
+        """
         if not self.refusals and not self.unfinished:
             return RunState.SUCCESS
-        return RunState.PARTIAL if self.receipts or not self.plan.slices else RunState.FAILED
+        in_part = self.receipts or self.done or (not self.plan.slices and self.plan.caught_up)
+        return RunState.PARTIAL if in_part else RunState.FAILED
 
 
 def throttling(receipts: Iterable[Receipt]) -> Throttled:
@@ -93,7 +100,7 @@ def report_of(
     `lane_ends` are where the lane stands by source partition: what a later run, or a later attempt at this one, copied
     of its slices is not missing, whatever became of the slot at first.
     """
-    done = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
+    written = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
     copied = {
         (piece.source.topic, piece.source.partition)
         for piece in plan.slices
@@ -111,8 +118,9 @@ def report_of(
     return Report(
         plan=plan,
         started_ms=started_ms,
-        receipts=done,
+        receipts=written,
         refusals=refusals,
         unfinished=tuple(piece for piece in short if piece.slot not in time_over),
         left=tuple(piece for piece in short if piece.slot in time_over),
+        done=len(copied),
     )

@@ -97,6 +97,7 @@ class Plan:
     """What a run will do. The same facts give the same plan.
 
     `max_seconds` is how long an attempt at the run, all its slots together, may begin new chunks; 0 is no limit.
+    `caught_up` counts the partitions that may be copied and have nothing to copy now.
     """
 
     flow: Flow
@@ -112,6 +113,7 @@ class Plan:
     source_cluster_id: str = ""
     target_cluster_id: str = ""
     max_seconds: int = 0
+    caught_up: int = 0
     version: int = PLAN_VERSION
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:

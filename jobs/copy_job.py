@@ -22,6 +22,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         help=f"configuration file; else the environment variable {CONFIG_VARIABLE}",
     )
     parser.add_argument("--clients", type=Path, help="pipe that hands the connection data over; else the file has it")
+    parser.add_argument("--end", type=Path, help="file to leave the job's error in")
     parser.add_argument("--flow", required=True, help="source->target")
     parser.add_argument("--run", required=True, help="run id whose plan is in the ledger")
     parser.add_argument("--lane", help="lane of the run; else the flow's own")
@@ -38,6 +39,7 @@ if __name__ == "__main__":
         main(
             config=given.config,
             clients=given.clients,
+            end=given.end,
             flow=given.flow,
             run=given.run,
             lane=given.lane,

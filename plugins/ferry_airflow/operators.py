@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -24,19 +24,16 @@ from airflow.sdk.exceptions import (
 )
 
 from ferry.config.flow import FlowConfig
-from ferry.errors import BadInput, Corrupt, FerryError, Refused, Superseded
+from ferry.errors import BadInput, FerryError
 from ferry.model import Origin
+from ferry.spark.job_end import FINAL, JobEnd, told_end
 from ferry_airflow.connection import flow_of
-
-FINAL = (BadInput, Refused, Superseded, Corrupt)
-"""Errors that a retry meets again."""
 
 KILL_GRACE_SECONDS = 4.0
 """Airflow kills a task 5 s after it asked it to end; by then nothing of Spark may be left."""
 
 CONNECT = "spark_connect"
 CLUSTER_MODE = "cluster"
-JOB_SAYS = "ferry: "
 EXIT_REFUSED = 2
 
 
@@ -142,10 +139,11 @@ class FerryCopyOperator(SparkSubmitOperator):
             env.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ferry-")))
+            end = folder / "end.json"
             if deploy_mode != CLUSTER_MODE:
                 with _airflow_errors():
                     clients = stack.enter_context(offered(flow, folder / "clients"))
-                self.application_args += ["--clients", str(clients)]
+                self.application_args += ["--clients", str(clients), "--end", str(end)]
             if master.startswith("local"):
                 env.setdefault("PYSPARK_PYTHON", os.environ.get("PYSPARK_PYTHON", sys.executable))
                 env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -155,18 +153,8 @@ class FerryCopyOperator(SparkSubmitOperator):
             try:
                 super().execute(context)
             except AirflowException as error:
-                self._fail(error)
-
-    def _fail(self, error: AirflowException) -> NoReturn:
-        """The job's own last word as the task's error; without a retry when it said that one is of no use."""
-        words = [line.removeprefix(JOB_SAYS) for line in str(error).splitlines() if line.startswith(JOB_SAYS)]
-        submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
-        code = submit.returncode if submit is not None else None
-        if not words:
-            raise error
-        if code == EXIT_REFUSED:
-            raise AirflowFailException(words[-1]) from None
-        raise AirflowException(words[-1]) from None
+                submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
+                raise failed(error, told_end(end), submit.returncode if submit is not None else None) from None
 
     def _copy_connected(self, flow: FlowConfig, context: Context) -> None:
         from ferry.spark.copy_job import CopyRequest, Terminated, connect, copy_run  # noqa: PLC0415 - as above
@@ -215,6 +203,15 @@ class FerryReportOperator(BaseOperator):
             self.log.info("%s", line)
         if complaint is not None:
             raise AirflowFailException(complaint)
+
+
+def failed(error: AirflowException, told: JobEnd | None, code: int | None) -> AirflowException:
+    """The task's error from the provider's: the job's own word, where it left one, else its exit code.
+
+    One that a retry meets again fails at once.
+    """
+    sentence, final = (told.sentence, told.final) if told else (str(error), code == EXIT_REFUSED)
+    return AirflowFailException(sentence) if final else AirflowException(sentence)
 
 
 def job_path() -> Path:

@@ -36,6 +36,7 @@ from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
 from ferry.spark.call import Call
 from ferry.spark.handover import taken
+from ferry.spark.job_end import tell_end
 from ferry.spark.package import zip_package, zip_specs
 from ferry.spark.progress import ProgressLog
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
@@ -241,10 +242,20 @@ class Terminated(BaseException):
     """SIGTERM came."""
 
 
-def main(*, config: Path, clients: Path | None, flow: str, run: str, lane: str | None, origin: Origin) -> int:
+def main(
+    *,
+    config: Path,
+    clients: Path | None,
+    flow: str,
+    run: str,
+    lane: str | None,
+    origin: Origin,
+    end: Path | None = None,
+) -> int:
     """The whole job: under spark-submit, or under plain Python with SPARK_REMOTE naming a Spark Connect server.
 
     `clients` is the pipe in which the task hands the connection data over; without it the file's is resolved here.
+    `end` is the file that an error is left in for the task.
     The exit code: 0 done, 1 try again, 2 refused, 3 unreachable, 143 ended by SIGTERM.
     """
 
@@ -272,5 +283,7 @@ def main(*, config: Path, clients: Path | None, flow: str, run: str, lane: str |
         return TERMINATED
     except FerryError as error:
         say(str(error))
+        if end is not None:
+            tell_end(end, error)
         return error.exit_code
     return 0

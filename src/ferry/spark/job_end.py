@@ -1,0 +1,40 @@
+"""How the job ended, from the driver to the task that started it: one small JSON file in a folder of the task's.
+
+An exit code has no sentence, and the end of Spark's output has whatever Spark said last.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ferry.errors import BadInput, Corrupt, FerryError, Refused, Superseded
+
+FINAL = (BadInput, Refused, Superseded, Corrupt)
+"""Errors that a retry meets again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnd:
+    """Why the job failed; `final` when another try meets it again."""
+
+    sentence: str
+    final: bool
+
+
+def tell_end(path: Path, error: FerryError) -> None:
+    """Leave the error at `path`, whole or not at all."""
+    draft = path.with_name(f"{path.name}.new")
+    with suppress(OSError):  # the exit code tells the most important
+        draft.write_text(json.dumps(asdict(JobEnd(sentence=str(error), final=isinstance(error, FINAL)))))
+        draft.replace(path)
+
+
+def told_end(path: Path) -> JobEnd | None:
+    """What the driver left at `path`; None when it ended without a word, or well."""
+    try:
+        return JobEnd(**json.loads(path.read_text()))
+    except FileNotFoundError:
+        return None

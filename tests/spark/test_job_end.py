@@ -1,0 +1,89 @@
+"""The driver leaves its error in a file; the task makes of it whether Airflow tries again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.model import Origin
+from ferry.net.admin import NotPermitted
+from ferry.spark.copy_job import main
+from ferry.spark.job_end import JobEnd, tell_end, told_end
+from ferry_airflow.operators import FerryCopyOperator, failed
+
+FILE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+PROVIDER = AirflowException("Cannot execute: spark-submit copy_job.py. Error code is: 2.")
+
+
+@pytest.mark.parametrize("error", [BadInput, Refused, NotPermitted, Superseded, Corrupt, Retryable, Unreachable])
+def test_the_task_reads_what_the_driver_tells(error: type[FerryError], tmp_path: Path) -> None:
+    path = tmp_path / "end.json"
+    assert told_end(path) is None
+    tell_end(path, error("topic t: über\nzwei"))
+    assert told_end(path) == JobEnd(sentence="topic t: über\nzwei", final=error not in (Retryable, Unreachable))
+
+
+def test_a_place_that_cannot_be_written_to_is_no_error_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "gone" / "end.json"
+    tell_end(path, Refused("no"))
+    assert told_end(path) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "final", "sentence"),
+    [
+        (JobEnd(sentence="topic t is gone", final=True), 2, True, "topic t is gone"),
+        (JobEnd(sentence="offset 7 of t-0 is corrupt", final=True), 1, True, "offset 7 of t-0 is corrupt"),
+        (JobEnd(sentence="a leader moved", final=False), 1, False, "a leader moved"),
+        (JobEnd(sentence="broker does not answer", final=False), 3, False, "broker does not answer"),
+        # The driver ended without a word: the exit code is all that there is, with or without a tail of the log.
+        (None, 2, True, str(PROVIDER)),
+        (None, 1, False, str(PROVIDER)),
+        (None, 137, False, str(PROVIDER)),
+        (None, None, False, str(PROVIDER)),
+    ],
+)
+def test_a_refusal_is_not_tried_again(told: JobEnd | None, code: int | None, sentence: str, *, final: bool) -> None:
+    error = failed(PROVIDER, told, code)
+    assert str(error) == sentence
+    assert isinstance(error, AirflowFailException) is final
+
+
+def test_the_job_tells_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferry.spark.copy_job.signal.signal", lambda *_: None)
+    monkeypatch.setattr("ferry.spark.copy_job.lifeline.watch", lambda _: None)
+    config, end = tmp_path / "flow.properties", tmp_path / "end.json"
+    config.write_text(FILE)
+    code = main(config=config, clients=None, end=end, flow="a->c", run="r", lane=None, origin=Origin(host="h"))
+    told = told_end(end)
+    assert code == 2
+    assert told is not None
+    assert told.final
+    assert "a->c" in told.sentence
+
+
+def test_the_task_fails_by_the_word_of_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone.properties"
+    copy = FerryCopyOperator(task_id="copy", config=str(gone), flow="a->b", conn_id="spark_default")
+
+    def submit(self: SparkSubmitOperator, context: Context) -> None:
+        assert self.application_args
+        job = subprocess.run([sys.executable, self.application, *self.application_args], check=False)
+        self._hook = cast("Any", SimpleNamespace(_submit_sp=job))
+        raise AirflowException("Cannot execute: spark-submit, and no tail of its log")
+
+    monkeypatch.setattr(SparkSubmitOperator, "execute", submit)
+    connection = SimpleNamespace(host="local[2]", extra_dejson={})
+    context = {"dag": SimpleNamespace(dag_id="d"), "run_id": "r", "ti": SimpleNamespace(try_number=1)}
+    with pytest.raises(AirflowFailException, match=str(gone)):
+        copy._submit(connection, parse_settings(FILE, "f").flow("a->b"), cast("Context", context))

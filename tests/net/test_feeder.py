@@ -11,13 +11,15 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 
 from ferry.config.clients import FetchOptions
-from ferry.errors import Retryable
+from ferry.decide.facts import Unserved
+from ferry.errors import Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster, event_loop
-from ferry.net.feeder import Feeder
+from ferry.net.feeder import Feeder, NotServed
 from ferry.net.fetch import READ_COMMITTED
 from ferry.net.intake import ReadFailure
+from ferry.net.offsets import ListedOffsets
 from ferry.net.source import SourceReader
 from tests.net.answers import OTHER, PLACE, answer, batch, lead, part
 
@@ -94,9 +96,9 @@ def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
     feeder: Feeder, monkeypatch: pytest.MonkeyPatch, local_start: int, neighbour: bytes
 ) -> None:
     async def listed(cluster: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> object:
-        return dict.fromkeys(wanted, local_start)
+        return ListedOffsets(found=dict.fromkeys(wanted, local_start), failed={})
 
-    monkeypatch.setattr("ferry.net.feeder.list_offsets", listed)
+    monkeypatch.setattr("ferry.net.feeder.listed_offsets", listed)
     del feeder.places[OTHER]
     feeder.places[OTHER] = None
     taking = partial(take_in, feeder, part(PLACE), part(OTHER, neighbour))
@@ -107,6 +109,32 @@ def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
     else:
         taking()
         assert feeder._intake.finished[PLACE] == 100
+
+
+UNSERVED = Unserved(kind=RefusalKind.NO_LEADER, why="its broker answers nonsense")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (ListedOffsets(found={OTHER: 0}, failed={PLACE: UNSERVED}), "its broker answers nonsense"),
+        (Unreachable("no answer within 60 s"), "no answer within 60 s"),
+    ],
+)
+def test_a_log_whose_start_cannot_be_learned_stops_nothing_else(
+    feeder: Feeder, monkeypatch: pytest.MonkeyPatch, said: ListedOffsets | Unreachable, why: str
+) -> None:
+    async def listed(*_: object, **__: object) -> ListedOffsets:
+        if isinstance(said, Unreachable):
+            raise said
+        return said
+
+    monkeypatch.setattr("ferry.net.feeder.listed_offsets", listed)
+    with pytest.raises(NotServed, match=why) as caught:
+        take_in(feeder, part(PLACE), part(OTHER))
+    assert PLACE in caught.value.places
+    assert not feeder._intake.closed
+    assert feeder._intake.finished == ({} if isinstance(said, Unreachable) else {OTHER: 100})
 
 
 def test_nothing_behind_others_records_means_nothing(feeder: Feeder) -> None:

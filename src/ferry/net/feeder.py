@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ferry.config.clients import FetchOptions
-from ferry.errors import FerryError, Retryable
+from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
@@ -23,7 +23,7 @@ from ferry.net.fetch import (
     record_bytes,
 )
 from ferry.net.intake import MIN_PARTITION_BYTES, Intake
-from ferry.net.offsets import EARLIEST_LOCAL, list_offsets
+from ferry.net.offsets import EARLIEST_LOCAL, listed_offsets
 from ferry.net.patience import Patience
 from ferry.net.routes import NO_LEADER, Routes
 from ferry.net.throttle import Throttle
@@ -195,15 +195,24 @@ class Feeder:
         """
         if not doubtful:
             return {}
-        local = await list_offsets(self._cluster, dict.fromkeys(doubtful, EARLIEST_LOCAL), isolation=READ_UNCOMMITTED)
+        starts = dict.fromkeys(doubtful, EARLIEST_LOCAL)
+        try:
+            listed = await listed_offsets(self._cluster, starts, isolation=READ_UNCOMMITTED)
+        except Unreachable as error:  # this broker does not answer; others may
+            return dict.fromkeys(doubtful, str(error))
         doubtful = {place for place in doubtful if place in self.places and self._intake.wanted(place)}
-        remote = {place for place in doubtful if local.get(place, math.inf) > self._intake.positions[place]}
-        for place in doubtful - remote:
-            self._intake.finish(place, self._intake.ends[place])
+        trouble: dict[TopicPartition, str] = {}
+        for place in doubtful:
+            position = self._intake.positions[place]
+            if place in listed.failed:
+                trouble[place] = listed.failed[place].why
+            elif listed.found.get(place, math.inf) > position:
+                trouble[place] = f"offset {position} lies in tiered storage and does not come"
+            else:
+                self._intake.finish(place, self._intake.ends[place])
         self._intake.wake()
-        self._patience.begin(remote, time.monotonic(), silent=True)
-        positions = self._intake.positions
-        return {place: f"offset {positions[place]} lies in tiered storage and does not come" for place in remote}
+        self._patience.begin(trouble, time.monotonic(), silent=True)
+        return trouble
 
     async def _look_for_leader(self, trouble: NotServed) -> None:
         """Ask the metadata again; hand over what has another leader, and give up what was not served for too long."""

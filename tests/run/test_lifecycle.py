@@ -18,6 +18,7 @@ from ferry.run.planner import RunOptions
 from tests.harness import Lab, Message, producer, send
 from tests.run.conftest import small_lab
 from tests.run.hooks import Hooks, copy_held
+from tests.run.test_faults import wait_until
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def test_a_run_keeps_its_plan_until_all_of_it_is_copied(lab: Lab) -> None:
         with pytest.raises(BadInput, match="run one exists already: give another id, or --resume one"):
             runs.open_new("one", local_origin())
         lab.copy_slot(runs, plan, 0)
-        assert {piece.slot for piece in runs.left(plan)} == {1}
+        # A commit counts in the ledger when its marker is there, some milliseconds after its answer.
+        wait_until(lambda: {piece.slot for piece in runs.left(plan)} == {1})
         assert lab.copy(runs, plan).state is RunState.SUCCESS
         assert runs.left(plan) == []
         assert runs.open_or_keep("one", local_origin()) == plan, "a cleared run copies nothing again"

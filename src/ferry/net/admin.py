@@ -136,6 +136,7 @@ async def all_topic_configs(
             ],
             include_synonyms=False,
             include_documentation=False,
+            min_version=1,  # since Kafka 1.1; before, an answer does not tell a topic's own settings from defaults
         )
         listed = await cluster.retrying(partial(_configs, cluster, request, own_only))
         found |= listed.found

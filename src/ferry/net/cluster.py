@@ -67,6 +67,10 @@ class TopicInfo:
         return topic_id_text(self.topic_id)
 
 
+class TooOld(Refused):
+    """The brokers know no version of a request that says what is needed."""
+
+
 class Cluster:
     """Requests to the right broker of one cluster. Not thread-safe; lives on one event loop."""
 
@@ -171,8 +175,9 @@ class Cluster:
         try:
             return await answer
         except kafka_errors.IncompatibleBrokerVersion as error:
-            raise Refused(
-                f"cluster {self.alias} is too old ({error}): upgrade it, a target needs Kafka 2.8 or newer"
+            raise TooOld(
+                f"cluster {self.alias} is too old ({error}): upgrade it; a target needs Kafka 2.8, a source 1.1 or "
+                "newer"
             ) from error
         except (kafka_errors.KafkaError, OSError) as error:
             raise Retryable(f"cluster {self.alias}: {type(error).__name__} {error}") from error

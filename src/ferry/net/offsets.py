@@ -13,12 +13,14 @@ from ferry.decide.facts import Unserved
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
-from ferry.net.cluster import GROUP, Cluster
+from ferry.net.cluster import GROUP, Cluster, TooOld
 
 EARLIEST = -2
 LATEST = -1
 EARLIEST_LOCAL = -4
 """The start of what a leader has on its own disks (KIP-405); the log's start where there is no tiered storage."""
+
+_LOCAL_SINCE = 8  # ListOffsetsRequest; an older broker would take it for a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,11 @@ class _Question:
             raise _Incomplete(f"offsets of {place}: {unserved.why}")
 
     async def _send(self, part: Mapping[TopicPartition, int], node: int) -> Any:
-        return await self._cluster.ask(_list_request(part, self._isolation), node)
+        try:
+            return await self._cluster.ask(_list_request(part, self._isolation), node)
+        except TooOld:  # for EARLIEST_LOCAL: without tiered storage a log begins where it begins locally
+            begins = {place: EARLIEST if which == EARLIEST_LOCAL else which for place, which in part.items()}
+            return await self._cluster.ask(_list_request(begins, self._isolation), node)
 
     def _by_leader(self) -> dict[int, dict[TopicPartition, int]]:
         found: dict[int, dict[TopicPartition, int]] = {}
@@ -155,6 +161,7 @@ def _list_request(places: Mapping[TopicPartition, int], isolation: int) -> Any:
         isolation_level=isolation,
         topics=[topic(name=name, partitions=parts) for name, parts in by_topic.items()],
         timeout_ms=30_000,
+        min_version=_LOCAL_SINCE if EARLIEST_LOCAL in places.values() else None,
     )
 
 

@@ -155,7 +155,8 @@ class Transaction:
         topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
         answer = await self._at_coordinator(
             AddPartitionsToTxnRequest(
-                version=3,
+                min_version=3,  # since Kafka 2.8; newer versions are the brokers' own
+                max_version=3,
                 v3_and_below_transactional_id=self.transactional_id,
                 v3_and_below_producer_id=self.producer_id,
                 v3_and_below_producer_epoch=self.producer_epoch,
@@ -206,7 +207,8 @@ class Transaction:
     async def _add_group(self, group: str) -> None:
         answer = await self._at_coordinator(
             AddOffsetsToTxnRequest(
-                version=3,
+                min_version=3,  # since Kafka 2.8
+                max_version=3,
                 transactional_id=self.transactional_id,
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,

@@ -1,0 +1,125 @@
+"""How old brokers may be: what the README's table says of them, asked of the requests themselves.
+
+What versions the brokers of a release know is written down in kafka-python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from kafka.errors import IncompatibleBrokerVersion
+from kafka.future import Future
+from kafka.protocol.broker_version_data import BrokerVersionData
+
+from ferry.model import TopicPartition
+from ferry.net.admin import all_topic_configs, log_sizes, transaction_state
+from ferry.net.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
+from ferry.net.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
+from ferry.net.transaction import Transaction
+
+PLACE = TopicPartition(topic="orders", partition=0)
+Release = tuple[int, int]
+Action = Callable[[Cluster], Awaitable[Any]]
+Ask = Callable[[Release, Action], None]
+
+
+class Unanswered(Exception):
+    """The request can be sent; that is all that was asked."""
+
+    def __init__(self, request: Any) -> None:
+        super().__init__(request)
+        self.request = request
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Does something with brokers of a release, up to its first request. Raises TooOld, or Unanswered."""
+
+    def asked(release: Release, action: Action) -> None:
+        brokers = BrokerVersionData(release)
+
+        async def submit(cluster: Cluster, request: Any, node: int | None = None, **_: object) -> Future:
+            try:
+                brokers.api_version(request)
+            except IncompatibleBrokerVersion as error:
+                return Future().failure(error)
+            raise Unanswered(request)
+
+        async def refresh(cluster: Cluster, topics: object) -> dict[str, TopicInfo]:
+            return cluster.topics
+
+        monkeypatch.setattr(Cluster, "submit", submit)
+        monkeypatch.setattr(Cluster, "refresh", refresh)
+        monkeypatch.setattr(Cluster, "brokers", (1,))
+        loop = event_loop()
+        cluster = Cluster(loop, "primary", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=1)
+        info = PartitionInfo(partition=PLACE.partition, leader=1, leader_epoch=0, replicas=(1,), in_sync=(1,))
+        cluster.topics[PLACE.topic] = TopicInfo(
+            name=PLACE.topic, topic_id=None, partitions={PLACE.partition: info}, internal=False
+        )
+        cluster._coordinators = {(GROUP, "g"): 1, (TRANSACTION, "t"): 1}
+        try:
+            loop.run(lambda: action(cluster))
+        finally:
+            cluster.close()
+            loop.close()
+
+    return asked
+
+
+def _in_transaction(act: Callable[[Transaction], Awaitable[Any]]) -> Action:
+    def action(cluster: Cluster) -> Awaitable[Any]:
+        return act(Transaction(cluster, "t", 60_000))
+
+    return action
+
+
+SINCE: dict[str, tuple[Release, Release, Action]] = {
+    "a target's transaction takes partitions": ((2, 8), (2, 7), _in_transaction(lambda t: t.join([PLACE]))),
+    "a target's transaction takes a group": (
+        (2, 8),
+        (2, 7),
+        _in_transaction(lambda t: t.send_positions("g", {PLACE: (1, "")})),
+    ),
+    "a topic's own settings": ((1, 1), (1, 0), lambda cluster: all_topic_configs(cluster, [PLACE.topic])),
+    "sizes on disk": ((1, 0), (0, 11), log_sizes),
+}
+
+
+@pytest.mark.parametrize("what", SINCE)
+def test_brokers_that_are_too_old_are_refused_by_a_sentence(ask: Ask, what: str) -> None:
+    since, before, action = SINCE[what]
+    with pytest.raises(Unanswered):
+        ask(since, action)
+    said = r"cluster primary is too old \(.*\): upgrade it; a target needs Kafka 2\.8, a source 1\.1 or newer"
+    with pytest.raises(TooOld, match=said):
+        ask(before, action)
+
+
+@pytest.mark.parametrize("release", [(1, 1), (2, 8), (3, 9), (4, 3)])
+def test_the_bounds_of_a_log_can_be_asked_of_all(ask: Ask, release: Release) -> None:
+    with pytest.raises(Unanswered):
+        ask(release, lambda cluster: list_offsets(cluster, {PLACE: EARLIEST}, isolation=1))
+
+
+@pytest.mark.parametrize(("release", "which"), [((3, 4), EARLIEST), ((3, 5), EARLIEST_LOCAL)])
+def test_brokers_without_tiered_storage_are_asked_where_a_log_begins(ask: Ask, release: Release, which: int) -> None:
+    with pytest.raises(Unanswered) as asked:
+        ask(release, lambda cluster: list_offsets(cluster, {PLACE: EARLIEST_LOCAL}, isolation=0))
+    assert asked.value.request.topics[0].partitions[0].timestamp == which
+
+
+def test_a_state_that_an_older_coordinator_does_not_show_is_said_to_be_unknown(
+    ask: Ask,
+) -> None:
+    said: list[str] = []
+
+    async def state(cluster: Cluster) -> None:
+        said.append(await transaction_state(cluster, "t"))
+
+    ask((2, 8), state)
+    assert said[0].startswith("state unknown (cluster primary is too old")
+    with pytest.raises(Unanswered):
+        ask((3, 0), state)

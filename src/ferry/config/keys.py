@@ -83,7 +83,7 @@ FERRY_KEYS = (
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
         values="bytes, at least 1048576",
-        meaning="record bytes a task holds at a time, read ahead included",
+        meaning="most bytes of batches that a task asks for and holds until the target has acknowledged them",
     ),
     FerryKey(
         name="ferry.chunk.bytes",

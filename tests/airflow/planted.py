@@ -35,6 +35,9 @@ SECRETS = {
 }
 LOOK_SECONDS = 0.1
 
+Secrets = Mapping[str, str | bytes]
+"""What must not be seen, by the name that a test shows instead."""
+
 
 def with_secrets(
     text: str, target: RunningCluster, folder: Path, connections: Mapping[str, str] = MappingProxyType(CONNECTIONS)
@@ -94,9 +97,9 @@ def connection(conn_id: str, source: RunningCluster, password: str = SECRETS["co
     }
 
 
-def found(pieces: Iterable[tuple[str, bytes]]) -> set[tuple[str, str]]:
+def found(pieces: Iterable[tuple[str, bytes]], hidden: Secrets = SECRETS) -> set[tuple[str, str]]:
     """Which secret is in which of the named pieces, as it is or in Base64."""
-    needles = {name: _needles(secret) for name, secret in SECRETS.items()}
+    needles = {name: _needles(secret) for name, secret in hidden.items()}
     return {
         (name, where)
         for where, content in pieces
@@ -105,8 +108,8 @@ def found(pieces: Iterable[tuple[str, bytes]]) -> set[tuple[str, str]]:
     }
 
 
-def _needles(secret: str) -> tuple[bytes, ...]:
-    raw = secret.encode()
+def _needles(secret: str | bytes) -> tuple[bytes, ...]:
+    raw = secret.encode() if isinstance(secret, str) else secret
     # In Base64 a text looks different at each of three positions; its first and last characters mix with neighbours.
     return raw, *(base64.b64encode(b"\0" * shift + raw)[4:-4] for shift in range(3))
 
@@ -130,8 +133,9 @@ def cells(database: Path) -> Iterator[tuple[str, bytes]]:
 class Watch:
     """Looks at all processes again and again while its block runs: what they carry and that they were there."""
 
-    def __init__(self) -> None:
+    def __init__(self, hidden: Secrets = SECRETS) -> None:
         """`carried`: secret, place, and whether a process of Spark's or another; `seen`: commands of Spark's."""
+        self._hidden = hidden
         self.carried: set[tuple[str, str, str]] = set()
         self.seen: set[str] = set()
         self._known: set[tuple[int, tuple[str, ...]]] = set()
@@ -164,4 +168,4 @@ class Watch:
             self.seen.add(" ".join(command))
         owner = "spark" if of_spark else "other"
         pieces = [("argv", "\n".join(command).encode()), ("environ", "\n".join(environment.values()).encode())]
-        self.carried |= {(secret, place, owner) for secret, place in found(pieces)}
+        self.carried |= {(secret, place, owner) for secret, place in found(pieces, self._hidden)}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# system_packages.sh PYTHON: see that what Kerberos needs is here: gssapi is built against it, and tests run two KDCs.
+# system_packages.sh PYTHON: see that what tests need of the system is here: what gssapi is built against, the programs of
+# two Kerberos realms, and a browser.
 # Looked for by command, because it may come from anywhere. As root on Debian what is absent is installed; elsewhere it
 # is named.
 set -euo pipefail
@@ -21,6 +22,8 @@ krb5kdc       krb5-kdc
 kdb5_util     krb5-kdc
 kadmin.local  krb5-admin-server
 kinit         krb5-user
+chromium      chromium
+chromedriver  chromium-driver
 END
 [ -e /usr/include/stdio.h ] || absent+=(libc6-dev)
 has_python_headers || absent+=(python3-dev)
@@ -31,7 +34,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq
     apt-get install --yes --no-install-recommends -qq "${absent[@]}" >/dev/null
 else
-    echo "Packages are missing for Kerberos: ${absent[*]} (as Debian names them): install them," \
+    echo "Packages are missing for tests: ${absent[*]} (as Debian names them): install them," \
         "on Debian with make prerequisites." >&2
     exit 2
 fi

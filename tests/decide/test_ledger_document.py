@@ -1,0 +1,132 @@
+"""docs/ledger.md is a contract: its examples are read, and written again with the same keys and fields."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferry.decide.ledger import fold, sealed_plan
+from ferry.decide.ledger_codec import (
+    accounted_records,
+    attempt_record,
+    claim_record,
+    encode,
+    fenced_record,
+    gap_record,
+    outcome_record,
+    parse_attempt,
+    parse_gap,
+    parse_pause,
+    parse_receipt,
+    parse_refusal,
+    parse_run,
+    pause_record,
+    receipt_json,
+    receipt_records,
+    run_record,
+    share_record,
+)
+from ferry.decide.plan_codec import plan_records
+from ferry.decide.starts import start_records
+from ferry.model import Flow, Record
+from tests.decide.values import FACTS, lying, part, place, topic
+
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "ledger.md").read_text()
+
+
+def block_below(heading: str) -> str:
+    """The first code block of a section."""
+    found = re.search(rf"^## {heading}$.*?^```\w*\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+    assert found is not None, heading
+    return found[1]
+
+
+def objects(text: str) -> Iterator[Any]:
+    """JSON values one behind the other."""
+    at = 0
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        value, at = json.JSONDecoder().raw_decode(text, at)
+        yield value
+
+
+def documented() -> list[Record]:
+    """The example of every record, compact as Ferry writes it; a plan's part has several lines."""
+    receipt = json.loads(block_below("A receipt"))
+    records = list(receipt_records(parse_receipt(receipt)))
+    for entry in re.findall(r"^\[.*\n(?:  .*\n)+", block_below("Every other record"), re.MULTILINE):
+        key, *values = objects(entry)
+        records.append(Record(key=encode(key), value=b"\n".join(encode(value) for value in values)))
+    return records
+
+
+def kind(record: Record) -> str:
+    """The first word of a record's key."""
+    return str(json.loads(record.key)[0])
+
+
+def _plan(key: list[Any], _: Any) -> list[Record]:
+    """All records of the plan that the documented parts and their seal make."""
+    found = sealed_plan(fold(lying(*documented()), 99), key[1], key[2], key[3])
+    assert found is not None
+    return plan_records(found[0])
+
+
+def _attempt(key: list[Any], body: Any) -> list[Record]:
+    begun = parse_attempt(key[2], 4712, body)
+    return [attempt_record(key[1], begun.run, begun.generation, begun.started_ms, begun.origin)]
+
+
+def _outcome(key: list[Any], body: Any) -> list[Record]:
+    refusals = [parse_refusal(item) for item in body["refusals"]]
+    return [outcome_record(key[1], key[2], refusals, body["time_over"])]
+
+
+def _accounted(key: list[Any], body: Any) -> list[Record]:
+    return accounted_records(key[1], {place(key[2], number): offset for number, offset in body["offsets"]})
+
+
+def _start(key: list[Any], body: Any) -> list[Record]:
+    begun_at = topic(key[2], *(part(start=offset) for _, offset in body["offsets"]))
+    return start_records(key[1], replace(FACTS, sources={key[2]: begun_at}))
+
+
+WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
+    "run": lambda _, body: [run_record(parse_run(body))],
+    "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
+    "plan": _plan,
+    "attempt": _attempt,
+    "receipt": lambda _, body: receipt_records(parse_receipt(body)),
+    "last": lambda _, body: receipt_records(parse_receipt(body)),
+    "outcome": _outcome,
+    "began": lambda key, body: start_records(key[1], replace(FACTS, now_ms=body["at_ms"])),
+    "start": _start,
+    "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],
+    "share": lambda key, body: [share_record(key[1], Flow.parse(body["flow"]))],
+    "accounted": _accounted,
+    "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
+    "pause": lambda _, body: [pause_record(parse_pause(body))],
+}
+"""What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""
+
+
+@pytest.mark.parametrize("record", documented(), ids=lambda record: record.key.decode())
+def test_a_documented_record_is_what_ferry_reads_and_writes(record: Record) -> None:
+    body = None if kind(record) == "plan" else json.loads(record.value or b"")
+    assert record in WRITERS[kind(record)](json.loads(record.key), body)
+
+
+def test_every_kind_of_record_has_a_line_and_an_example() -> None:
+    keys = DOCUMENT[DOCUMENT.index("| key | value |") : DOCUMENT.index("## Every other record")]
+    assert set(re.findall(r'`\["(\w+)"', keys)) == {kind(record) for record in documented()}
+
+
+def test_the_documented_receipt_has_all_fields() -> None:
+    receipt = json.loads(block_below("A receipt"))
+    assert receipt_json(parse_receipt(receipt)) == receipt

@@ -108,6 +108,13 @@ def _params() -> dict[str, Any]:
             title="Most records",
             description="Budget of this run in records; empty, or more than the flow allows: the flow's own.",
         ),
+        "max_seconds": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            title="Most seconds",
+            description="Time of this run's copy step; empty, or more than the flow allows: the flow's own.",
+        ),
         "take_over": Param(
             default=False,
             type="boolean",

@@ -22,6 +22,7 @@ def options_of(params: Mapping[str, Any]) -> RunOptions:
         only=frozenset(topics) if topics else None,
         max_bytes=params.get("max_bytes"),
         max_records=params.get("max_records"),
+        max_seconds=params.get("max_seconds"),
         take_over=bool(params.get("take_over")),
     )
 

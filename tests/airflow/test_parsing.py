@@ -48,7 +48,8 @@ try:
 except OSError:
     pass
 dags = sorted(name for name in found if name.startswith("ferry__"))
-print(json.dumps({"dags": dags, "parsing": parsed, "all": used}))
+form = sorted(found[dags[0]].params)
+print(json.dumps({"dags": dags, "form": form, "parsing": parsed, "all": used}))
 """
 
 
@@ -70,6 +71,7 @@ def parsed(tmp_path: Path, **environment: str) -> Any:
 def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
     said = parsed(tmp_path)
     assert said["dags"] == ["ferry__east__west", "ferry__west__east"]
+    assert said["form"] == ["dry_run", "max_bytes", "max_records", "max_seconds", "take_over", "topics"]
     assert said["parsing"] == []
     assert said["all"], "the watch does not see a connection being made"
 

@@ -443,6 +443,25 @@ def test_a_killed_worker_fails_its_own_slot_only(slow: tuple[Lab, Path], begin: 
     assert lab.assert_equal() == 6_000
 
 
+def test_a_target_that_dies_after_something_was_copied_leaves_a_report(
+    slow: tuple[Lab, Path], begin: Begin, topic: str
+) -> None:
+    lab, config = slow
+    process = begin("run", "--run", "r1", "--patience", "2", "--json", config=config)
+    wait_until_copying(process, lab, topic)
+    lab.target.brokers[0].kill()
+    answer = finished(process)
+    assert answer.code == 1, answer.err
+    assert "the report says what the tasks know, without the ledger" in answer.err.splitlines()[-1]
+    body = answer.json("run")
+    assert body["state"] == "partial"
+    assert {row["kind"] for row in body["refusals"]} == {"slot-failed"}
+    lab.target.start()
+    receipts = ferry("ledger", "--run", "r1", "--json", config=config).json("ledger")["receipts"]
+    known = {(row["partition"], row["start"], row["end"]) for row in body["receipts"]}
+    assert known <= {(row["partition"], row["start"], row["end"]) for row in receipts}, "what was told is true"
+
+
 def test_lag_finds_the_age_of_many_partitions_whatever_their_batches(lab: Lab, config: Path, topic: str) -> None:
     create_topic(lab.source, topic, 6, {"max.message.bytes": "4000000"})
     sizes = (10, 10, 10_000, 100_000, 900_000, 2_500_000)

@@ -32,6 +32,9 @@ MaxBytesOption = Annotated[
 MaxRecordsOption = Annotated[
     int | None, typer.Option("--max-records", min=1, metavar="N", help="A smaller record budget than the file's.")
 ]
+MaxSecondsOption = Annotated[
+    int | None, typer.Option("--max-seconds", min=1, metavar="N", help="A smaller time budget than the file's.")
+]
 WhyOption = Annotated[
     str | None,
     typer.Option("--why", metavar="NAME", help="Which line takes or leaves the topic or consumer group NAME."),

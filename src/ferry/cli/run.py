@@ -20,8 +20,8 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.output import count_of, print_json, size
-from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, show_plan
+from ferry.cli.output import count_of, print_error, print_json, size
+from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, show_plan
 from ferry.errors import BadInput, FerryError, Unreachable
 
 if TYPE_CHECKING:  # the command line starts light
@@ -42,6 +42,7 @@ def run_command(
     topic: TopicsOption = None,
     max_bytes: MaxBytesOption = None,
     max_records: MaxRecordsOption = None,
+    max_seconds: MaxSecondsOption = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
     ] = False,
@@ -63,41 +64,53 @@ def run_command(
     from ferry.run.planner import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    if resume is not None and (run or topic or max_bytes or max_records or take_over or dry_run):
+    if resume is not None and (run or topic or max_bytes or max_records or max_seconds or take_over or dry_run):
         raise BadInput(f"--resume {resume} follows the plan that the run has: leave the other options away")
     if run is not None and not run.strip():
         raise BadInput("--run is empty: give the run an id, or leave the option away")
     chosen = desk.flow(flow)
     only = only_topics(chosen, topic)
-    options = RunOptions(only=only, max_bytes=max_bytes, max_records=max_records, take_over=take_over)
+    options = RunOptions(
+        only=only, max_bytes=max_bytes, max_records=max_records, max_seconds=max_seconds, take_over=take_over
+    )
     with MicroRuns(chosen, patience_s=patience) as runs:
         if dry_run:
             plan = runs.preview(options)
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
         plan = runs.resume(resume) if resume is not None else runs.open_new(run or _new_run(), local_origin(), options)
-        failure = _copy(runs, plan, quiet=desk.quiet) if runs.left(plan) else None
-        report = runs.report(plan.run)
+        report, failure = _copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else (runs.report(plan.run), None)
     print_json(run_json(report)) if desk.as_json else _show(report)
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
         return failure.exit_code
     return 0 if report.state is RunState.SUCCESS else 1
 
 
-def _copy(runs: MicroRuns, plan: Plan, *, quiet: bool) -> FerryError | None:
-    """Copy all slots and keep in the ledger what they refused; what keeps the attempt from being done, if anything."""
+def _copied(runs: MicroRuns, plan: Plan, *, quiet: bool) -> tuple[Report, FerryError | None]:
+    """Copy all slots, keep in the ledger what they refused, and report; also why the attempt is not done, if it is not.
+
+    When the target is gone by then the report is what the slots said; Unreachable when nothing was copied.
+    """
     # Imported here: the command line starts light.
     from ferry.cli.progress import shown_progress
     from ferry.cli.stopping import stop_signals
-    from ferry.run.ends import failure_of
+    from ferry.run.ends import failure_of, told_report
     from ferry.run.local import copy_all
     from ferry.run.micro_run import local_origin
 
     attempt = runs.begin(plan, local_origin())
     with stop_signals() as stop, shown_progress(plan, quiet=quiet) as progress:
         ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
-    runs.record_outcome(plan, attempt, ends)
-    return failure_of(plan, ends)
+    failure = failure_of(plan, ends)
+    try:
+        runs.record_outcome(plan, attempt, ends)
+        return runs.report(plan.run), failure
+    except Unreachable as error:
+        report = told_report(plan, attempt.started_ms, ends)
+        if not report.receipts:
+            raise
+        print_error("Unreachable", f"{error}; the report says what the tasks know, without the ledger", as_json=False)
+        return report, failure
 
 
 def _new_run() -> str:

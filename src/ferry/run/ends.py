@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
+from ferry.decide.ledger import Outcome
+from ferry.decide.report import Report, report_of
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
-from ferry.model import Plan, Receipt, Refusal, RefusalKind
+from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.run.planner import by_place
 from ferry.run.slot import SlotResult
 
 TRIES = 2
@@ -89,6 +92,20 @@ def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
 
 def _place(refusal: Refusal) -> tuple[str, int | None]:
     return refusal.topic, refusal.partition
+
+
+def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
+    """What became of a run as its slots tell, for want of a ledger that can be read.
+
+    Their receipts are of acknowledged commits. What an attempt before this one copied is not among them.
+    """
+    receipts = [receipt for end in ends for receipt in end.receipts]
+    reached: dict[TopicPartition, int] = {}
+    for receipt in receipts:
+        reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
+    late = frozenset(end.slot for end in ends if end.time_over)
+    told = Outcome(refusals=tuple(sorted(refusals_of(plan, ends), key=by_place)), time_over=late)
+    return report_of(plan, started_ms, receipts, reached, told)
 
 
 def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:

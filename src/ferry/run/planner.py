@@ -31,11 +31,12 @@ DEFAULT_LEDGER_REPLICATION = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What one run is narrowed to: some source topics, smaller budgets (bytes, records)."""
+    """What one run is narrowed to: some source topics, smaller budgets (bytes, records, seconds)."""
 
     only: frozenset[str] | None = None
     max_bytes: int | None = None
     max_records: int | None = None
+    max_seconds: int | None = None
     take_over: bool = False
     """Whether the lane is taken from another deployment with another configuration, on purpose."""
 
@@ -64,7 +65,7 @@ class Planner:
         Raises as `decide_plan`.
         """
         facts = await self._facts(view, positions=Positions.AT_ONCE)
-        plan = decide_plan(self._rules(options), facts, "(dry run)", -1)
+        plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
         why = None if options.take_over else conflict(view, self._record(plan.run, Origin()))
         return plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
 
@@ -79,7 +80,7 @@ class Planner:
         known = await self._known.view()
         record = admitted(known, self._record(run, origin), take_over=options.take_over)
         outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
-        decide_plan(self._rules(options), outline, run, -1)
+        decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
 
         async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
             return await self._decide(view, opened, options)
@@ -101,7 +102,7 @@ class Planner:
 
     async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
         self._known.learn(view)
-        rules = self._rules(options)
+        rules = rules_of(self.flow, self.lane, options)
         facts = await self._facts(view)
         wish = decide_plan(rules, facts, opened.record.run, opened.generation)
         failed = await change_topics(self.target, wish.changes)
@@ -172,26 +173,28 @@ class Planner:
     async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:
         return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
 
-    def _rules(self, options: RunOptions) -> Rules:
-        budget, flow = self.flow.budget, self.flow
-        factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
-        return Rules(
-            flow=flow.flow,
-            lane=self.lane,
-            policy=flow.policy,
-            max_tasks=flow.tasks_max,
-            max_bytes=_least(budget.max_bytes, options.max_bytes),
-            max_records=_least(budget.max_records, options.max_records),
-            max_seconds=budget.max_seconds,
-            replication_factor=factor,
-            config_excluded=flow.config_exclude.matches,
-            sync_configs=flow.sync_topic_configs,
-            policy_name=flow.policy_name,
-            way_back=flow.selection.way_back,
-            merges=flow.merge.matches,
-            guards=flow.guards,
-            only=options.only,
-        )
+
+def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
+    """What planning obeys: the flow's configuration, narrowed to what one run is for."""
+    budget = flow.budget
+    factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
+    return Rules(
+        flow=flow.flow,
+        lane=lane,
+        policy=flow.policy,
+        max_tasks=flow.tasks_max,
+        max_bytes=_least(budget.max_bytes, options.max_bytes),
+        max_records=_least(budget.max_records, options.max_records),
+        max_seconds=min(budget.max_seconds, options.max_seconds or budget.max_seconds),
+        replication_factor=factor,
+        config_excluded=flow.config_exclude.matches,
+        sync_configs=flow.sync_topic_configs,
+        policy_name=flow.policy_name,
+        way_back=flow.selection.way_back,
+        merges=flow.merge.matches,
+        guards=flow.guards,
+        only=options.only,
+    )
 
 
 def by_place(refusal: Refusal) -> tuple[str, int]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from kafka.protocol.producer import InitProducerIdRequest
 
-from ferry.errors import Refused, Retryable
-from ferry.model import Record
+from ferry.errors import Refused, Retryable, Unreachable
+from ferry.model import Record, TopicPartition
 from ferry.net import codes
-from ferry.net.cluster import Cluster
+from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
 from ferry.net.ledger import LedgerTopic, ledger_topic
+from tests.net.answers import part
 
 
 class Refusing:
@@ -30,6 +32,45 @@ class Refusing:
 
     async def retrying(self, action: Callable[[], Awaitable[Any]]) -> Any:
         return await action()
+
+
+class Offline(Cluster):
+    """A broker whose log directory with the ledger is offline: it answers, and can neither read nor write there."""
+
+    def __init__(self) -> None:
+        super().__init__(event_loop(), "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
+        only = PartitionInfo(partition=0, leader=1, leader_epoch=0, replicas=(1,), in_sync=(1,))
+        name = ledger_topic("primary")
+        self.topics = {name: TopicInfo(name=name, topic_id=None, partitions={0: only}, internal=False)}
+
+    async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
+        return self.topics
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        if isinstance(request, InitProducerIdRequest):
+            return SimpleNamespace(error_code=0, producer_id=1, producer_epoch=0)
+        broken = part(TopicPartition(topic="", partition=0), error_code=codes.KAFKA_STORAGE_ERROR)
+        topic = SimpleNamespace(topic=ledger_topic("primary"), partitions=[broken], partition_responses=[broken])
+        return SimpleNamespace(error_code=0, responses=[topic])
+
+
+@pytest.mark.parametrize(
+    "work",
+    [lambda ledger: ledger.read(0, 5), lambda ledger: ledger.append([Record(key=b"k", value=b"v")])],
+    ids=["read", "append"],
+)
+def test_a_broken_disk_is_named_with_its_ledger_and_cluster(work: Callable[[LedgerTopic], Awaitable[object]]) -> None:
+    cluster = Offline()
+    try:
+        with pytest.raises(Unreachable) as caught:
+            cluster.loop.run(work, LedgerTopic(cluster, "primary"))
+    finally:
+        cluster.close()
+        cluster.loop.close()
+    assert str(caught.value).startswith(
+        "ledger ferry-ledger.primary.internal on cluster backup: KafkaStorageError (56): its broker cannot write to "
+        "its disk, look at that broker's log directories"
+    )
 
 
 @pytest.mark.parametrize(

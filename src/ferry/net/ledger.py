@@ -235,7 +235,9 @@ class LedgerTopic:
                 )
             if part.error_code:
                 await self.cluster.refresh([self.place.topic])
-                raise Retryable(f"ledger {self.place.topic}: {codes.describe(part.error_code)}")
+                raise Retryable(
+                    f"ledger {self.place.topic} on cluster {self.cluster.alias}: {codes.advised(part.error_code)}"
+                )
             for batch in batches(part.records):
                 if batch.base_offset >= end:
                     break

@@ -10,6 +10,7 @@ from ferry.decide.ledger import (
     LedgerView,
     Outcome,
     claims,
+    every_receipt,
     fold,
     intruder,
     lane_ends,
@@ -73,12 +74,6 @@ def test_a_run_record_keeps_counting_after_its_tombstone_because_its_slots_may_s
     record = run_record(run_of("r1", slots=5))
     view = view_of(record, Record(key=record.key, value=None))
     assert slots_to_fence(view, LANE) == 5
-
-
-@pytest.mark.parametrize("key", [b"\xff\xfe"])
-def test_a_key_that_is_no_text_is_named(key: bytes) -> None:
-    with pytest.raises(BadInput, match="somebody else wrote to the ledger"):
-        view_of(Record(key=key, value=b"{}"))
 
 
 def test_a_run_record_of_a_newer_format_is_refused() -> None:
@@ -267,3 +262,11 @@ def test_an_attempt_stops_for_a_newer_one_or_its_own_end(
 ) -> None:
     last = newer_attempt(view_of(*records), LANE, "a", 1, attempt)
     assert (None if last is None else (last.number, last.ended)) == found
+
+
+@pytest.mark.parametrize("key", [b"mine", b"{}", b"[]", b"7", b"\xff"])
+def test_what_a_stranger_writes_stands_against_nothing(key: bytes) -> None:
+    stray = LedgerRecord(offset=5, fate=Fate.COMMITTED, key=key, value=b"1", producer_id=7)
+    assert intruder([stray], lane=LANE, generation=3, own_offsets=frozenset(), starts={}) is None
+    undecided = fold([stray, replace(stray, offset=6, fate=Fate.OPEN)], 7)
+    assert (list(every_receipt(undecided)), list(receipts(undecided))) == ([], [])

@@ -1,5 +1,6 @@
 """A plan follows from its facts: the same facts, the same plan."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.progress import UNKNOWN_RECORD_BYTES
 from ferry.decide.rules import Rules
 from ferry.errors import BadInput
-from ferry.model import Pause, Plan, RefusalKind
+from ferry.model import Pause, Plan, Receipt, RefusalKind, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
 
 
@@ -119,6 +120,25 @@ def test_a_run_uses_its_whole_budget(facts: Facts, records: int) -> None:
     left = sum(piece.offsets for piece in planned(facts).slices)
     plan = planned(facts, replace(RULES, max_records=records))
     assert sum(piece.offsets for piece in plan.slices) == min(left, records)
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.integers(1, 12))
+def test_whoever_waits_is_served_in_turn_however_small_the_budget(needs: list[int], records: int) -> None:
+    """Small partitions refill between the runs and large ones never end."""
+    copied: dict[TopicPartition, Receipt] = {}
+    for generation in range(math.ceil(len(needs) / records)):
+        ends = [need + max(0, generation) for need in needs]
+        facts = replace(
+            FACTS,
+            sources={"orders": topic("orders", *(part(end=end) for end in ends))},
+            targets={"a.orders": target("a.orders", *(RECEIPT.target_next for _ in ends))},
+            receipts=dict(copied),
+        )
+        for slice_ in decide_plan(replace(RULES, max_records=records), facts, "run", generation).slices:
+            copied[slice_.target] = replace(
+                RECEIPT, source=slice_.source, target=slice_.target, end=slice_.end, generation=generation
+            )
+    assert len(copied) == len(needs)
 
 
 def test_nothing_to_copy_is_a_plan_without_slices() -> None:

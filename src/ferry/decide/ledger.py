@@ -11,6 +11,7 @@ from ferry.decide.ledger_codec import (
     SEAL,
     decode_key,
     decode_value,
+    encode,
     parse_attempt,
     parse_gap,
     parse_pause,
@@ -83,7 +84,7 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
         if record.fate is Fate.OPEN:
             undecided.append(record)
             continue
-        key = _text(record.key)
+        key = record.key.decode(errors="replace")  # a key that is not text is nobody's
         by_key.pop(key, None)  # the order of the mapping stays the order of the last records
         if record.value is None:
             continue
@@ -186,8 +187,11 @@ def receipts(
     view: LedgerView, *, lane: str | None = None, run: str | None = None, topic: str | None = None
 ) -> Iterable[Receipt]:
     """Committed receipts in ledger order, narrowed by lane, run or source topic."""
+    named = b"" if run is None else encode(run)
     for key, record in view.of_kind("receipt"):
         if lane is not None and key[1] != lane:
+            continue
+        if record.value is not None and named not in record.value:  # a search is a hundred times quicker than decoding
             continue
         receipt = parse_receipt(_body(record))
         if (run is None or receipt.run == run) and (topic is None or receipt.source.topic == topic):
@@ -198,7 +202,7 @@ def every_receipt(view: LedgerView) -> Iterable[Receipt]:
     """Committed receipts of all lanes, and those whose transactions are not decided yet."""
     yield from receipts(view)
     for record in view.open:
-        if record.value is not None and decode_key(record.key)[0] == "receipt":
+        if record.value is not None and decode_key(record.key)[:1] == ["receipt"]:
             yield parse_receipt(_body(record))
 
 
@@ -282,13 +286,6 @@ def intruder(
             if start is not None and parse_receipt(_body(record)).end > start:
                 return f"another receipt of {place} lies at ledger offset {record.offset}"
     return None
-
-
-def _text(key: bytes) -> str:
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        raise BadInput(f"ledger key {key!r} is not text: somebody else wrote to the ledger; look at its ACLs") from None
 
 
 def _body(record: LedgerRecord) -> dict[str, Any]:

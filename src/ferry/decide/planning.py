@@ -33,12 +33,17 @@ class _Candidate:
     start: int
     end: int
     bytes: int
-    first: bool
+    last_generation: int
+    """Of the run that copied the partition last; -1 when none did."""
     source_topic_id: str
     target_topic_id: str
     target_next: int
     log_start: int
     merged: bool
+
+    @property
+    def first(self) -> bool:
+        return self.last_generation < 0
 
     @property
     def offsets(self) -> int:
@@ -172,7 +177,7 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             start=start,
             end=max(start, part.end),
             bytes=estimated_bytes(part, max(0, part.end - start)),
-            first=last is None,
+            last_generation=last.generation if last else -1,
             source_topic_id=topic.topic_id,
             target_topic_id=target.topic_id if target else "",
             target_next=last.target_next if last else -1,
@@ -182,12 +187,16 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
 
 
 def _within_budget(rules: Rules, candidates: list[_Candidate]) -> tuple[Slice, ...]:
-    """Cut candidates to the run's budgets, fairly, and deal them to slots by bytes."""
-    wanted = {candidate.source: candidate.offsets for candidate in candidates}
+    """Cut candidates to the run's budgets, fairly, and deal them to slots by bytes.
+
+    Where a budget is too small for all, those come first that were copied longest ago: nobody starves.
+    """
+    by_turn = sorted(candidates, key=lambda candidate: candidate.last_generation)
+    wanted = {candidate.source: candidate.offsets for candidate in by_turn}
     if rules.max_records is not None:
         wanted = fair_shares(wanted, rules.max_records)
     if rules.max_bytes is not None:
-        needs = {c.source: max(1, c.bytes * wanted[c.source] // c.offsets) for c in candidates if wanted[c.source]}
+        needs = {c.source: max(1, c.bytes * wanted[c.source] // c.offsets) for c in by_turn if wanted[c.source]}
         shares = fair_shares(needs, rules.max_bytes)
         for source, share in shares.items():
             if share < needs[source]:

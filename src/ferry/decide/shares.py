@@ -16,11 +16,12 @@ def fair_shares(needs: Mapping[Key, int], budget: int) -> dict[Key, int]:
     """How much of `budget` each key gets: small needs wholly, the large ones equal parts of what is left.
 
     No key gets more than its need, and nothing of the budget is left while a need is unmet (water-filling). A budget
-    smaller than the number of keys gives the first ones 1 each. Units are the caller's.
+    smaller than the number of needs gives the first keys, in their order, 1 each. Units are the caller's.
     """
     shares = dict.fromkeys(needs, 0)
     left = min(budget, sum(needs.values()))
-    waiting = sorted((key for key in needs if needs[key] > 0), key=lambda key: needs[key])
+    needy = [key for key in needs if needs[key] > 0]
+    waiting = sorted(needy[: max(0, budget)], key=lambda key: needs[key])
     for index, key in enumerate(waiting):
         shares[key] = min(needs[key], -(-left // (len(waiting) - index)))
         left -= shares[key]

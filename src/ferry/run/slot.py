@@ -191,8 +191,8 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
     plan, _ = found
     mine = {piece.target: piece for piece in plan.of_slot(ref.slot)}
     for record in view.open:
-        kind, lane, *rest = decode_key(record.key)
-        if kind == "receipt" and lane == ref.lane and TopicPartition(topic=rest[0], partition=rest[1]) in mine:
+        key = decode_key(record.key)
+        if key[:2] == ["receipt", ref.lane] and TopicPartition(topic=key[2], partition=key[3]) in mine:
             raise Undecided(f"a receipt at ledger offset {record.offset} is still undecided")
     last_ones = last_receipts(view, ref.lane)
     done = {place: receipt for place, receipt in last_ones.items() if receipt.generation == ref.generation}

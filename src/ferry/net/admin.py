@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -23,6 +24,7 @@ from ferry.net.cluster import TRANSACTION, Cluster
 _TOPIC_RESOURCE = 2
 _DYNAMIC_TOPIC_CONFIG = 1
 _CONFIG_REQUEST_TOPICS = 500
+_REQUEST_PARTITIONS = 1_000
 _TIMEOUT_MS = 30_000
 _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT, codes.NOT_ENOUGH_REPLICAS})
 
@@ -35,55 +37,110 @@ class TooFewBrokers(Refused):
     """The cluster has not as many brokers as replicas were asked for."""
 
 
-async def create_topic(
-    cluster: Cluster, topic: str, *, partitions: int, replication_factor: int, configs: Mapping[str, str]
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to create; a replication factor of -1 is the broker's default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+async def create_topic(cluster: Cluster, topic: NewTopic) -> None:
     """Create a topic; that it exists already is no error.
 
     Raises NotPermitted, TooFewBrokers, and Refused with the broker's own reason otherwise.
     """
-    wanted = CreateTopicsRequest.CreatableTopic
-    request_topic = wanted(
-        name=topic,
-        num_partitions=partitions,
-        replication_factor=replication_factor,
-        assignments=[],
-        configs=[wanted.CreatableTopicConfig(name=name, value=value) for name, value in sorted(configs.items())],
-    )
+    for error in (await create_topics(cluster, [topic])).values():
+        raise error
 
-    async def action() -> None:
-        answer = await cluster.ask(
-            CreateTopicsRequest(topics=[request_topic], timeout_ms=_TIMEOUT_MS, validate_only=False),
+
+async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[str, Refused]:
+    """Create topics, many in a request; by name what stands against those that were not, as `create_topic` raises."""
+    kind = CreateTopicsRequest.CreatableTopic
+    entries = [
+        kind(
+            name=topic.name,
+            num_partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            assignments=[],
+            configs=[
+                kind.CreatableTopicConfig(name=name, value=value) for name, value in sorted(topic.configs.items())
+            ],
         )
-        outcome = answer.topics[0]
-        if outcome.error_code in (codes.NONE, codes.TOPIC_ALREADY_EXISTS):
-            return
-        _raise(f"topic {topic} on cluster {cluster.alias} was not created", outcome, "CREATE")
+        for topic in topics
+    ]
 
-    await cluster.retrying(action)
+    async def ask(part: list[Any]) -> Any:
+        request = CreateTopicsRequest(topics=part, timeout_ms=_TIMEOUT_MS, validate_only=False)
+        return (await cluster.ask(request)).topics
+
+    def judge(outcome: Any) -> None:
+        if outcome.error_code not in (codes.NONE, codes.TOPIC_ALREADY_EXISTS):
+            _raise(f"topic {outcome.name} on cluster {cluster.alias} was not created", outcome, "CREATE")
+
+    return await _in_portions(cluster, entries, lambda entry: max(1, entry.num_partitions), ask, judge)
 
 
-async def grow_topic(cluster: Cluster, topic: str, partitions: int) -> None:
-    """Raise the number of partitions to `partitions`; raises as `create_topic`."""
+async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, Refused]:
+    """Raise topics to so many partitions, many in a request; by name what stands against those that were not."""
+    kind = CreatePartitionsRequest.CreatePartitionsTopic
+    entries = [kind(name=name, count=count, assignments=None) for name, count in counts.items()]
 
-    async def action() -> None:
-        answer = await cluster.ask(
-            CreatePartitionsRequest(
-                topics=[CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=partitions, assignments=None)],
-                timeout_ms=_TIMEOUT_MS,
-                validate_only=False,
-            )
-        )
-        outcome = answer.results[0]
+    async def ask(part: list[Any]) -> Any:
+        request = CreatePartitionsRequest(topics=part, timeout_ms=_TIMEOUT_MS, validate_only=False)
+        outcomes = (await cluster.ask(request)).results
+        failed = [outcome.name for outcome in outcomes if outcome.error_code]
+        grown = await cluster.refresh(failed) if failed else {}  # by an earlier try, or by somebody else
+        return [
+            outcome
+            for outcome in outcomes
+            if outcome.name not in grown or len(grown[outcome.name].partitions) < counts[outcome.name]
+        ]
+
+    def judge(outcome: Any) -> None:
         if outcome.error_code:
-            info = (await cluster.refresh([topic])).get(topic)
-            if info is not None and len(info.partitions) >= partitions:
-                return
-            _raise(
-                f"topic {topic} on cluster {cluster.alias} was not grown to {partitions} partitions", outcome, "ALTER"
-            )
+            what = f"topic {outcome.name} on cluster {cluster.alias} was not grown to {counts[outcome.name]} partitions"
+            _raise(what, outcome, "ALTER")
 
-    await cluster.retrying(action)
+    return await _in_portions(cluster, entries, lambda entry: entry.count, ask, judge)
+
+
+async def _in_portions(
+    cluster: Cluster,
+    entries: Sequence[Any],
+    partitions: Callable[[Any], int],
+    ask: Callable[[list[Any]], Awaitable[Any]],
+    judge: Callable[[Any], None],
+) -> dict[str, Refused]:
+    """Ask for named entries, some partitions at a time: a controller refuses a request for too many.
+
+    What may pass is asked for again; what is refused is kept by name, and the others go on.
+    """
+    failed: dict[str, Refused] = {}
+    left = list(entries)
+    while left:
+        sums = accumulate(map(partitions, left))
+        portion = [entry for entry, size in zip(left, sums, strict=True) if size <= _REQUEST_PARTITIONS] or left[:1]
+        left = left[len(portion) :]
+
+        async def action(waiting: dict[str, Any]) -> None:
+            trouble: Retryable | None = None
+            for outcome in await ask(list(waiting.values())):
+                try:
+                    judge(outcome)
+                except Refused as error:
+                    failed[outcome.name] = error
+                except Retryable as error:
+                    trouble = error
+                    continue
+                del waiting[outcome.name]
+            if trouble is not None:
+                raise trouble
+
+        await cluster.retrying(partial(action, {entry.name: entry for entry in portion}))
+    return failed
 
 
 def _raise(what: str, outcome: Any, operation: str) -> None:

@@ -12,7 +12,7 @@ from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.net import codes
-from ferry.net.admin import TooFewBrokers, create_topic, topic_configs
+from ferry.net.admin import NewTopic, TooFewBrokers, create_topic, topic_configs
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
@@ -71,7 +71,8 @@ class LedgerTopic:
     async def _create(self, factor: int) -> None:
         # With all replicas asked for at first: a broker that is down at the moment counts, but the metadata lacks it.
         await create_topic(
-            self.cluster, self.place.topic, partitions=1, replication_factor=factor, configs=created_with(factor)
+            self.cluster,
+            NewTopic(name=self.place.topic, partitions=1, replication_factor=factor, configs=created_with(factor)),
         )
 
     async def _known(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from ferry.errors import Refused
 from ferry.model import Refusal, RefusalKind, TopicChange
-from ferry.net.admin import NotPermitted, create_topic, grow_topic
+from ferry.net.admin import NewTopic, NotPermitted, create_topics, grow_topics
 from ferry.net.cluster import Cluster, TopicInfo
 
 FIRST_PAUSE_S = 0.02
@@ -19,15 +19,21 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> di
 
     By source topic what the target refused: one bad topic does not stop the others.
     """
-    failed = {}
-    for change in changes:
-        try:
-            await _carry_out(target, change)
-        except Refused as error:
-            kind = RefusalKind.NOT_AUTHORIZED if isinstance(error, NotPermitted) else RefusalKind.INVALID_CONFIG
-            failed[change.source_topic] = Refusal(
-                topic=change.source_topic, partition=None, kind=kind, message=str(error)
-            )
+    growing = {change.topic: change.partitions for change in changes if change.kind == "grow"}
+    creating = [
+        NewTopic(
+            name=change.topic,
+            partitions=change.partitions,
+            replication_factor=change.replication_factor,
+            configs=dict(change.configs),
+        )
+        for change in changes
+        if change.kind != "grow"
+    ]
+    refused = await create_topics(target, creating) | await grow_topics(target, growing)
+    failed = {
+        change.source_topic: _refusal(change, refused[change.topic]) for change in changes if change.topic in refused
+    }
     made = {change.topic: change for change in changes if change.source_topic not in failed}
     for change in await _incomplete(target, made):
         failed[change.source_topic] = Refusal(
@@ -67,14 +73,6 @@ def _is_complete(info: TopicInfo | None, partitions: int) -> bool:
     )
 
 
-async def _carry_out(target: Cluster, change: TopicChange) -> None:
-    if change.kind == "grow":
-        await grow_topic(target, change.topic, change.partitions)
-        return
-    await create_topic(
-        target,
-        change.topic,
-        partitions=change.partitions,
-        replication_factor=change.replication_factor,
-        configs=dict(change.configs),
-    )
+def _refusal(change: TopicChange, error: Refused) -> Refusal:
+    kind = RefusalKind.NOT_AUTHORIZED if isinstance(error, NotPermitted) else RefusalKind.INVALID_CONFIG
+    return Refusal(topic=change.source_topic, partition=None, kind=kind, message=str(error))

@@ -223,3 +223,27 @@ def test_leaving_takes_seconds_at_most_and_raises_nothing(
     writer.cluster.loop.run(writer.leave)
     assert time.monotonic() - began < 3, "it waits for its own patience, not for the cluster's"
     assert writer.producer_id == -1
+
+
+@pytest.mark.parametrize(
+    ("paused_s", "remedy"),
+    [
+        (0.0, r"allows 60000 ms: raise it, or lower ferry\.chunk\.seconds$"),
+        (20.0, r"allows 60000 ms: raise it, or lower ferry\.chunk\.seconds$"),
+        (
+            55.0,
+            r"allows 60000 ms, as quotas of its brokers paused .* 55 s: set ferry\.throttle\.bytes\.per\.second",
+        ),
+    ],
+)
+def test_a_transaction_that_was_open_for_too_long_names_a_quota_that_was_the_cause(
+    told: Callable[..., Transaction], monkeypatch: pytest.MonkeyPatch, paused_s: float, remedy: str
+) -> None:
+    writer = told(lambda _: added(open=0))
+    writer.cluster.throttled_s = 100.0  # by transactions before
+    writer.cluster.loop.run(writer.join, [OPEN])
+    writer.cluster.throttled_s += paused_s
+    later = time.monotonic() + 61
+    monkeypatch.setattr(transaction.time, "monotonic", lambda: later)
+    with pytest.raises(Fenced, match=remedy):
+        writer.raise_for(codes.INVALID_PRODUCER_EPOCH, "writing")

@@ -62,6 +62,7 @@ class Transaction:
         self._groups: set[str] = set()
         self._sequences: dict[TopicPartition, int] = {}
         self._began = time.monotonic()
+        self._throttled_before = cluster.throttled_s
 
     @property
     def joins_by_producing(self) -> bool:
@@ -144,6 +145,7 @@ class Transaction:
             return
         if not self._joined:
             self._began = time.monotonic()
+            self._throttled_before = self.cluster.throttled_s
         if not self.joins_by_producing:
             await self.patiently(lambda: self._add_partitions(new))
         self._joined.update(new)
@@ -347,9 +349,17 @@ class Transaction:
         name = f"{self.transactional_id} on cluster {self.cluster.alias}"
         seconds = time.monotonic() - self._began
         if self._joined and seconds * 1000 >= self.timeout_ms:
+            paused = self.cluster.throttled_s - self._throttled_before
+            if 2 * paused < seconds:
+                remedy = ": raise it, or lower ferry.chunk.seconds"
+            else:
+                remedy = (
+                    f", as quotas of its brokers paused this client for {paused:.0f} s: set "
+                    "ferry.throttle.bytes.per.second below the quota, or raise the timeout"
+                )
             return (
                 f"the broker aborted the transaction of {name}, which was open for {seconds:.0f} s where "
-                f"ferry.transaction.timeout.ms allows {self.timeout_ms} ms: raise it, or lower ferry.chunk.seconds"
+                f"ferry.transaction.timeout.ms allows {self.timeout_ms} ms{remedy}"
             )
         return f"somebody else initialised {name} (producers outside Ferry must not use this transactional.id)"
 

@@ -8,17 +8,18 @@ import shutil
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
+import httpx
+from confluent_kafka import KafkaException
+
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.decide.ledger import last_receipts
 from ferry.dev import ClusterSpec, RunningCluster, down, guard, up_all
-from ferry.dev.process import ProcessRecord, spawn
+from ferry.dev.process import ProcessRecord, find, spawn
 from ferry.dev.process import stop as stop_processes
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.run.lag import measure_lag
@@ -28,7 +29,7 @@ from ferry_airflow.demo.compare import compare
 from ferry_airflow.demo.data import TOPICS, create_topics, fill
 from ferry_airflow.home import PASSWORD, USER, LocalHome
 from ferry_airflow.naming import dag_id
-from ferry_airflow.rest import AirflowRest
+from ferry_airflow.rest import ENDED, AirflowRest
 from ferry_airflow.tables import MEGABYTE, table
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,9 +39,16 @@ RUNS = 3
 RUN_BYTES = 400_000_000
 """Budget of a run: the first gigabyte takes more than one, so that the lag is seen to shrink."""
 
-MOST_SECONDS = 570.0
+MOST_SECONDS = 540.0
+"""Of all steps together; a minute remains to stop everything within ten."""
+
 POLL_SECONDS = 1.0
 LIVE_FILE = "live.json"
+LIVE_LOG = "live.log"
+SUCCESS = "success"
+STOP = ".venv/bin/python -m ferry_airflow.demo --stop"
+GOES_ON = f"What was started goes on running. To stop it: {STOP}"
+STOPPED = "Everything is stopped and its logs are deleted; make demo KEEP=1 keeps both."
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,11 +63,22 @@ def main(arguments: Sequence[str]) -> int:
         clean()
         return 0 if given.stop else Demo(keep=given.keep).run()
     except FerryError as error:
-        print(f"demo failed: {error}", file=sys.stderr)
+        complain(f"demo failed: {error}")
         return error.exit_code
+    except (KafkaException, httpx.HTTPError) as error:
+        complain(f"demo failed: a cluster or Airflow does not answer as it should ({error}): see the logs in {HOME}")
+        return Unreachable.exit_code
     except KeyboardInterrupt:
-        print("demo interrupted; everything is stopped", file=sys.stderr)
+        complain("demo interrupted")
         return 130
+    except Exception:
+        complain("demo failed")
+        raise
+
+
+def complain(sentence: str) -> None:
+    """Say how the demo failed and what is left of it."""
+    print(f"{sentence}\n{GOES_ON if HOME.exists() else STOPPED}", file=sys.stderr)
 
 
 def clean() -> None:
@@ -72,12 +91,28 @@ def clean() -> None:
     shutil.rmtree(HOME)
 
 
+@contextmanager
+def at_most(seconds: float, step: Callable[[], str]) -> Iterator[None]:
+    """End the block after so many seconds, whatever it waits for; Unreachable names the step. Main thread only."""
+
+    def over(number: int, frame: FrameType | None) -> None:
+        raise Unreachable(f"the demo took more than {seconds:.0f} s; the last step was: {step()}; logs are in {HOME}")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 class Demo:
     """One demo, step by step."""
 
     def __init__(self, *, keep: bool) -> None:
         self.keep = keep
-        self.deadline = time.monotonic() + MOST_SECONDS
+        self.step = ""
         HOME.mkdir()
         (HOME / ".gitignore").write_text("*\n")
 
@@ -88,55 +123,60 @@ class Demo:
                 stack.callback(clean)
                 stack.enter_context(guard(HOME / "clusters"))
                 stack.enter_context(local.guarded(HOME / "airflow"))
-            say("starting two Kafka clusters: primary and backup")
+            stack.enter_context(at_most(MOST_SECONDS, lambda: self.step))
+            self.say("starting two Kafka clusters: primary and backup")
             source, target = up_all([ClusterSpec(name="primary"), ClusterSpec(name="backup")], home=HOME / "clusters")
             flow = load(write_config(source, target)).flow(FLOW)
-            say(f"producing about 1 GB to {len(TOPICS)} topics of primary")
+            self.say(f"producing about 1 GB to {len(TOPICS)} topics of primary")
             create_topics(source.bootstrap)
             count = fill(source.bootstrap)
-            say(f"{count} records are there; producers go on from now")
+            self.say(f"{count} records are there; producers go on from now")
             start_live(source, alone=False)
-            say("starting Airflow: api-server, scheduler, dag-processor, triggerer")
+            self.say("starting Airflow: api-server, scheduler, dag-processor, triggerer")
             airflow = local.start(HOME / "airflow", config=HOME / "ferry.properties").home
             with AirflowRest(airflow) as rest:
-                equal = self.replicate(rest, flow, source, target)
+                self.replicate(rest, flow)
+            self.say("comparing both sides with another client (librdkafka, read_committed), record by record")
+            equal = show_comparison(flow, source, target, at_least=count)
             self.farewell(airflow, source)
         return 0 if equal else 1
 
-    def replicate(self, rest: AirflowRest, flow: FlowConfig, source: RunningCluster, target: RunningCluster) -> bool:
-        """Let Airflow run the flow on its schedule, then compare; whether both sides are equal."""
+    def replicate(self, rest: AirflowRest, flow: FlowConfig) -> None:
+        """Let Airflow run the flow on its schedule until nothing is left to copy; Refused when a run failed."""
         dag = dag_id(flow.flow)
         rest.wait_dag(dag)
         before = lag(flow)
-        say(f"unpausing DAG {dag} (schedule {flow.schedule}); waiting for {RUNS} runs to finish")
+        self.say(f"unpausing DAG {dag} (schedule {flow.schedule}); waiting for {RUNS} runs to finish")
         rest.pause(dag, paused=False)
         told: set[str] = set()
-        self.wait_runs(rest, dag, told, lambda: len(told) >= RUNS)
-        say("stopping the producers; one more run copies what they left")
-        stop_live()
-        seen = {run["dag_run_id"] for run in rest.runs(dag)}
-        self.wait_runs(rest, dag, told, lambda: bool(told - seen))
-        finished = [run for run in rest.runs(dag) if run["dag_run_id"] in told]
-        failed = [run["dag_run_id"] for run in finished if run["state"] != "success"]
-        show_runs(flow, [run["dag_run_id"] for run in finished])
-        print(f"lag before: {before} records; lag after: {lag(flow)} records")
-        say("comparing both sides with another client (librdkafka, read_committed), record by record")
-        equal = show_comparison(flow, source, target)
-        if failed:
-            raise Refused(f"runs {', '.join(failed)} failed: see their report task in {HOME}/airflow/logs")
-        return equal
+        self.wait_runs(rest, dag, told, RUNS)
+        self.say("stopping the producers; further runs copy what they left")
+        if not stop_live():
+            raise Unreachable(f"the producers ended before they were told to: see {HOME}/{LIVE_LOG}")
+        begun = {run["dag_run_id"] for run in rest.runs(dag)}
+        while not told - begun or lag(flow):
+            self.wait_runs(rest, dag, told, len(told) + 1)
+        show_runs(flow, [run["dag_run_id"] for run in rest.runs(dag) if run["dag_run_id"] in told])
+        print(f"lag before: {before} records; lag after: 0 records")
 
-    def wait_runs(self, rest: AirflowRest, dag: str, told: set[str], enough: Callable[[], bool]) -> None:
-        """Announce every run that has finished, and keep it in `told`, until there are `enough`."""
+    def wait_runs(self, rest: AirflowRest, dag: str, told: set[str], count: int) -> None:
+        """Announce every finished run, and keep it in `told`, until these are `count`; Refused when one failed."""
         pause = threading.Event()
-        while not enough():
+        while True:
             for run in rest.runs(dag):
-                if run["state"] in ("success", "failed") and run["dag_run_id"] not in told:
+                if run["state"] in ENDED and run["dag_run_id"] not in told:
                     told.add(run["dag_run_id"])
                     print(f"    {run['dag_run_id']}: {run['state']}", flush=True)
-            if time.monotonic() > self.deadline:
-                raise Unreachable(f"the runs of {dag} took more than {MOST_SECONDS:.0f} s: see {HOME}/airflow/logs")
+                    if run["state"] != SUCCESS:
+                        raise Refused(f"run {run['dag_run_id']} failed: see its tasks in {HOME}/airflow/logs")
+            if len(told) >= count:
+                return
             pause.wait(POLL_SECONDS)
+
+    def say(self, text: str) -> None:
+        """Begin a step."""
+        self.step = text
+        print(f"==> {text}", flush=True)
 
     def farewell(self, airflow: LocalHome, source: RunningCluster) -> None:
         """Say where the user interface is, and how to stop."""
@@ -145,7 +185,7 @@ class Demo:
             print("Stopping everything now; make demo KEEP=1 leaves it running.")
             return
         start_live(source, alone=True)
-        print("Everything goes on running, producers too. To stop it: .venv/bin/python -m ferry_airflow.demo --stop")
+        print(f"Everything goes on running, producers too. To stop it: {STOP}")
 
 
 def write_config(source: RunningCluster, target: RunningCluster) -> Path:
@@ -167,8 +207,12 @@ primary->backup.ferry.run.max.bytes = {RUN_BYTES}
 
 
 def lag(flow: FlowConfig) -> int:
-    """Records that are not yet copied, at most."""
-    return sum(part.records or 0 for part in measure_lag(flow))
+    """Records of the demo's topics that are not yet copied, at most; Unreachable when it is not known."""
+    parts = measure_lag(flow, only={topic.name for topic in TOPICS})
+    unknown = [part.source for part in parts if part.records is None]
+    if unknown:
+        raise Unreachable(f"how far {unknown[0]} is copied is not known: see the logs of both clusters in {HOME}")
+    return sum(part.records or 0 for part in parts)
 
 
 def show_runs(flow: FlowConfig, runs: Sequence[str]) -> None:
@@ -188,44 +232,38 @@ def show_runs(flow: FlowConfig, runs: Sequence[str]) -> None:
     print("\n" + "\n".join(table(["run", "state", "ranges", "records", "MB", "seconds", "MB/s"], rows)))
 
 
-def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningCluster) -> bool:
-    """Compare up to where the ledger says that the copy stands; whether all is equal."""
-    with MicroRuns(flow) as runs:
-        last = last_receipts(runs.ledger(), runs.lane)
-    ends = {(receipt.source.topic, receipt.source.partition): receipt.end for receipt in last.values()}
-    copies = {
-        (receipt.source.topic, receipt.source.partition): ((place.topic, place.partition), receipt.target_next)
-        for place, receipt in last.items()
-    }
-    found = compare(source.bootstrap, target.bootstrap, ends, copies)
+def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningCluster, *, at_least: int) -> bool:
+    """Compare all that both sides hold; whether it is equal, and the source has `at_least` so many records."""
+    copies = {topic.name: flow.policy.format_remote_topic(flow.flow.source, topic.name) for topic in TOPICS}
+    found = compare(source.bootstrap, target.bootstrap, copies)
     rows = [[each.topic, str(each.partitions), str(each.records), str(len(each.differences))] for each in found]
     print("\n".join(table(["topic", "partitions", "records", "differences"], rows)))
     differences = [line for each in found for line in each.differences]
-    missing = sorted({topic.name for topic in TOPICS} - {each.topic for each in found})
-    for line in [*differences, *(f"{name}: nothing was copied" for name in missing)]:
+    records = sum(each.records for each in found)
+    if records < at_least:
+        differences.append(f"the source has {records} records, and acknowledged {at_least} before the first run")
+    for line in differences:
         print(f"DIFFERENT  {line}")
-    if not differences and not missing:
+    if not differences:
         print("Source and target are equal: keys, values, headers, timestamps, order.")
-    return not differences and not missing
+    return not differences
 
 
 def start_live(source: RunningCluster, *, alone: bool) -> None:
     """Start the producers as a process of their own."""
     command = [sys.executable, "-m", "ferry_airflow.demo.live", source.bootstrap, str(HOME)]
-    record = spawn([*command, *(["--alone"] if alone else [])], argument=str(HOME), log=HOME / "live.log")
+    record = spawn([*command, *(["--alone"] if alone else [])], argument=str(HOME), log=HOME / LIVE_LOG)
     record.write(HOME / LIVE_FILE)
 
 
-def stop_live() -> None:
-    """End the producers, if they run."""
+def stop_live() -> bool:
+    """End the producers, if they run; whether they did."""
     record = ProcessRecord.read(HOME / LIVE_FILE)
-    if record is not None:
-        stop_processes([record], grace_seconds=15)
-
-
-def say(text: str) -> None:
-    """One step of the demo."""
-    print(f"==> {text}", flush=True)
+    if record is None:
+        return False
+    lived = find(record) is not None
+    stop_processes([record], grace_seconds=15)
+    return lived
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,19 +1,25 @@
-"""Compares two clusters with another client than Ferry's: librdkafka, read_committed, record by record."""
+"""Compares two clusters, record by record to both ends, by another client than Ferry's: librdkafka, read_committed."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from ferry.errors import Unreachable
 
 Place = tuple[str, int]
 """Topic and partition."""
+
+Headers = Sequence[tuple[str, bytes | str | None]]
+Digests = Mapping[Place, Sequence[bytes]]
+"""Of the records of every partition, in order."""
 
 DIGEST_BYTES = 12
 BATCH = 10_000
@@ -22,7 +28,7 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One source topic: how many records were equal, and the first difference of each partition that has one."""
+    """One source topic: how many records it has, and a sentence for each partition that differs."""
 
     topic: str
     partitions: int
@@ -30,42 +36,59 @@ class Compared:
     differences: tuple[str, ...]
 
 
-def compare(
-    source: str, target: str, ends: Mapping[Place, int], copies: Mapping[Place, tuple[Place, int]]
-) -> tuple[Compared, ...]:
-    """Compare source records below `ends` with their copies: same keys, values, headers, times, and order.
+def compare(source: str, target: str, copies: Mapping[str, str]) -> tuple[Compared, ...]:
+    """Compare all partitions of topics with their copies, from first to last record of both sides.
 
-    `copies` tell by source partition which target partition it is, and the target offset behind the last copy.
+    `source` and `target` are bootstrap addresses, `copies` the target's name of each source topic. Nobody may write to
+    either meanwhile. Raises Unreachable when a partition cannot be read up to its end.
     """
-    wanted = digests(source, ends)
-    got = digests(target, dict(copies.values()))
-    topics = sorted({topic for topic, _ in ends})
-    return tuple(_topic(topic, {p: wanted[p] for p in ends if p[0] == topic}, got, copies) for topic in topics)
+    return differences(digests(source, copies.keys()), digests(target, copies.values()), copies)
 
 
-def _topic(
-    topic: str,
-    wanted: Mapping[Place, list[bytes]],
-    got: Mapping[Place, list[bytes]],
-    copies: Mapping[Place, tuple[Place, int]],
-) -> Compared:
-    differences = []
-    for place, records in sorted(wanted.items()):
-        copied = got[copies[place][0]]
-        if records != copied:
-            at = next((i for i, pair in enumerate(zip(records, copied, strict=False)) if pair[0] != pair[1]), None)
-            where = f"record {at} differs" if at is not None else "one side has more"
-            differences.append(f"{place[0]}-{place[1]}: {len(records)} and {len(copied)} records, {where}")
+def differences(wanted: Digests, got: Digests, copies: Mapping[str, str]) -> tuple[Compared, ...]:
+    """What differs between source (`wanted`) and target (`got`), by source topic; `copies` as for `compare`."""
+    return tuple(_topic(topic, wanted, got, copies[topic]) for topic in sorted(copies))
+
+
+def _topic(topic: str, wanted: Digests, got: Digests, copy: str) -> Compared:
+    there = sorted(partition for name, partition in wanted if name == topic)
+    copied = sorted(partition for name, partition in got if name == copy)
+    found = [
+        f"{topic}-{partition}: {sentence}"
+        for partition in sorted({*there, *copied})
+        if (sentence := _difference(wanted.get((topic, partition)), got.get((copy, partition)))) is not None
+    ]
+    if not there:
+        found.insert(0, f"{topic}: the source has no such topic")
     return Compared(
         topic=topic,
-        partitions=len(wanted),
-        records=sum(map(len, wanted.values())),
-        differences=tuple(differences),
+        partitions=len(there),
+        records=sum(len(wanted[topic, partition]) for partition in there),
+        differences=tuple(found),
     )
 
 
-def digests(bootstrap: str, ends: Mapping[Place, int]) -> dict[Place, list[bytes]]:
-    """Digests of the committed records of each partition in order, below its end."""
+def _difference(wanted: Sequence[bytes] | None, got: Sequence[bytes] | None) -> str | None:
+    """How the copy of a partition differs, in half a sentence; None is a partition that is not there."""
+    if got is None:
+        return f"the target has no such partition, the source has {len(wanted or ())} records in it"
+    if wanted is None:
+        return f"the source has no such partition, the target has {len(got)} records in it"
+    at = next((number for number, pair in enumerate(zip(wanted, got, strict=False)) if pair[0] != pair[1]), None)
+    if at is not None:
+        return f"{len(wanted)} and {len(got)} records, number {at} (from 0) differs"
+    if len(wanted) > len(got):
+        return f"the target lacks the last {len(wanted) - len(got)} of {len(wanted)} records"
+    if len(wanted) < len(got):
+        return f"the target has {len(got) - len(wanted)} records behind the {len(wanted)} of the source"
+    return None
+
+
+def digests(bootstrap: str, topics: Collection[str]) -> dict[Place, list[bytes]]:
+    """Digests of all committed records of every partition of the topics; a topic that is not there has none.
+
+    Raises Unreachable when one cannot be read up to the end that it had at first: a transaction is still open there.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -76,21 +99,43 @@ def digests(bootstrap: str, ends: Mapping[Place, int]) -> dict[Place, list[bytes
             "auto.offset.reset": "earliest",
         }
     )
-    found: dict[Place, list[bytes]] = {place: [] for place in ends}
     try:
-        consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in ends])
-        waiting = set(ends)
+        known = consumer.list_topics(timeout=PATIENCE_SECONDS).topics
+        places = [
+            (topic, partition) for topic in sorted(topics) if topic in known for partition in known[topic].partitions
+        ]
+        ends = _ends(bootstrap, places)
+        found: dict[Place, list[bytes]] = {place: [] for place in places}
+        consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in places])
+        waiting = set(places)
         until = time.monotonic() + PATIENCE_SECONDS
         while waiting:
             messages = consumer.consume(BATCH, timeout=0.5)
             if messages:
                 until = time.monotonic() + PATIENCE_SECONDS
             elif time.monotonic() > until:
-                raise Unreachable(f"{bootstrap} gives no end of {sorted(waiting)[:3]}")
+                topic, partition = min(waiting)
+                raise Unreachable(
+                    f"{topic}-{partition} of {bootstrap} cannot be read up to offset {ends[topic, partition]}: "
+                    "a transaction is still open there"
+                )
             _take(messages, ends, found, waiting)
     finally:
         consumer.close()
     return found
+
+
+def _ends(bootstrap: str, places: Sequence[Place]) -> dict[Place, int]:
+    """The offset behind the last record of each partition, open transactions included."""
+    if not places:
+        return {}
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # held: its answers die with it
+    asked = admin.list_offsets(
+        {TopicPartition(*place): OffsetSpec.latest() for place in places},  # type: ignore[no-untyped-call]
+        isolation_level=IsolationLevel.READ_UNCOMMITTED,
+        request_timeout=PATIENCE_SECONDS,
+    )
+    return {(place.topic, place.partition): answer.result(PATIENCE_SECONDS).offset for place, answer in asked.items()}
 
 
 def _take(
@@ -102,27 +147,23 @@ def _take(
         if topic is None or partition is None:
             raise Unreachable(f"a consumer failed: {error}")
         place = topic, partition
-        if error is not None:
-            if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's public name for it
-                raise Unreachable(f"{topic}-{partition} cannot be read: {error}")
+        if error is None:
+            headers = cast("Headers | None", message.headers())
+            found[place].append(digest(message.key(), message.value(), headers, message.timestamp()))
+        elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's public name for it
+            raise Unreachable(f"{topic}-{partition} cannot be read: {error}")
+        elif (message.offset() or 0) >= ends[place]:
             waiting.discard(place)
-            continue
-        end, offset = ends[place], message.offset()
-        if offset is not None and offset >= end:
-            waiting.discard(place)
-            continue
-        found[place].append(digest(message))
 
 
-def digest(message: Message) -> bytes:
-    """Of key, value, headers and timestamp, with their lengths, so that nothing runs into its neighbour."""
+def digest(
+    key: bytes | str | None, value: bytes | str | None, headers: Headers | None, timestamp: tuple[int, int]
+) -> bytes:
+    """Of a record's key, value, headers and timestamp (kind, ms), with lengths, so that nothing runs into the next."""
     state = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    parts: list[bytes | str | None] = [message.key(), message.value()]
-    for header in message.headers() or ():
-        parts += [header[0], header[1]]
-    for part in parts:
+    for part in (key, value, *(part for header in headers or () for part in header)):
         content = part.encode() if isinstance(part, str) else part
         state.update(b"-" if content is None else b"%d:" % len(content))
         state.update(content or b"")
-    state.update(str(message.timestamp()).encode())
+    state.update(str(timestamp).encode())
     return state.digest()

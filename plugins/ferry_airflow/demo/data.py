@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from ferry.errors import Unreachable
+from ferry.spark.call import Call
 
 VALUE_BYTES = 1_024
 TRANSACTION_RECORDS = 500
@@ -61,20 +63,20 @@ def create_topics(bootstrap: str) -> None:
 
 
 def fill(bootstrap: str) -> int:
-    """Produce what is there before the first run, all topics side by side; how many records."""
+    """Produce what is there before the first run, all topics side by side.
+
+    How many records a reader sees then: acknowledged, and not of an aborted transaction. Raises Unreachable when one
+    was not taken.
+    """
     writers = [TopicWriter(bootstrap, topic) for topic in TOPICS]
-    threads = [threading.Thread(target=w.write, args=(w.topic.records,), name=w.topic.name) for w in writers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for writer in writers:
-        writer.check()
-    return sum(topic.records for topic in TOPICS)
+    calls = [Call(partial(writer.write, writer.topic.records)) for writer in writers]
+    for call in calls:
+        call.result()
+    return sum(writer.readable for writer in writers)
 
 
 def feed(bootstrap: str, stopped: Callable[[], bool]) -> None:
-    """Produce every topic at its rate until `stopped`."""
+    """Produce every topic at its rate until `stopped`; Unreachable when a record is not taken."""
     writers = [TopicWriter(bootstrap, topic) for topic in TOPICS]
     pause = threading.Event()
     while not stopped():
@@ -88,10 +90,13 @@ class TopicWriter:
     """Produces numbered records of one topic; values are cut from one random text, so that they compress a little."""
 
     def __init__(self, bootstrap: str, topic: DemoTopic) -> None:
+        """`readable`: records until now that a reader sees, acknowledged and of no aborted transaction."""
         self.topic = topic
+        self.readable = 0
         self._random = random.Random(topic.name)
         self._text = bytes(self._random.choices(range(32, 127), k=TEXT))
         self._number = 0
+        self._acknowledged = 0
         self._failed: list[str] = []
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": bootstrap,
@@ -108,29 +113,36 @@ class TopicWriter:
             self._producer.init_transactions(SECONDS)
 
     def write(self, count: int) -> None:
-        """Produce `count` records and wait until the broker has them."""
+        """Produce `count` records and wait until the broker has them; Unreachable when it does not take one."""
         if self.topic.transactional:
             for begin in range(0, count, TRANSACTION_RECORDS):
                 self._transaction(min(TRANSACTION_RECORDS, count - begin))
         else:
             for _ in range(count):
                 self._one()
-            self._producer.flush(SECONDS)
-
-    def check(self) -> None:
-        """Unreachable when a record was not taken."""
-        if self._failed:
-            raise Unreachable(f"the demo could not produce to {self.topic.name}: {self._failed[0]}")
+            self.readable += self._acknowledge()
 
     def _transaction(self, count: int) -> None:
         self._producer.begin_transaction()
         for _ in range(count):
             self._one()
+        acknowledged = self._acknowledge()
         if self._random.randrange(ABORT_EVERY):
             self._producer.commit_transaction(SECONDS)
+            self.readable += acknowledged
         else:
-            self._producer.flush(SECONDS)
             self._producer.abort_transaction(SECONDS)
+
+    def _acknowledge(self) -> int:
+        """Wait for the broker's word on all that was produced; how many records it took since the last time."""
+        left = self._producer.flush(SECONDS)
+        failed = (
+            f"{left} records are not acknowledged after {SECONDS:.0f} s" if left else next(iter(self._failed), None)
+        )
+        if failed is not None:
+            raise Unreachable(f"the demo could not produce to {self.topic.name}: {failed}")
+        acknowledged, self._acknowledged = self._acknowledged, 0
+        return acknowledged
 
     def _one(self) -> None:
         number, topic = self._number, self.topic
@@ -157,6 +169,7 @@ class TopicWriter:
         self._producer.poll(0)
 
     def _delivered(self, error: object, _: object) -> None:
-        # Records of aborted transactions are purged before they were sent.
-        if error is not None and not self.topic.transactional:
+        if error is None:
+            self._acknowledged += 1
+        else:
             self._failed.append(str(error))

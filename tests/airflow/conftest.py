@@ -20,9 +20,12 @@ from tests.spark.jobs import connect_server
 
 FLOWS = (
     *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
-    *planted.ALIASES,
+    *("continuous", *planted.ALIASES),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
+
+BY_ITSELF = "continuous"
+"""The flow that its schedule starts, without a trigger; paused but for its test."""
 
 SPARK_CONNECT = "spark_connect_test"
 
@@ -54,16 +57,19 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     """A flow that copies the topics whose names begin with its alias."""
     settings = {
         "plain": {},
+        # Nothing is tried again that another try meets again.
+        "refused": {"ferry.retries": "2"},
         "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
         "killed": {"ferry.chunk.bytes": "1"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
+        BY_ITSELF: {"ferry.schedule": "@continuous"},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
     }.get(alias, {})
     flow = f"{alias}->t{alias}"
     own = {
-        f"{flow}.{key}": value for key, value in {"ferry.retries": "0", **settings, "ferry.schedule": "none"}.items()
+        f"{flow}.{key}": value for key, value in {"ferry.retries": "0", "ferry.schedule": "none", **settings}.items()
     }
     return Lab(source=source, target=target, alias=alias, topics=(f"{alias}-.*",), settings=own)
 
@@ -75,7 +81,7 @@ def _connect_port() -> int:
 
 @pytest.fixture
 def spark_connect(_connect_port: int, tmp_path: Path) -> Iterator[str]:
-    """A running Spark Connect server, where the connection of flow `connect` points; its address."""
+    """A running Spark Connect server, where the connection SPARK_CONNECT points; its address."""
     with connect_server(tmp_path, _connect_port) as address:
         yield address
 
@@ -117,7 +123,7 @@ def _rest(_airflow: LocalHome) -> Iterator[AirflowRest]:
     with AirflowRest(_airflow) as rest:
         for alias in FLOWS:
             rest.wait_dag(f"ferry__{alias}__t{alias}")
-            rest.pause(f"ferry__{alias}__t{alias}", paused=False)
+            rest.pause(f"ferry__{alias}__t{alias}", paused=alias == BY_ITSELF)
         yield rest
 
 

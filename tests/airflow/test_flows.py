@@ -11,7 +11,8 @@ from dataclasses import replace
 import psutil
 
 from ferry.run.planner import RunOptions
-from tests.airflow.conftest import Flows
+from ferry_airflow.rest import ENDED, Json
+from tests.airflow.conftest import BY_ITSELF, Flows
 from tests.harness import Lab, create_topic, numbered, producer, read_topic, send
 from tests.spark.jobs import all_gone, until
 
@@ -81,7 +82,14 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows
     dag = flows.dag("refused")
     run, state = flows.run("refused")
     assert state == "failed"
-    assert flows.rest.states(dag, run) == {"plan": "success", "copy": "success", "report": "failed"}
+    tasks = flows.rest.tasks(dag, run)
+    assert {name: task["state"] for name, task in tasks.items()} == {
+        "plan": "success",
+        "copy": "success",
+        "report": "failed",
+    }
+    # The flow has retries, but what was refused stays refused.
+    assert (tasks["report"]["try_number"], tasks["report"]["max_tries"]) == (1, 2)
     assert len(read_topic(flows.target.bootstrap, "refused.refused-good")[0]) == 500
     said = flows.rest.log(dag, run, "report")
     assert "refused-bad" in said
@@ -193,6 +201,28 @@ def test_spark_connect_runs_the_same_job(flows: Flows, spark_connect: str) -> No
     assert state == "success", said
     assert "Spark-Submit" not in said
     assert flows.lab("connect").assert_equal() == 2_000
+
+
+def test_a_continuous_flow_runs_by_itself_until_it_is_paused(flows: Flows) -> None:
+    create_topic(flows.source, "continuous-t")
+    dag = flows.dag(BY_ITSELF)
+    flows.rest.pause(dag, paused=False)
+    try:
+        # No record, no Spark: what counts is who started the runs.
+        until(lambda: len(ended_runs(flows, dag)) >= 2, "two runs by themselves")
+    finally:
+        flows.rest.pause(dag, paused=True)
+    first, second = ended_runs(flows, dag)[:2]
+    assert [(each["run_type"], each["state"]) for each in (first, second)] == [("scheduled", "success")] * 2
+    assert first["end_date"] <= second["start_date"], "one run at a time"
+    with flows.lab(BY_ITSELF).runs() as runs:
+        opened = [each.record.run for each in runs.ledger().runs]
+    assert opened[:2] == [first["dag_run_id"], second["dag_run_id"]]
+
+
+def ended_runs(flows: Flows, dag: str) -> list[Json]:
+    """The DAG's runs that have ended, oldest first."""
+    return [run for run in flows.rest.runs(dag) if run["state"] in ENDED]
 
 
 def has_receipts(lab: Lab) -> bool:

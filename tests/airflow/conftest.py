@@ -19,7 +19,7 @@ from tests.harness import Lab
 from tests.spark.jobs import connect_server
 
 FLOWS = (
-    *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
+    *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect", "severed"),
     *("continuous", *planted.ALIASES),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
@@ -64,6 +64,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
+        "severed": {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1"},
         BY_ITSELF: {"ferry.schedule": "@continuous"},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
     }.get(alias, {})

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import socket
+import time
 from dataclasses import replace
 
 import psutil
@@ -201,6 +202,34 @@ def test_spark_connect_runs_the_same_job(flows: Flows, spark_connect: str) -> No
     assert state == "success", said
     assert "Spark-Submit" not in said
     assert flows.lab("connect").assert_equal() == 2_000
+
+
+def test_killing_copy_on_spark_connect_ends_the_chunk_and_keeps_the_receipts(flows: Flows, spark_connect: str) -> None:
+    assert spark_connect.startswith("sc://127.0.0.1:")
+    create_topic(flows.source, "severed-t", 4)
+    send(producer(flows.source, batch_num_messages=20), "severed-t", numbered(24_000, partitions=4, size=300))
+    dag, lab = flows.dag("severed"), flows.lab("severed")
+    run = flows.rest.trigger(dag)
+    flows.rest.wait_task(dag, run, "copy", {"running"})
+    until(lambda: has_receipts(lab), "a first receipt")
+    flows.rest.set_task_state(dag, run, "copy", "failed")
+    ended = "ended the open chunks; what was committed stays"
+    until(lambda: ended in flows.rest.log(dag, run, "copy"), "the end of the attempt", 30)
+    with lab.runs() as runs:
+        assert not runs.ledger().open
+    kept = lab.receipts()
+    assert 0 < sum(receipt.records for receipt in kept) < 24_000, "the kill came too late to matter"
+    assert flows.rest.wait_run(dag, run) == "failed"
+    assert flows.rest.states(dag, run)["report"] == "failed"
+    assert lab.receipts() == kept, "tasks of the server went on after the task was killed"
+
+    # The server serves on, and the next run need not wait for a transaction's timeout.
+    begun = time.monotonic()
+    _, state = flows.run("severed")
+    assert state == "success"
+    assert time.monotonic() - begun < lab.flow.transaction_timeout_ms / 1000
+    assert lab.receipts()[: len(kept)] == kept
+    assert lab.assert_equal() == 24_000
 
 
 def test_a_continuous_flow_runs_by_itself_until_it_is_paused(flows: Flows) -> None:

@@ -20,6 +20,8 @@ class Hooks:
 
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     after: dict[str, Callable[[], None]] = field(default_factory=dict)
+    writer: Callable[[], tuple[int, int]] = lambda: (-1, -1)
+    """Producer id and epoch of the slot at the moment."""
 
     def fire(self, when: dict[str, Callable[[], None]], step: str) -> None:
         """Run the step's action, the first time only."""
@@ -32,6 +34,10 @@ class HeldSlot(KafkaSlot):
     """A real slot with hooks around its steps."""
 
     hooks: Hooks
+
+    def writer(self) -> tuple[int, int]:
+        """Producer id and epoch at the moment."""
+        return self._transaction.producer_id, self._transaction.producer_epoch
 
     async def initialise(self) -> None:
         self.hooks.fire(self.hooks.before, "initialise")
@@ -74,4 +80,5 @@ def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks, attempt: Att
             stop=lambda: False,
         )
         held.hooks = hooks
+        hooks.writer = held.writer
         return connections.run(lambda: copy_slot(held, spec.ref, lambda: False, lambda _: None))

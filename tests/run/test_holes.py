@@ -1,0 +1,80 @@
+"""A compacted source topic on a real broker: batches that lost records to the log cleaner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.model import RefusalKind
+from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.run.test_faults import wait_until
+
+COMPACTED = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+SEGMENT_MS = 60_000
+"""Between the times of batches: a segment rolls by the times of its records, not by the clock."""
+
+
+@contextmanager
+def busy_cleaner(cluster: RunningCluster) -> Iterator[None]:
+    """The log cleaner rests a tenth of a second between its rounds instead of 15 s."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    broker = str(cluster.brokers[0].node_id)
+
+    def alter(operation: AlterConfigOpType, value: str | None) -> None:
+        entry = ConfigEntry("log.cleaner.backoff.ms", value, incremental_operation=operation)
+        resource = ConfigResource(ConfigResource.Type.BROKER, broker, incremental_configs=[entry])
+        admin.incremental_alter_configs([resource])[resource].result(30)
+
+    alter(AlterConfigOpType.SET, "100")
+    try:
+        yield
+    finally:
+        alter(AlterConfigOpType.DELETE, "")
+
+
+def test_a_batch_with_holes_is_refused_and_what_lies_before_it_and_elsewhere_is_copied(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    holes, whole = f"{topic}-holes", f"{topic}-whole"
+    create_topic(source_cluster, holes, 1, COMPACTED)
+    create_topic(source_cluster, whole)
+    client = producer(source_cluster, linger_ms=200)
+    times = iter(range(SEGMENT_MS, 10_000 * SEGMENT_MS, SEGMENT_MS))
+
+    def write_batch(*keys: str) -> None:
+        now = next(times)
+        send(client, holes, [Message(key=key.encode(), value=key.encode(), timestamp=now) for key in keys])
+
+    write_batch("a", "b", "c")
+    write_batch("d", "e", "d")  # its first record, at offset 3, goes
+    write_batch("f", "g")
+    send(client, whole, numbered(100))
+    with busy_cleaner(source_cluster):
+
+        def cleaned() -> bool:
+            write_batch("last")  # rolls the segment before it, which the cleaner then may touch
+            return [row[0] for row in read_topic(source_cluster.bootstrap, holes)[0]][:5] == [0, 1, 2, 4, 5]
+
+        wait_until(cleaned)
+
+    lab = Lab(
+        source=source_cluster,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=(holes, whole),
+        settings={"tasks.max": "1"},
+    )
+    for state, records in ((RunState.PARTIAL, 103), (RunState.FAILED, 0)):
+        report = lab.micro_run()
+        assert (report.state, report.records) == (state, records), report.refusals
+        (refusal,) = report.refusals
+        assert (refusal.topic, refusal.partition, refusal.kind) == (holes, 0, RefusalKind.NEEDS_TRANSCODING)
+        assert refusal.message == (
+            f"batch at offset 3 of {holes}-0 cannot be copied as bytes: compaction left 2 of its 3 records; records "
+            "before it are copied"
+        )
+    assert lab.assert_equal() == 103

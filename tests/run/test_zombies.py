@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +21,7 @@ from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic, ledger_topic
 from ferry.net.transaction import Transaction
 from ferry.run.connections import manager_options
+from ferry.run.ends import end_of
 from ferry.run.kafka_port import transactional_id
 from ferry.run.micro_run import local_origin
 from tests.cli.program import finished, start
@@ -265,12 +267,61 @@ def test_a_target_topic_created_again_mid_run_is_refused_until_somebody_decides(
         assert [row[1:] for row in rows[number]] == wanted, f"partition {number}"
 
 
-def test_a_source_topic_deleted_mid_run_is_refused(lab: Lab) -> None:
+def test_a_source_topic_deleted_mid_run_is_refused_and_what_was_copied_stays(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, 4)
+    # Of each partition more than a task holds.
+    send(producer(source_cluster, batch_num_messages=50), topic, numbered(4_000, partitions=4, size=1_500))
+    there = read_topic(source_cluster.bootstrap, topic)
+    lab = Lab(
+        source=source_cluster,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=(topic,),
+        settings={"ferry.chunk.bytes": "300000", "ferry.task.memory.bytes": "1048576"},
+    )
     with lab.runs() as runs:
         plan = runs.plan("one", local_origin())
-        hooks = Hooks(before={"copy_chunk": lambda: delete_topic(lab.source, lab.topics[0])})
-        result = copy_held(runs, plan, plan.used_slots[0], hooks)
-        assert {refusal.kind for refusal in result.refusals.values()} <= {RefusalKind.TOPIC_GONE}
+        first, second = plan.used_slots
+        attempt = runs.begin(plan, local_origin())
+        results = {
+            slot: copy_held(runs, plan, slot, hooks, attempt)
+            for slot, hooks in ((first, Hooks(after={"commit": lambda: remove(lab, topic)})), (second, Hooks()))
+        }
+        runs.record_outcome(plan, attempt, [end_of(slot, result) for slot, result in results.items()])
+        report = runs.report("one")
+    copied = sum(receipt.records for receipt in results[first].receipts)
+    assert 0 < copied < 2_000
+    assert not results[second].receipts
+    assert report.state is RunState.PARTIAL
+    said = (
+        f"topic {topic} on cluster {lab.alias} is gone since the plan: if that was meant, leave it out of topics; "
+        "then run again"
+    )
+    assert {(refusal.partition, refusal.kind, refusal.message) for refusal in report.refusals} == {
+        (number, RefusalKind.TOPIC_GONE, said) for number in range(4)
+    }
+
+    later = lab.micro_run()
+    assert (later.state, later.records) == (RunState.FAILED, 0)
+    assert [(refusal.topic, refusal.partition, refusal.kind) for refusal in later.refusals] == [
+        (topic, None, RefusalKind.TOPIC_GONE)
+    ]
+    rows = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    assert sum(map(len, rows.values())) == copied
+    for number, written in rows.items():
+        assert [row[1:] for row in written] == [row[1:] for row in there[number]][: len(written)]
+
+
+def remove(lab: Lab, topic: str) -> None:
+    """Delete a source topic, and wait until its broker serves it no more."""
+    delete_topic(lab.source, topic)
+    logs = lab.source.brokers[0].data
+    until = time.monotonic() + 30
+    while any((logs / f"{topic}-{number}").exists() for number in range(4)):
+        assert time.monotonic() < until, "the broker does not delete the topic"
+        time.sleep(0.02)
 
 
 LAST_EPOCH = 32_766

@@ -130,7 +130,7 @@ def test_a_server_in_trouble_is_asked_again_and_then_given_up_for_now() -> None:
     endpoint = Endpoint((503, ""), (500, ""), (200, '{"access_token": "one"}'))
     with endpoint.serving() as login:
         assert Tokens(login, None).token() == "one"
-    with pytest.raises(LoginDelayed, match=rf"the token endpoint {endpoint.url} does not answer"):
+    with pytest.raises(LoginDelayed, match=rf"^the token endpoint {endpoint.url} does not answer"):
         Tokens(replace(LOGIN, endpoint_url=endpoint.url), None).token()  # nobody serves there any more
 
 

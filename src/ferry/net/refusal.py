@@ -33,7 +33,10 @@ class LoginFailed(kafka_errors.SaslAuthenticationFailedError):  # type: ignore[m
 
 
 class LoginDelayed(kafka_errors.KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types
-    """A login service does not answer; it may a moment later."""
+    """A login service does not answer; it may a moment later. The text is a sentence of its own."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class TlsRefused(kafka_errors.KafkaConnectionError):  # type: ignore[misc]  # kafka-python has no types

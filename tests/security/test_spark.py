@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from ferry.decide.report import RunState
 from ferry.spark.handover import emptied, offered
@@ -18,7 +19,7 @@ from tests.security import pki
 from tests.security.clusters import Secured
 from tests.security.conftest import Pair
 from tests.security.test_logins import Way, changed, flow, keytab, pem, permit, with_jaas
-from tests.spark.jobs import Standalone, copying, plan, standalone, submit, until
+from tests.spark.jobs import Standalone, plan, standalone, submit, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -89,10 +90,15 @@ def test_executors_log_in_with_what_the_task_brings(
             job=("--clients", str(pipe)),
             environment={**emptied(lab.flow, os.environ), "SPARK_CONF_DIR": conf},
         )
-        copying(lab, job)
+        # Asked of the open listener: logging in again and again would take the executors' cores.
+        reader = Consumer({"bootstrap.servers": lab.target.bootstrap, "group.id": "nobody"})
+        copy = TopicPartition(lab.target_topic(topic), 0)
+        until(lambda: reader.get_watermark_offsets(copy, timeout=30)[1] > 0, "the first records")
+        reader.close()
         # From here on nobody can read the files; fresh executors have to log in all the same.
         vault.rename(away)
         until(lambda: len(spark.executors()) == 2, "two executors", 30)
+        assert job.process.poll() is None, f"ended before it was hit:\n{job.text()}"
         for executor in spark.executors():
             executor.kill()
         assert job.wait() == 0, job.text()

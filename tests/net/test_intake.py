@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from ferry.errors import Retryable
-from ferry.model import RefusalKind
+from ferry.model import RefusalKind, TopicPartition
 from ferry.net.cluster import event_loop
 from ferry.net.fetch import FetchedPartition
-from ferry.net.intake import Intake, ReadFailure
-from tests.net.answers import PLACE, batch
+from ferry.net.intake import Answer, Intake, ReadFailure
+from tests.net.answers import OTHER, PLACE, batch
 
 
 @pytest.fixture
@@ -23,10 +23,17 @@ def intake() -> Iterator[Intake]:
     loop.close()
 
 
-def fetched(records: bytes) -> FetchedPartition:
+def put(intake: Intake, records: bytes, place: TopicPartition = PLACE, memory: Answer | None = None) -> Answer:
+    """Take in one partition's part of an answer, by itself unless `memory` has more; the memory it lies in."""
+    memory = memory or Answer(len(records))
+    intake.put(fetched(records, place), memory)
+    return memory
+
+
+def fetched(records: bytes, place: TopicPartition) -> FetchedPartition:
     """One partition's part of a fetch answer."""
     return FetchedPartition(
-        place=PLACE,
+        place=place,
         error_code=0,
         high_watermark=100,
         last_stable_offset=100,
@@ -38,11 +45,11 @@ def fetched(records: bytes) -> FetchedPartition:
 
 def test_a_batch_cut_short_is_asked_for_again_as_a_whole(intake: Intake) -> None:
     whole = batch(100)
-    intake.put(fetched(whole[:200]))
+    put(intake, whole[:200])
     assert not intake.queues[PLACE]
     assert intake.needed([PLACE]) == len(whole)
-    intake.put(fetched(whole))
-    assert [entry.next_offset for entry, _ in intake.queues[PLACE]] == [100]
+    put(intake, whole)
+    assert [entry.batch.next_offset for entry in intake.queues[PLACE]] == [100]
     assert (intake.finished, intake.needed([PLACE])) == ({PLACE: 100}, 0)
 
 
@@ -50,9 +57,9 @@ def test_a_batch_cut_short_is_asked_for_again_as_a_whole(intake: Intake) -> None
 def test_a_length_that_cannot_be_true_is_damage_at_its_offset(intake: Intake, length: int) -> None:
     good, damaged = batch(10), bytearray(batch(10, 10))
     struct.pack_into(">i", damaged, 8, length)
-    intake.put(fetched(good + damaged))
+    put(intake, good + damaged)
     assert len(intake.queues[PLACE]) == 1, "what came before is copied"
-    intake.put(fetched(bytes(damaged)))
+    put(intake, bytes(damaged))
     failure = intake.failures[PLACE]
     assert (failure.kind, failure.offset) == (RefusalKind.CORRUPT, 10)
     assert failure.message.startswith("the batch at offset 10 of orders-3 says that it has")
@@ -60,40 +67,63 @@ def test_a_length_that_cannot_be_true_is_damage_at_its_offset(intake: Intake, le
 
 def test_batches_behind_the_end_are_left_alone(intake: Intake) -> None:
     intake.ends[PLACE] = 5
-    intake.put(fetched(batch(10)))
+    put(intake, batch(10))
     assert intake.finished == {PLACE: 10}, "the batch that holds the last wanted offset is copied whole"
 
 
 def test_a_damaged_header_hides_nothing(intake: Intake) -> None:
     good, damaged = batch(10), bytearray(batch(10, 10))
     damaged[22] |= 0x20  # it calls itself a control batch, which would stay behind
-    intake.put(fetched(good + damaged))
-    assert [hidden for _, hidden in intake.queues[PLACE]] == [False]
+    put(intake, good + damaged)
+    assert [entry.hidden for entry in intake.queues[PLACE]] == [False]
     assert (intake.failures[PLACE].kind, intake.failures[PLACE].offset) == (RefusalKind.CORRUPT, 10)
 
 
 def waits_for_room(intake: Intake, size: int) -> bool:
     """Whether a fetch of so many bytes has to wait; it gives the room back when it has not."""
-    room = intake._loop.call_soon_with_future(intake.reserve, size)
+    room = intake._loop.call_soon_with_future(intake.reserve, size, [PLACE])
     intake._loop.drain()
     if room.is_done:
         intake.unreserve(size)
     return not room.is_done
 
 
-def test_bytes_count_until_they_are_released(intake: Intake) -> None:
-    data = batch(10)
-    intake.put(fetched(data))
-    intake.take(PLACE)
-    assert waits_for_room(intake, intake.memory_bytes)
-    intake.release(len(data))
+def test_an_answer_counts_until_the_last_of_its_batches_is_released(intake: Intake) -> None:
+    memory = Answer(1 << 20)  # most of it is another partition's, or cut off
+    put(intake, batch(10) + batch(10, 10), memory=memory)
+    for _ in range(2):
+        assert waits_for_room(intake, 1)
+        intake.release([intake.take(PLACE).answer])
     intake._loop.drain()
-    intake.unreserve(intake.memory_bytes)
-    assert not waits_for_room(intake, intake.memory_bytes)
+    intake.unreserve(2)  # both that waited have come in
+    assert not waits_for_room(intake, 1 << 20)
+
+
+def test_an_answer_of_which_nothing_is_needed_does_not_count(intake: Intake) -> None:
+    intake.positions[PLACE] = 50
+    put(intake, batch(10), memory=Answer(1 << 30))
+    assert not waits_for_room(intake, 1 << 20)
+
+
+def test_a_partition_that_is_written_slowly_leaves_the_memory_to_others() -> None:
+    """A batch of each partition goes into a request, so small ones take their time."""
+    loop = event_loop()
+    intake = Intake(loop, {PLACE: (0, 10_000), OTHER: (0, 10_000)}, 4 * len(batch(10)))
+    for at in (0, 10):
+        put(intake, batch(10, at))
+    assert intake.hungry([PLACE, OTHER]) == [OTHER]
+    fetch = loop.call_soon_with_future(intake.reserve, 1, [PLACE])
+    loop.drain()
+    assert not fetch.is_done
+    intake.release([intake.take(PLACE).answer])
+    loop.drain()
+    assert fetch.is_done
+    assert intake.hungry([PLACE, OTHER]) == [PLACE, OTHER]
+    loop.close()
 
 
 def test_a_partition_that_is_given_up_gives_its_room_back(intake: Intake) -> None:
-    intake.put(fetched(batch(10)))
+    put(intake, batch(10))
     failure = ReadFailure(kind=RefusalKind.NEEDS_TRANSCODING, message="why", offset=0)
     intake.give_up(PLACE, failure)
     assert (intake.failures, intake.exhausted()) == ({PLACE: failure}, True)
@@ -101,8 +131,8 @@ def test_a_partition_that_is_given_up_gives_its_room_back(intake: Intake) -> Non
 
 
 def test_a_feeder_that_waits_for_room_is_let_in_when_a_fetch_ends_without_records(intake: Intake) -> None:
-    intake._loop.run(intake.reserve, 1 << 20)
-    room = intake._loop.call_soon_with_future(intake.reserve, 1 << 20)
+    intake._loop.run(intake.reserve, 1 << 20, [PLACE])
+    room = intake._loop.call_soon_with_future(intake.reserve, 1 << 20, [PLACE])
     intake._loop.drain()
     assert not room.is_done
     intake.unreserve(1 << 20)
@@ -111,8 +141,8 @@ def test_a_feeder_that_waits_for_room_is_let_in_when_a_fetch_ends_without_record
 
 
 def test_whoever_waits_hears_of_the_end(intake: Intake) -> None:
-    intake._loop.run(intake.reserve, 1 << 20)
-    room = intake._loop.call_soon_with_future(intake.reserve, 1 << 20)
+    intake._loop.run(intake.reserve, 1 << 20, [PLACE])
+    room = intake._loop.call_soon_with_future(intake.reserve, 1 << 20, [PLACE])
     news = intake._loop.call_soon_with_future(intake.news, 60)
     intake._loop.drain()
     intake.stop(Retryable("no answer"))

@@ -92,7 +92,7 @@ def served(place: TopicPartition, offset: int) -> SimpleNamespace:
 @pytest.fixture
 def one_feeder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both partitions are in every request."""
-    monkeypatch.setattr(source, "FEEDERS_PER_LEADER", 1)
+    monkeypatch.setattr(source, "FEEDERS_PER_LEADER", [1])
 
 
 NOT_SERVED = {
@@ -194,10 +194,27 @@ def test_partitions_that_move_join_the_feeders_that_are_there(brokers: Brokers) 
 
     brokers.loop.run(work)
     reader.close()
-    assert [(feeder.node, len(feeder.places)) for feeder in reader._feeders] == [
-        *[(1, 1)] * source.FEEDERS_PER_LEADER,
-        *[(2, 2)] * source.FEEDERS_PER_LEADER,
-    ]
+    assert [(feeder.node, len(feeder.places)) for feeder in reader._feeders] == [*[(1, 1)] * 3, (2, 2), *[(2, 1)] * 4]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "feeders"), [(1, 3), (2, 3), (3, 3), (4, 4), (5, 5), (6, 3), (7, 4), (8, 4), (10, 5), (1_000, 4)]
+)
+def test_partitions_are_dealt_evenly(partitions: int, feeders: int) -> None:
+    """With one feeder that has two and two that have one, half of the reading would be done by one fetch at a time."""
+    assert source.feeders_for(partitions) == feeders
+
+
+def test_the_fewer_are_left_the_more_is_asked_for_at_once(brokers: Brokers) -> None:
+    brokers.script = lambda *_: Future()
+    reader = SourceReader(
+        brokers, {PLACE: (0, END), OTHER: (0, END)}, {}, isolation=READ_COMMITTED, memory_bytes=12 << 20
+    )
+    brokers.loop.run(reader.start)
+    assert reader._fetch_bytes() == 3 << 20
+    reader._feeders[0].places.clear()
+    assert reader._fetch_bytes() == 6 << 20
+    reader.close()
 
 
 def test_whatever_ends_a_feeder_is_told(brokers: Brokers) -> None:

@@ -22,7 +22,7 @@ from ferry.net.fetch import (
     fetched,
     record_bytes,
 )
-from ferry.net.intake import MIN_PARTITION_BYTES, Intake
+from ferry.net.intake import MIN_PARTITION_BYTES, Answer, Intake
 from ferry.net.offsets import EARLIEST_LOCAL, listed_offsets
 from ferry.net.patience import Patience
 from ferry.net.routes import NO_LEADER, Routes
@@ -48,13 +48,13 @@ class Feeder:
         isolation: int,
         options: FetchOptions,
         throttle: Throttle | None,
+        fetch_bytes: Callable[[], int],
         hand_over: Callable[[Iterable[TopicPartition]], None],
     ) -> None:
-        """`hand_over` is given the partitions that another broker serves by now."""
+        """`fetch_bytes` says how much to ask for now; `hand_over` is given what another broker serves by now."""
         self.node = node
         self.places: dict[TopicPartition, None] = {}
         """In the order in which they are asked for; only this feeder reads them."""
-        self.fetch_bytes = 0
         self.ended = False
         self._cluster = cluster
         self._intake = intake
@@ -63,7 +63,13 @@ class Feeder:
         self._isolation = isolation
         self._options = options
         self._throttle = throttle
+        self._fetch_bytes = fetch_bytes
         self._hand_over = hand_over
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has partitions to read, and does."""
+        return bool(self.places) and not self.ended
 
     async def run(self) -> None:
         """Fetch until no partition is left. While the broker does not answer, others' feeders go on."""
@@ -91,10 +97,12 @@ class Feeder:
         """One fetch, as soon as there is room for its answer. Retryable when the broker cannot serve it now."""
         if self.node == NO_LEADER:
             raise Retryable("it has no leader")
-        most = self.fetch_bytes if self._throttle is None else self._throttle.portion(self.fetch_bytes)
+        most = self._fetch_bytes()
+        if self._throttle is not None:
+            most = self._throttle.portion(most)
         size = max(most, self._intake.needed(self.places))
         began = time.monotonic()
-        await self._intake.reserve(size)
+        await self._intake.reserve(size, self.places)
         try:
             if self._throttle is None:
                 answered = await self._ask(size, began)
@@ -112,8 +120,11 @@ class Feeder:
         """A fetch of about `size` bytes, wanted since `began`: its offsets and its answer; None with nothing to do."""
         if not self._has_work():
             return None
-        self._patience.rest(self.places, time.monotonic() - began)
-        offsets = {place: self._intake.positions[place] for place in self.places}
+        places = self._intake.hungry(self.places)
+        if not places:
+            return None
+        self._patience.rest(places, time.monotonic() - began)
+        offsets = {place: self._intake.positions[place] for place in places}
         return offsets, await self._cluster.ask(self._request(offsets, size), self.node)
 
     async def _ask_when_admitted(
@@ -151,6 +162,7 @@ class Feeder:
         if answer.error_code:
             raise Retryable(f"fetch from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
         parts = list(fetched(self._cluster, offsets, answer))
+        memory = Answer(record_bytes(answer))
         nothing_came = not any(part.records for part in parts)
         first = next(iter(offsets))
         named: dict[TopicPartition, int] = {}
@@ -169,7 +181,7 @@ class Feeder:
                     trouble[place] = codes.describe(part.error_code)
             elif part.records:
                 self._patience.served(place)
-                self._intake.put(part)
+                self._intake.put(part, memory)
             elif not nothing_came and place != first:  # the others may have filled the answer
                 self._patience.answered(place)
             elif self._readable(part) >= self._intake.ends[place]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka.future import Future
 from kafka.net.selector import NetworkSelector
@@ -32,6 +33,25 @@ class ReadFailure:
     offset: int
 
 
+class Answer:
+    """The memory of one fetch answer. Batches are views of it: the last one that is needed keeps all of it."""
+
+    __slots__ = ("needed", "size")
+
+    def __init__(self, size: int) -> None:
+        """`size` in bytes, cut-off batches included."""
+        self.size = size
+        self.needed = 0
+
+
+class Fetched(NamedTuple):
+    """A batch that waits to be written; `hidden`: its records stay behind (a marker, aborted, or without records)."""
+
+    batch: Batch
+    hidden: bool
+    answer: Answer
+
+
 class Intake:
     """Batches of each partition in offset order, up to the batch that holds the last wanted offset."""
 
@@ -39,7 +59,7 @@ class Intake:
         self, loop: NetworkSelector, ranges: Mapping[TopicPartition, tuple[int, int]], memory_bytes: int
     ) -> None:
         """`ranges` are `[start, end)` per partition."""
-        self.queues: dict[TopicPartition, deque[tuple[Batch, bool]]] = {place: deque() for place in ranges}
+        self.queues: dict[TopicPartition, deque[Fetched]] = {place: deque() for place in ranges}
         self.finished: dict[TopicPartition, int] = {}
         """Partitions read to their end, with the offset that was reached."""
         self.failures: dict[TopicPartition, ReadFailure] = {}
@@ -53,31 +73,36 @@ class Intake:
         self._loop = loop
         self._aborted = {place: AbortedTransactions() for place in ranges}
         self._needs: dict[TopicPartition, int] = {}
-        self._held = 0  # bytes queued, or taken and not released yet
+        self._queued = dict.fromkeys(ranges, 0)  # bytes in each queue
+        self._held = 0  # bytes of answers with a batch that is queued, or taken and not released yet
         self._asked = 0
         self._error: FerryError | None = None
         self._news: Future | None = None
-        self._room: list[Future] = []
+        self._room: list[Future] = []  # feeders that wait for memory
+        self._full: list[Future] = []  # feeders whose partitions have enough queued
 
     # The writer's side.
 
-    def take(self, place: TopicPartition) -> tuple[Batch, bool]:
-        """The next batch of a partition, and whether its records stay behind (marker, aborted or empty).
+    def take(self, place: TopicPartition) -> Fetched:
+        """The next batch of a partition. Its answer counts against the memory until `release` was told of it."""
+        found = self.queues[place].popleft()
+        self._queued[place] -= len(found.batch.data)
+        return found
 
-        It counts against the memory until its bytes are released.
-        """
-        return self.queues[place].popleft()
-
-    def release(self, size: int) -> None:
-        """So many bytes that were taken are not needed any more."""
-        self._held -= size
+    def release(self, answers: Iterable[Answer]) -> None:
+        """Of each of these answers, one batch that was taken is not needed any more."""
+        for answer in answers:
+            answer.needed -= 1
+            if not answer.needed:
+                self._held -= answer.size
         self._let_in()
 
     def give_up(self, place: TopicPartition, failure: ReadFailure) -> None:
         """Read no further on a partition: the caller cannot use what comes next."""
         queue = self.queues[place]
-        self.release(sum(len(batch.data) for batch, _ in queue))
+        self.release([found.answer for found in queue])
         queue.clear()
+        self._queued[place] = 0
         self.finished.pop(place, None)
         self._fail(place, failure)
 
@@ -112,21 +137,42 @@ class Intake:
         """The size of the largest batch that did not come whole, in bytes; 0 when there is none."""
         return max((self._needs.get(place, 0) for place in places), default=0)
 
-    async def reserve(self, size: int) -> None:
-        """Wait for room for an answer of so many bytes; ends early when the intake is closed."""
-        # A batch may be larger than all the memory: one fetch at a time is always allowed.
-        while not self.closed and self._held + self._asked + size > self.memory_bytes and self._held + self._asked:
-            room = Future()
-            self._room.append(room)
-            await room
+    def hungry(self, places: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Those with less than their share queued: small batches are written slowly, and must not fill the memory."""
+        unsettled = len(self.queues) - len(self.finished) - len(self.failures)
+        share = self.memory_bytes // (2 * max(1, unsettled))
+        return [place for place in places if self._queued[place] <= share]
+
+    async def reserve(self, size: int, places: Iterable[TopicPartition]) -> None:
+        """Wait for room for an answer of so many bytes, and for a hungry one among the partitions that are asked for.
+
+        Ends early when the intake is closed.
+        """
+        while not self.closed:
+            if not self.hungry(places):
+                await self._in_line(self._full)
+            elif not self._has_room(size):
+                await self._in_line(self._room)
+            else:
+                break
         self._asked += size
+
+    @staticmethod
+    async def _in_line(line: list[Future]) -> None:
+        turn = Future()
+        line.append(turn)
+        await turn
+
+    def _has_room(self, size: int) -> bool:
+        # A batch may be larger than all the memory: one fetch at a time is always allowed.
+        return self._held + self._asked + size <= self.memory_bytes or not self._held + self._asked
 
     def unreserve(self, size: int) -> None:
         """The answer has come, or none."""
         self._asked -= size
         self._let_in()
 
-    def put(self, part: FetchedPartition) -> None:
+    def put(self, part: FetchedPartition, answer: Answer) -> None:
         """Take in what one partition's part of an answer holds."""
         place, end = part.place, self.ends[part.place]
         aborted = self._aborted[place]
@@ -146,8 +192,11 @@ class Intake:
                 position = end
                 break
             hidden = aborted.hides(batch) or batch.is_control or (batch.record_count == 0 and batch.magic == 2)
-            queue.append((batch, hidden))
-            self._held += len(batch.data)
+            if not answer.needed:
+                self._held += answer.size
+            answer.needed += 1
+            queue.append(Fetched(batch, hidden, answer))
+            self._queued[place] += len(batch.data)
             position = batch.next_offset
             arrived = True
             if position >= end:
@@ -200,14 +249,21 @@ class Intake:
         self._wake_feeders()
 
     def _let_in(self) -> None:
-        """Wake the feeders that wait for room when there is some, or when nothing else could make any."""
-        if self._room and (self._held * 2 < self.memory_bytes or not self._held + self._asked):
-            self._wake_feeders()
+        """Wake the feeders that wait: for memory, when there is some or when nothing else could make any."""
+        _resolve_all(self._full)
+        if self._held * 2 < self.memory_bytes or not self._held + self._asked:
+            _resolve_all(self._room)
 
     def _wake_feeders(self) -> None:
-        waiting, self._room = self._room, []
-        for future in waiting:
-            _resolve(future)
+        _resolve_all(self._full)
+        _resolve_all(self._room)
+
+
+def _resolve_all(line: list[Future]) -> None:
+    waiting = line[:]
+    line.clear()
+    for future in waiting:
+        _resolve(future)
 
 
 def _resolve(future: Future) -> None:

@@ -6,6 +6,7 @@ next pieces while earlier ones travel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
@@ -17,7 +18,7 @@ from ferry.net.patience import Patience
 from ferry.net.routes import Routes
 from ferry.net.throttle import Throttle
 
-FEEDERS_PER_LEADER = 3
+FEEDERS_PER_LEADER = range(3, 6)
 _MIN_FETCH_BYTES = 1 << 20
 _LEADER_PATIENCE_S = 30.0
 
@@ -58,26 +59,29 @@ class SourceReader:
 
     def _deal(self, places: Iterable[TopicPartition]) -> None:
         """Give each partition to a feeder of the broker that serves it now; what has vanished fails."""
-        self._feeders = [feeder for feeder in self._feeders if feeder.places and not feeder.ended]
-        new = []
+        by_node: dict[int, list[TopicPartition]] = {}
         for place in places:
             lost = self._routes.lost(place)
-            if lost is not None:
-                self.intake.fail(place, *lost)
-                continue
-            node = self._routes.node(place)
-            peers = [feeder for feeder in self._feeders if feeder.node == node]
-            if len(peers) < FEEDERS_PER_LEADER:
-                feeder = self._feeder(node)
-                self._feeders.append(feeder)
-                new.append(feeder)
+            if lost is None:
+                by_node.setdefault(self._routes.node(place), []).append(place)
             else:
-                feeder = min(peers, key=lambda peer: len(peer.places))
-            feeder.places[place] = None
-        for feeder in new:
-            feeder.fetch_bytes = max(_MIN_FETCH_BYTES, self.intake.memory_bytes // (2 * len(self._feeders)))
-            self._cluster.loop.call_soon(feeder.run)
+                self.intake.fail(place, *lost)
+        self._feeders = [feeder for feeder in self._feeders if feeder.is_at_work]
+        for node, mine in by_node.items():
+            peers = [feeder for feeder in self._feeders if feeder.node == node]
+            wanted = feeders_for(len(mine) + sum(len(peer.places) for peer in peers))
+            for place in mine:
+                if len(peers) < wanted:
+                    peers.append(self._feeder(node))
+                    self._feeders.append(peers[-1])
+                    self._cluster.loop.call_soon(peers[-1].run)
+                min(peers, key=lambda peer: len(peer.places)).places[place] = None
         self.intake.wake()
+
+    def _fetch_bytes(self) -> int:
+        """How much a feeder asks for: the fewer are left, the more, for the last one waits for each answer."""
+        at_work = sum(feeder.is_at_work for feeder in self._feeders)
+        return max(_MIN_FETCH_BYTES, self.intake.memory_bytes // (2 * max(1, at_work)))
 
     def _feeder(self, node: int) -> Feeder:
         return Feeder(
@@ -89,5 +93,11 @@ class SourceReader:
             isolation=self._isolation,
             options=self._options,
             throttle=self._throttle,
+            fetch_bytes=self._fetch_bytes,
             hand_over=self._deal,
         )
+
+
+def feeders_for(partitions: int) -> int:
+    """How many feeders share a leader's partitions: as few as deal them evenly, so that all end at the same time."""
+    return min(FEEDERS_PER_LEADER, key=lambda feeders: math.ceil(partitions / feeders) * feeders)

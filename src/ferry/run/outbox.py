@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka.future import Future
 
@@ -13,6 +13,7 @@ from ferry.errors import Retryable
 from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
+from ferry.net.intake import Answer
 from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Drop, drop, refused, verdict
@@ -21,32 +22,37 @@ IN_FLIGHT = 5
 """Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""
 
 
+class Entry(NamedTuple):
+    """A batch of a request: where it belongs, its source base offset, its record count, and whose memory it has."""
+
+    part: PartProgress
+    base: int
+    records: int
+    answer: Answer
+
+
 @dataclass(slots=True)
 class Request:
     """One batch for each of some target partitions of one broker."""
 
     batches: dict[TopicPartition, memoryview] = field(default_factory=dict)
-    entries: dict[tuple[str, int], tuple[PartProgress, int, int]] = field(default_factory=dict)
-    """By target topic and partition, where its batch belongs, its source base offset and its record count."""
+    entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    """By target topic and partition."""
     bytes: int = 0
 
-    def add(self, part: PartProgress, batch: memoryview, source_base: int, records: int) -> None:
+    def add(self, entry: Entry, batch: memoryview) -> None:
         """Take one more batch, the only one of its partition."""
-        target = part.piece.target
+        target = entry.part.piece.target
         self.batches[target] = batch
-        self.entries[target.topic, target.partition] = part, source_base, records
+        self.entries[target.topic, target.partition] = entry
         self.bytes += len(batch)
 
     def only(self, targets: list[TopicPartition]) -> Request:
         """The part of the request that is for these partitions."""
         rest = Request()
         for target in targets:
-            rest.add(self.entries[target.topic, target.partition][0], self.batches[target], *self._counts(target))
+            rest.add(self.entries[target.topic, target.partition], self.batches[target])
         return rest
-
-    def _counts(self, target: TopicPartition) -> tuple[int, int]:
-        _, source_base, records = self.entries[target.topic, target.partition]
-        return source_base, records
 
 
 class Outbox:
@@ -54,8 +60,8 @@ class Outbox:
 
     def __init__(self, target: Cluster, transaction: Transaction, answered: Callable[[], None]) -> None:
         """`answered` is called when an answer, or none, has come for a request under way; it must not send."""
-        self.acknowledged_bytes = 0
-        """Bytes whose answer was noted, since the caller last set it to 0."""
+        self.acknowledged: list[Answer] = []
+        """Whose memory the batches had that were acknowledged since the caller last cleared it."""
         self.most_segments = 0
         """Segments of the part that has most of them."""
         self._target = target
@@ -96,7 +102,7 @@ class Outbox:
             await self._transaction.join(request.batches)
         except PartitionsRefused as error:
             found = [(request.entries[place.topic, place.partition], code) for place, code in error.codes.items()]
-            raise verdict(self._refused(part.piece, base, code) for (part, base, _), code in found) from error
+            raise verdict(self._refused(entry.part.piece, entry.base, code) for entry, code in found) from error
 
     async def settle_answered(self) -> None:
         """Note the answers that have come. Raises as `settle_all`."""
@@ -124,25 +130,23 @@ class Outbox:
         """Note where batches came to lie; the partitions whose coordinator says CONCURRENT_TRANSACTIONS."""
         again: list[TopicPartition] = []
         drops: list[Drop] = []
-        acknowledged = request.bytes
         names = {self._target.topics[topic].topic_id: topic for topic in {topic for topic, _ in request.entries}}
         for topic in answer.responses:
             name = topic.name or names[topic.topic_id]
             for outcome in topic.partition_responses:
-                part, base, count = request.entries[name, outcome.index]
+                part, base, records, memory = request.entries[name, outcome.index]
                 if not outcome.error_code:
-                    if not part.written(base, count, outcome.base_offset):
+                    self.acknowledged.append(memory)
+                    if not part.written(base, records, outcome.base_offset):
                         drops.append(self._foreign(part.piece, base, outcome.base_offset))
                     elif len(part.segments) > self.most_segments:
                         self.most_segments = len(part.segments)
                 elif outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
                     again.append(part.piece.target)
-                    acknowledged -= len(request.batches[part.piece.target])
                 elif (against := self._refusal(part.piece, base, outcome)) is not None:
                     drops.append(against)
                 else:
                     self._transaction.raise_for(outcome.error_code, f"writing to {part.piece.target}")
-        self.acknowledged_bytes += acknowledged
         if drops:
             raise verdict(drops)
         return again

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from ferry.errors import Retryable
 from ferry.model import Origin, Plan, Refusal, RefusalKind, Slice, TopicPartition
 from ferry.net.cluster import Cluster
-from ferry.net.intake import Intake, ReadFailure
+from ferry.net.intake import Fetched, Intake, ReadFailure
 from ferry.net.transaction import Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Hindered, drop
-from ferry.run.outbox import Outbox, Request
+from ferry.run.outbox import Entry, Outbox, Request
 from ferry.wire.batch import Batch, obstacle, restamped
 
 REQUEST_BYTES = 8 << 20
@@ -91,9 +91,9 @@ class Pump:
 
     def _release(self, outbox: Outbox) -> None:
         """Let the feeders fetch as much as has found its place."""
-        if outbox.acknowledged_bytes:
-            self._intake.release(outbox.acknowledged_bytes)
-            outbox.acknowledged_bytes = 0
+        if outbox.acknowledged:
+            self._intake.release(outbox.acknowledged)
+            outbox.acknowledged.clear()
 
     def _sort_arrivals(self) -> None:
         """Line up partitions with queued batches by their target leader; take note of failures."""
@@ -138,16 +138,15 @@ class Pump:
         for place in list(waiting):
             part = self._part(place)
             queue = self._intake.queues[place]
-            while queue and queue[0][1]:
+            while queue and queue[0].hidden:
                 self._pass_over(part, place)
             if queue:
-                batch = queue[0][0]
+                batch = queue[0].batch
                 if request.bytes and request.bytes + len(batch.data) > self._request_bytes:
                     break
-                failure = _unfit(batch, place)
+                failure = _unfit(batch, part.piece)
                 if failure is None:
-                    self._intake.take(place)
-                    self._put(request, part, batch)
+                    self._put(request, part, self._intake.take(place))
                 else:
                     self._intake.give_up(place, failure)
             if not queue:
@@ -157,25 +156,27 @@ class Pump:
         return request
 
     def _pass_over(self, part: PartProgress, place: TopicPartition) -> None:
-        batch, _ = self._intake.take(place)
-        part.pass_over(batch)
-        self._intake.release(len(batch.data))
+        passed = self._intake.take(place)
+        part.pass_over(passed.batch)
+        self._intake.release([passed.answer])
 
-    def _put(self, request: Request, part: PartProgress, batch: Batch) -> None:
-        transaction = self._transaction
+    def _put(self, request: Request, part: PartProgress, taken: Fetched) -> None:
+        transaction, batch = self._transaction, taken.batch
         sequence = transaction.next_sequence(part.piece.target, batch.record_count)
         written = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)
-        request.add(part, written, batch.base_offset, batch.record_count)
+        request.add(Entry(part, batch.base_offset, batch.record_count, taken.answer), written)
         part.sent(batch)
 
 
-def _unfit(batch: Batch, place: TopicPartition) -> ReadFailure | None:
+def _unfit(batch: Batch, piece: Slice) -> ReadFailure | None:
     """Why a batch cannot be copied as bytes."""
     why = obstacle(batch)
+    if why is None and batch.base_offset < piece.log_start:
+        why = f"its records before offset {piece.log_start} were deleted at the source, and lie in it still"
     if why is not None:
         return ReadFailure(
             kind=RefusalKind.NEEDS_TRANSCODING,
-            message=f"batch at offset {batch.base_offset} of {place} cannot be copied as bytes: {why}; "
+            message=f"batch at offset {batch.base_offset} of {piece.source} cannot be copied as bytes: {why}; "
             "records before it are copied",
             offset=batch.base_offset,
         )

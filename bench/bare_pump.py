@@ -23,7 +23,7 @@ from ferry.net.cluster import event_loop
 from ferry.net.transport import ConnectionManager, produce_request
 
 FETCH_BYTES = 8 << 20
-PARTITION_BYTES = 2 << 20
+QUEUE_BYTES = 8 << 20
 REQUEST_BYTES = 8 << 20
 IN_FLIGHT = 5
 SIZE = struct.Struct(">i")
@@ -92,7 +92,7 @@ def batches(buffer: Any) -> Any:
 
 
 def fetch_request(source: Side, position: dict[int, int]) -> FetchRequest:
-    """Ask for the next piece of each partition."""
+    """Ask for the next piece of some partitions."""
     part = FetchRequest.FetchTopic.FetchPartition
     parts = [
         part(
@@ -101,7 +101,7 @@ def fetch_request(source: Side, position: dict[int, int]) -> FetchRequest:
             fetch_offset=at,
             last_fetched_epoch=-1,
             log_start_offset=-1,
-            partition_max_bytes=PARTITION_BYTES,
+            partition_max_bytes=FETCH_BYTES,
         )
         for number, at in position.items()
     ]
@@ -131,39 +131,44 @@ def next_request(queues: dict[int, deque[Any]]) -> list[tuple[int, Any]]:
     return parts
 
 
+async def settle(flying: deque[Any]) -> None:
+    """Wait for the oldest answer."""
+    for part in (await flying.popleft()).responses[0].partition_responses:
+        assert part.error_code == 0, part
+
+
 async def copy(source: Side, target: Side) -> int:
-    """Copy everything; the bytes that were copied."""
+    """Copy everything, with a fetch under way for each partition that has not enough queued; the bytes copied."""
     position = dict.fromkeys(source.partitions, 0)
     ends = await source.ends()
     queues: dict[int, deque[Any]] = {number: deque() for number in source.partitions}
+    ahead: dict[int, Any] = {}
     flying: deque[Any] = deque()
     copied = 0
 
-    async def fetch() -> Any:
-        left = {number: at for number, at in position.items() if at < ends[number]}
-        return await source.submit(fetch_request(source, left)) if left else None
+    def take_in(number: int) -> None:
+        (part,) = ahead.pop(number).value.responses[0].partitions
+        for batch, following in batches(part.records or b""):
+            queues[number].append(batch)
+            position[number] = following
 
-    async def settle() -> None:
-        for part in (await flying.popleft()).responses[0].partition_responses:
-            assert part.error_code == 0, part
-
-    ahead = await fetch()
-    while ahead is not None or any(queues.values()):
-        if ahead is not None:
-            for part in (await ahead).responses[0].partitions:
-                for batch, following in batches(part.records or b""):
-                    queues[part.partition_index].append(batch)
-                    position[part.partition_index] = following
-            ahead = await fetch()
-        while any(queues.values()) and (ahead is None or not ahead.is_done):
-            parts = next_request(queues)
+    while any(queues.values()) or any(at < ends[number] for number, at in position.items()):
+        for number in [number for number, answer in ahead.items() if answer.is_done]:
+            take_in(number)
+        for number, at in position.items():
+            if number not in ahead and at < ends[number] and sum(map(len, queues[number])) < QUEUE_BYTES:
+                ahead[number] = await source.submit(fetch_request(source, {number: at}))
+        parts = next_request(queues)
+        if parts:
             while len(flying) >= IN_FLIGHT:
-                await settle()
+                await settle(flying)
             request = produce_request(None, [(target.topic, target.topic_id, parts)], max_version=None)
             flying.append(await target.submit(request))
             copied += sum(len(batch) for _, batch in parts)
+        elif ahead:
+            await next(iter(ahead.values()))
     while flying:
-        await settle()
+        await settle(flying)
     return copied
 
 

@@ -6,6 +6,8 @@ import signal
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from ferry.decide.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up_all
@@ -41,6 +43,23 @@ def test_a_batch_that_cannot_be_copied_as_bytes_ends_its_partition_and_not_the_c
     }
     assert [(receipt.source.topic, receipt.records) for receipt in result.receipts] == [(f"{topic}.plain", 500)] * 2
     assert lab.assert_equal() == 1_000
+
+
+def test_records_deleted_out_of_a_batch_do_not_come_back(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """DeleteRecords moves the log's start into a batch, and the broker goes on to give all of it."""
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster, linger_ms=500), topic, numbered(40, partitions=2))
+    deleting = AdminClient({"bootstrap.servers": source_cluster.bootstrap}).delete_records(
+        [TopicPartition(topic, 0, 15)]
+    )
+    assert [future.result().low_watermark for future in deleting.values()] == [15]
+    lab = flow(source_cluster, target_cluster, topic)
+    report = lab.micro_run()
+    assert [(refusal.partition, refusal.kind) for refusal in report.refusals] == [(0, RefusalKind.NEEDS_TRANSCODING)]
+    assert "its records before offset 15 were deleted at the source" in report.refusals[0].message
+    assert (report.records, lab.assert_equal()) == (20, 20)
 
 
 def test_all_partitions_that_an_answer_refuses_are_left_out_at_once(

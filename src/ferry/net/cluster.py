@@ -101,11 +101,12 @@ class Cluster:
             await bootstrap
         except (kafka_errors.KafkaError, OSError, ValueError) as error:
             raise self._unreachable(self._manager.last_failure or error) from error
+        listing = self.loop.call_soon_with_future(self.refresh, ())
         request = ApiVersionsRequest(version=3, client_software_name="ferry", client_software_version="1")
         versions = await self.retrying(partial(self.ask, request))
         features = {feature.name: feature.max_version_level for feature in versions.finalized_features or ()}
         self.transaction_version = int(features.get("transaction.version", 0))
-        await self.refresh(())
+        await listing
         return self
 
     def close(self) -> None:

@@ -106,8 +106,9 @@ class FlowConnections(TargetConnection):
         return cls(flow.flow, flow_client_options(flow, "target", "producer"), source, patience_s=patience_s)
 
     async def _open(self) -> None:
-        await self.source.open()
-        await super()._open()
+        # Side by side: one of them is often far away.
+        for opening in [self.loop.call_soon_with_future(cluster.open) for cluster in (self.source, self.target)]:
+            await opening
 
     def close(self) -> None:
         """Drop the connections."""

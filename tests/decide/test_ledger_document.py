@@ -93,8 +93,10 @@ def _accounted(key: list[Any], body: Any) -> list[Record]:
 
 
 def _start(key: list[Any], body: Any) -> list[Record]:
-    begun_at = topic(key[2], *(part(start=offset) for _, offset in body["offsets"]))
-    return start_records(key[1], replace(FACTS, sources={key[2]: begun_at}))
+    pending = {place(key[2], number): timestamp for number, timestamp in body["pending"]}
+    away = tuple(at.partition for at in pending)
+    begun_at = topic(key[2], *(part(start=offset) for _, offset in body["offsets"]), leaderless=away)
+    return start_records(key[1], replace(FACTS, sources={key[2]: begun_at}, pending=pending))
 
 
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {

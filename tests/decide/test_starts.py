@@ -1,13 +1,25 @@
 """Where a lane began is recorded once, and a changed configuration moves nothing afterwards."""
 
+import json
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger import fold
 from ferry.decide.planning import decide_plan
-from ferry.decide.starts import first_run, recorded_starts, start_records
+from ferry.decide.starts import (
+    LaneStarts,
+    due_starts,
+    first_run,
+    recorded_starts,
+    settled_records,
+    start_records,
+    starts_at_time,
+    unasked_starts,
+)
 from tests.decide.values import FACTS, LANE, RULES, lying, part, place, topic
 
 STARTED = replace(
@@ -29,8 +41,8 @@ def test_a_first_run_without_any_topic_is_one_too() -> None:
 
 def test_starts_come_back_for_topics_that_do_not_begin_at_their_beginning() -> None:
     view = fold(lying(*start_records(LANE, STARTED)), 9)
-    assert recorded_starts(view, LANE) == {place("orders", 0): 60, place("orders", 1): 0}
-    assert recorded_starts(view, "drill") == {}
+    assert recorded_starts(view, LANE) == LaneStarts(offsets={place("orders", 0): 60, place("orders", 1): 0})
+    assert recorded_starts(view, "drill") == LaneStarts()
 
 
 @given(st.integers(0, 100), st.integers(0, 100))
@@ -41,7 +53,68 @@ def test_the_second_run_begins_where_the_first_would_have(start: int, configured
     first = replace(FACTS, first_run=True, sources=facts(start))
     view = fold(lying(*start_records(LANE, first)), 9)
     second = replace(
-        FACTS, first_run=first_run(view, LANE), starts=recorded_starts(view, LANE), sources=facts(configured_later)
+        FACTS,
+        first_run=first_run(view, LANE),
+        starts=recorded_starts(view, LANE).offsets,
+        sources=facts(configured_later),
     )
     (one,), (two,) = (decide_plan(RULES, each, "run", 1).slices for each in (first, second))
     assert one.start == two.start == start
+
+
+AWAY, ALSO_AWAY = place("orders", 1), place("orders", 2)
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (StartEarliest(), LaneStarts()),
+        (StartLatest(), LaneStarts(pending={AWAY: 900, ALSO_AWAY: 900})),
+        (StartTime(timestamp_ms=7), LaneStarts(pending={AWAY: 7, ALSO_AWAY: 7})),
+        (StartOffsets(offsets={AWAY: 60, place("users"): 5}), LaneStarts(offsets={AWAY: 60})),
+    ],
+    ids=["earliest", "latest", "time", "offsets"],
+)
+def test_partitions_that_cannot_be_asked_at_the_first_run_keep_the_configured_start(
+    start: Start, expected: LaneStarts
+) -> None:
+    assert unasked_starts(start, [AWAY, ALSO_AWAY], 900) == expected
+
+
+def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> None:
+    offsets, pending = {place("orders", 0): 60}, {AWAY: 900, ALSO_AWAY: 900}
+    first = replace(
+        FACTS,
+        first_run=True,
+        sources={"orders": topic("orders", part(start=60), leaderless=(1, 2)), "users": topic("users", part())},
+        pending=pending,
+    )
+    records = start_records(LANE, first)
+    assert json.loads(records[0].value or b"") == {"v": 1, "offsets": [[0, 60]], "pending": [[1, 900], [2, 900]]}
+    view = fold(lying(*records), 9)
+    begun = recorded_starts(view, LANE)
+    assert begun == LaneStarts(offsets=offsets, pending=pending)
+
+    later = replace(FACTS, starts=begun.offsets, pending=begun.pending)
+    assert settled_records(view, LANE, later) == []
+    begun = begun.settled({AWAY: 70})
+    later = replace(FACTS, starts=begun.offsets, pending=begun.pending)
+    settled = settled_records(view, LANE, later)
+    view = fold(lying(*records, *settled), 9)
+    assert recorded_starts(view, LANE) == LaneStarts(offsets={**offsets, AWAY: 70}, pending={ALSO_AWAY: 900})
+    assert settled_records(view, LANE, later) == [], "what is settled is written once"
+
+
+def test_a_given_offset_of_a_partition_without_leader_is_recorded_at_once() -> None:
+    sources = {"orders": topic("orders", part(), leaderless=(1,))}
+    records = start_records(LANE, replace(FACTS, first_run=True, sources=sources, starts={AWAY: 60}))
+    assert recorded_starts(fold(lying(*records), 9), LANE) == LaneStarts(offsets={place("orders"): 0, AWAY: 60})
+
+
+def test_due_are_pending_partitions_that_are_served_and_have_no_receipt() -> None:
+    pending = {AWAY: 900, ALSO_AWAY: 900, place("orders", 3): 900}
+    assert due_starts(pending, served={AWAY, ALSO_AWAY, place("orders")}, copied={ALSO_AWAY}) == {AWAY: 900}
+
+
+def test_a_time_behind_the_last_record_is_the_end_as_it_is_now() -> None:
+    assert starts_at_time({AWAY: 12, ALSO_AWAY: -1}, {AWAY: 100, ALSO_AWAY: 100}) == {AWAY: 12, ALSO_AWAY: 100}

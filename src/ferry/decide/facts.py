@@ -81,10 +81,15 @@ class Facts:
     A partition that is not a key was not asked for, or its position is pending: nothing is said about it.
     """
     starts: Mapping[TopicPartition, int]
-    """Where the lane's first run began, per source partition that existed by then."""
+    """Where the lane's first run began, per source partition that existed by then.
+
+    In the first run itself: the given offsets of partitions that could not be asked.
+    """
     first_run: bool
     claims: Mapping[str, str]
     pauses: Mapping[str, Pause]
+    pending: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Source partitions that existed at the first run but could not be asked yet: the time that they begin at."""
     absent: frozenset[str] = frozenset()
     """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
     hidden: frozenset[str] = frozenset()

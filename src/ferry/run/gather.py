@@ -11,10 +11,17 @@ from typing import TypeVar
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.absence import absent_topics, unmatched_names
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses
-from ferry.decide.starts import first_run, recorded_starts
-from ferry.model import Position, TopicPartition
+from ferry.decide.starts import (
+    due_starts,
+    first_run,
+    recorded_starts,
+    starts_at_time,
+    unasked_starts,
+)
+from ferry.errors import Unreachable
+from ferry.model import Position, RefusalKind, TopicPartition
 from ferry.net.admin import all_topic_configs, log_sizes
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
@@ -50,8 +57,10 @@ async def gather_facts(
     positions: Positions = Positions.SETTLED,
 ) -> Facts:
     """Facts of both clusters and of the ledger as it was read."""
+    asked_ms = time.time_ns() // 1_000_000
     listed = await source.refresh(None)
     chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
+    receipts = last_receipts(view, lane)
     places = {
         TopicPartition(topic=name, partition=part.partition)
         for name, info in chosen.items()
@@ -61,15 +70,22 @@ async def gather_facts(
     # What failed once is not asked again: each question to a broker that does not answer takes the whole patience.
     begins = await listed_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
     ends = await listed_offsets(source, dict.fromkeys(begins.found, LATEST), isolation=isolation_of(flow))
-    starts = ListedOffsets(found=begins.found, failed={})
     is_first = first_run(view, lane)
+    begun = recorded_starts(view, lane)
     if is_first:
         starts = await _first_starts(flow.start, source, begins.found, ends.found)
+        there = {
+            TopicPartition(topic=name, partition=number) for name, info in chosen.items() for number in info.partitions
+        }
+        begun = unasked_starts(flow.start, there - starts.found.keys(), asked_ms)
+    else:
+        due = due_starts(begun.pending, ends.found, {last.source for last in receipts.values()})
+        starts = await _later_starts(due, source, begins.found, ends.found)
+        begun = begun.settled({place: starts.found[place] for place in due.keys() & starts.found.keys()})
     known = ends.found.keys() & starts.found.keys()
     unserved = _by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
     configs = await all_topic_configs(source, sorted(chosen))
-    receipts = last_receipts(view, lane)
     targets = await gather_targets(flow, target, chosen)
     # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
     unmatched = unmatched_names(flow.topics.include, listed)
@@ -108,7 +124,8 @@ async def gather_facts(
         targets=targets,
         receipts=receipts,
         positions=await _positions(flow, lane, target, receipts, positions),
-        starts=recorded_starts(view, lane),
+        starts=begun.offsets,
+        pending=begun.pending,
         first_run=is_first,
         claims=claims(view),
         pauses=pauses(view, time.time_ns() // 1_000_000),
@@ -146,7 +163,7 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
         targets={},
         receipts=receipts,
         positions={},
-        starts=recorded_starts(view, lane),
+        starts=recorded_starts(view, lane).offsets,
         first_run=first_run(view, lane),
         claims=claims(view),
         pauses=pauses(view, now_ms),
@@ -167,8 +184,26 @@ async def _first_starts(
             return ListedOffsets(found={place: offsets.get(place, begins[place]) for place in ends}, failed={})
         case StartTime(timestamp_ms=timestamp):
             listed = await listed_offsets(source, dict.fromkeys(ends, timestamp), isolation=READ_UNCOMMITTED)
-            found = {place: at if at >= 0 else ends[place] for place, at in listed.found.items()}
-            return ListedOffsets(found=found, failed=listed.failed)
+            return ListedOffsets(found=starts_at_time(listed.found, ends), failed=listed.failed)
+
+
+async def _later_starts(
+    due: Mapping[TopicPartition, int],
+    source: Cluster,
+    begins: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> ListedOffsets:
+    """Where a later run may begin each partition: those that are due at their time, all others at their beginning."""
+    others = {place: begins[place] for place in begins.keys() - due.keys()}
+    if not due:
+        return ListedOffsets(found=others, failed={})
+    try:
+        listed = await listed_offsets(source, due, isolation=READ_UNCOMMITTED)
+    except Unreachable as error:
+        # The cluster has just told the ends: it is the leaders of these few that went.
+        why = f"its start cannot be asked for: {error}"
+        return ListedOffsets(found=others, failed=dict.fromkeys(due, Unserved(kind=RefusalKind.NO_LEADER, why=why)))
+    return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
 
 
 async def gather_targets(flow: FlowConfig, target: Cluster, chosen: Collection[str]) -> dict[str, TargetTopic]:

@@ -15,7 +15,7 @@ from ferry.decide.ledger_codec import accounted_records, claim_record, gap_recor
 from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.rules import Rules
-from ferry.decide.starts import start_records
+from ferry.decide.starts import settled_records, start_records
 from ferry.model import OpenedRun, Origin, Plan, Refusal, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
@@ -103,7 +103,7 @@ class Planner:
     async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
         self._known.learn(view)
         rules = rules_of(self.flow, self.lane, options)
-        facts = await self._facts(view)
+        gathered = facts = await self._facts(view)
         wish = decide_plan(rules, facts, opened.record.run, opened.generation)
         failed = await change_topics(self.target, wish.changes)
         if wish.changes:  # the target changed, nothing else is gathered again
@@ -111,20 +111,25 @@ class Planner:
             targets = await gather_targets(self.flow, self.target, facts.sources)
             facts = await self._with_neighbours(replace(facts, sources=sources, targets=targets), view)
         plan = decide_plan(rules, facts, opened.record.run, opened.generation)
-        plan = await self._claim_and_begin(view, facts, plan)
+        await self._record_starts(view, gathered)
+        plan = await self._claim(view, facts, plan)
         changes = tuple(change for change in wish.changes if change.source_topic not in failed)
         taken = opened.record.took_over
         notes = (f"lane {self.lane} was taken over from deployment {taken}",) if taken else ()
         refusals = tuple(sorted((*plan.refusals, *failed.values()), key=by_place))
         return replace(plan, changes=changes, refusals=refusals, notes=(*notes, *plan.notes))
 
-    async def _claim_and_begin(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
-        """Record the lane's beginning, claim target topics; the plan without those that another lane claimed first.
+    async def _record_starts(self, view: LedgerView, facts: Facts) -> None:
+        """Record where partitions begin, also those of topics whose copies could not be created: they come later."""
+        records = start_records(self.lane, facts) if facts.first_run else settled_records(view, self.lane, facts)
+        if records:
+            await self.ledger.append(records)
+
+    async def _claim(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
+        """Claim target topics; the plan without those that another lane claimed first.
 
         `view` is read on from, up to the own claims: what another lane claimed before them lies there.
         """
-        if facts.first_run:
-            await self.ledger.append(start_records(self.lane, facts))
         merged = {
             self.flow.policy.format_remote_topic(self.flow.flow.source, name)
             for name in facts.sources

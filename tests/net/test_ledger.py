@@ -88,3 +88,30 @@ def test_a_writer_without_permission_is_refused_not_repeated(code: int, kind: ty
     ledger = LedgerTopic(cast("Cluster", Refusing(code)), "primary")
     with pytest.raises(kind, match=said):
         asyncio.run(ledger.append([Record(key=b"k", value=b"v")]))
+
+
+@pytest.mark.parametrize(("leaderless", "patience_s"), [(2, 5.0), (1_000, 0.2)], ids=["for a moment", "for good"])
+def test_the_end_of_a_ledger_without_leader_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, leaderless: int, patience_s: float
+) -> None:
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=patience_s)
+    ledger = LedgerTopic(cluster, "primary")
+    cluster.topics[ledger.place.topic] = TopicInfo(
+        name=ledger.place.topic, topic_id=None, partitions={}, internal=False
+    )
+    answers = iter([{}] * leaderless)
+
+    async def listed(_: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> dict[TopicPartition, int]:
+        return next(answers, dict.fromkeys(wanted, 7))
+
+    monkeypatch.setattr("ferry.net.ledger.list_offsets", listed)
+    try:
+        if leaderless == 2:
+            assert loop.run(ledger.end) == 7
+        else:
+            with pytest.raises(Unreachable, match=r"ledger ferry-ledger\.primary\.internal .* has no leader"):
+                loop.run(ledger.end)
+    finally:
+        cluster.close()
+        loop.close()

@@ -208,10 +208,15 @@ class LedgerTopic:
         return self.cluster.topics[self.place.topic].id_text
 
     async def _edge(self, which: int) -> int:
-        found = await list_offsets(self.cluster, {self.place: which}, isolation=READ_UNCOMMITTED)
-        if self.place not in found:
-            raise Retryable(f"ledger {self.place.topic} on cluster {self.cluster.alias} has no leader at the moment")
-        return found[self.place]
+        async def action() -> int:
+            found = await list_offsets(self.cluster, {self.place: which}, isolation=READ_UNCOMMITTED)
+            if self.place not in found:  # a broker may not have heard of a ledger that was just created
+                raise Retryable(
+                    f"ledger {self.place.topic} on cluster {self.cluster.alias} has no leader at the moment"
+                )
+            return found[self.place]
+
+        return await self.cluster.retrying(action)
 
     async def _read_on(self, resolver: Resolver, at: int, end: int) -> int:
         request = fetch_request(

@@ -26,7 +26,8 @@ FERRY_KEYS = (
         name="ferry.start",
         default="",
         values="`earliest`, `latest`, a time with its zone, epoch milliseconds, or `topic:partition:offset,...`",
-        meaning="where the first run begins; when absent, the consumer's `auto.offset.reset`",
+        meaning="where the first run begins; when absent, the consumer's `auto.offset.reset`. The batch that a given "
+        "offset or time lies in is copied whole",
     ),
     FerryKey(
         name="ferry.run.max.bytes",
@@ -83,7 +84,7 @@ FERRY_KEYS = (
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
         values="bytes, at least 1048576",
-        meaning="most bytes of batches that a task asks for and holds until the target has acknowledged them",
+        meaning="most bytes that a task asks for and holds until the target has acknowledged them",
     ),
     FerryKey(
         name="ferry.chunk.bytes",

@@ -23,12 +23,14 @@ from confluent_kafka.admin import (
 
 from ferry.decide.report import RunState
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
+from ferry.dev.spec import FAST_START
 from ferry.errors import BadInput, Refused
 from ferry.run.micro_run import local_origin
 from tests.cli.program import ferry, finished, start
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.run.certificates import Authority, expiry
 from tests.run.hooks import Hooks, copy_held
+from tests.security.tokens import TokenEndpoint
 from tests.spark.jobs import until
 
 IDLE_MS = 1_500
@@ -39,14 +41,18 @@ SHORT_SECONDS = 6.0
 """Long enough to connect on a busy machine."""
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+BEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+TOKEN_SECONDS = 2
+PATIENCE_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarded:
-    """A broker with a TLS listener that asks for a client's certificate, and one with SCRAM logins."""
+    """A broker with a TLS listener that asks for a client's certificate, and one with logins by SCRAM and by tokens."""
 
     cluster: RunningCluster
     authority: Authority
+    endpoint: TokenEndpoint
 
     def tls(self, side: str, client: Path) -> dict[str, str]:
         """Settings by which the cluster `side` is reached over TLS, with the client's certificate in a file."""
@@ -66,6 +72,18 @@ class Guarded:
             f"{side}.security.protocol": "SASL_PLAINTEXT",
             f"{side}.sasl.mechanism": "SCRAM-SHA-256",
             f"{side}.sasl.jaas.config": f'{SCRAM} username="ferry" password="{password}";',
+        }
+
+    def token(self, side: str) -> dict[str, str]:
+        """Settings by which the cluster `side` is reached with tokens of the endpoint."""
+        ((client, secret),) = self.endpoint.clients.items()
+        trust = f'ssl.truststore.type="PEM" ssl.truststore.location="{self.authority.ca_file}"'
+        return {
+            f"{side}.bootstrap.servers": self.cluster.bootstrap_of("LOGIN"),
+            f"{side}.security.protocol": "SASL_PLAINTEXT",
+            f"{side}.sasl.mechanism": "OAUTHBEARER",
+            f"{side}.sasl.oauthbearer.token.endpoint.url": self.endpoint.url,
+            f"{side}.sasl.jaas.config": f'{BEARER} clientId="{client}" clientSecret="{secret}" {trust};',
         }
 
     def show(self, certificate: Path) -> None:
@@ -99,6 +117,8 @@ class Guarded:
 def guarded(cluster_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """One broker for the module."""
     authority = Authority.create(tmp_path_factory.mktemp("certificates"))
+    endpoint = TokenEndpoint({"ferry": "geheim"}, life=TOKEN_SECONDS)
+    keys = endpoint.write_keys(authority.folder / "keys.json").as_uri()
     secure, login = "listener.name.secure", "listener.name.login"
     spec = ClusterSpec(
         name="credentials",
@@ -113,15 +133,23 @@ def guarded(cluster_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
             f"{secure}.ssl.keystore.location": str(authority.issue("broker")),
             f"{secure}.ssl.truststore.type": "PEM",
             f"{secure}.ssl.truststore.location": str(authority.ca_file),
-            f"{login}.sasl.enabled.mechanisms": "SCRAM-SHA-256",
+            f"{login}.sasl.enabled.mechanisms": "SCRAM-SHA-256,OAUTHBEARER",
             f"{login}.scram-sha-256.sasl.jaas.config": f"{SCRAM};",
             f"{login}.scram-sha-256.connections.max.reauth.ms": str(SESSION_MS),
+            f"{login}.oauthbearer.sasl.jaas.config": f"{BEARER};",
+            f"{login}.oauthbearer.sasl.server.callback.handler.class": (
+                "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+            ),
+            f"{login}.oauthbearer.connections.max.reauth.ms": str(1000 * TOKEN_SECONDS),
+            "sasl.oauthbearer.jwks.endpoint.url": keys,
             "connections.max.idle.ms": str(IDLE_MS),
             "num.network.threads": "1",  # each one takes over a new certificate in its own time
         },
+        java_options=(*FAST_START, f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys}"),
     )
     cluster = up(spec, home=cluster_home)
-    yield Guarded(cluster=cluster, authority=authority)
+    with endpoint.serving(authority.issue("endpoint")):
+        yield Guarded(cluster=cluster, authority=authority, endpoint=endpoint)
     cluster.stop()
 
 
@@ -262,6 +290,36 @@ def test_a_login_that_is_taken_away_mid_run_is_named_and_the_next_run_completes(
     after = having(lab, guarded.login(f"t{lab.alias}", "after"))
     assert after.micro_run().state is RunState.SUCCESS
     assert after.assert_equal() == 20_000
+
+
+def test_a_token_that_is_not_renewed_mid_run_is_named_and_the_next_run_completes(
+    source_cluster: RunningCluster, guarded: Guarded, topic: str, tmp_path: Path
+) -> None:
+    lab = new_lab(source_cluster, guarded.cluster, topic, records=40_000)
+    lab = having(lab, {"ferry.chunk.bytes": "1"})
+    by_token = having(lab, guarded.token(f"t{lab.alias}"))
+
+    process = start(
+        "run", str(lab.flow.flow), "--quiet", "--patience", str(PATIENCE_SECONDS), config=by_token.write(tmp_path)
+    )
+    until(lambda: has_receipts(lab), "a first receipt")
+    asked = len(guarded.endpoint.asked)
+    guarded.endpoint.failures.extend([503] * 10_000)
+    said = finished(process, 120)
+    guarded.endpoint.failures.clear()
+
+    assert said.code == 3, said
+    assert "Traceback" not in said.err
+    *_, sentence = said.err.splitlines()
+    assert sentence.startswith(f"ferry: cluster t{lab.alias}"), said.err
+    assert f": the token endpoint {guarded.endpoint.url} does not answer (503 Service Unavailable)" in sentence, (
+        said.err
+    )
+    assert "geheim" not in said.err + said.out
+    assert len(guarded.endpoint.asked) > asked, "no token ran out"
+    assert 0 < sum(receipt.records for receipt in lab.receipts()) < 40_000
+    assert by_token.micro_run().state is RunState.SUCCESS
+    assert by_token.assert_equal() == 40_000
 
 
 def has_receipts(lab: Lab) -> bool:

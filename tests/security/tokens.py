@@ -25,17 +25,19 @@ LIFE_SECONDS = 3600
 class TokenEndpoint:
     """Gives tokens to clients that know their secret; counts the requests, and fails as often as it is told to."""
 
-    def __init__(self, clients: Mapping[str, str]) -> None:
+    def __init__(self, clients: Mapping[str, str], *, life: int = LIFE_SECONDS) -> None:
+        """`life`: for how many seconds the tokens it gives are good."""
         self.clients = dict(clients)
+        self.life = life
         self.asked: list[Mapping[str, list[str]]] = []
         self.failures: list[int] = []
         self.url = ""
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
-    def token(self, subject: str, *, life: int = LIFE_SECONDS) -> str:
+    def token(self, subject: str) -> str:
         """A signed JWT (RS256) for `subject`."""
         now = int(time.time())
-        claims = {"sub": subject, "iat": now, "exp": now + life, "scope": "kafka"}
+        claims = {"sub": subject, "iat": now, "exp": now + self.life, "scope": "kafka"}
         text = f"{_encoded({'alg': 'RS256', 'kid': 'one', 'typ': 'JWT'})}.{_encoded(claims)}"
         return f"{text}.{_base64(self._key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
@@ -57,7 +59,7 @@ class TokenEndpoint:
         client, _, secret = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
         if self.clients.get(client) != secret:
             return 401, {"error": "invalid_client", "error_description": f"{client} and {secret} do not match"}
-        return 200, {"access_token": self.token(client), "expires_in": LIFE_SECONDS, "token_type": "Bearer"}
+        return 200, {"access_token": self.token(client), "expires_in": self.life, "token_type": "Bearer"}
 
     @contextmanager
     def serving(self, identity: Path) -> Iterator[None]:

@@ -22,7 +22,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.model import TopicPartition, topic_id_text
 from ferry.net import codes
-from ferry.net.refusal import refusal
+from ferry.net.refusal import LoginDelayed, refusal
 from ferry.net.transport import ConnectionManager, Selector
 
 log = logging.getLogger(__name__)
@@ -199,9 +199,12 @@ class Cluster:
         try:
             return await attempts(attempt)
         except Retryable as error:
-            raise Unreachable(
-                f"{error} (given up after {self.patience_s:.0f} s: look at the cluster's health, then run again)"
-            ) from error
+            remedy = (
+                "bring that service back"
+                if isinstance(error.__cause__, LoginDelayed)
+                else "look at the cluster's health"
+            )
+            raise Unreachable(f"{error} (given up after {self.patience_s:.0f} s: {remedy}, then run again)") from error
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
         """What `action` comes to, or Unreachable when that takes longer; nobody waits for it any more then."""

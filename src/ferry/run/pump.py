@@ -177,7 +177,7 @@ def _unfit(batch: Batch, piece: Slice) -> ReadFailure | None:
         return ReadFailure(
             kind=RefusalKind.NEEDS_TRANSCODING,
             message=f"batch at offset {batch.base_offset} of {piece.source} cannot be copied as bytes: {why}; "
-            "records before it are copied",
+            "records before it are copied; leave the topic out until Ferry can write such batches anew",
             offset=batch.base_offset,
         )
     return None

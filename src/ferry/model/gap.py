@@ -10,10 +10,7 @@ from ferry.model.plan import RefusalKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Source offsets `[start, end)` that were not copied; `why` is the refusal that the flow's guard lifted.
-
-    A batch that reaches over `end` is copied whole, so the receipt behind a gap may begin a little before its end.
-    """
+    """Source offsets `[start, end)` that were not copied; `why` is the refusal that the flow's guard lifted."""
 
     source: TopicPartition
     start: int

@@ -49,6 +49,11 @@ class Refusal:
     kind: RefusalKind
     message: str
 
+    @property
+    def order(self) -> tuple[str, int]:
+        """Sort key: a topic's own refusal before those of its partitions."""
+        return self.topic, -1 if self.partition is None else self.partition
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:

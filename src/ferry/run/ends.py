@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from ferry.decide.ledger import Outcome
 from ferry.decide.report import Report, report_of
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition
-from ferry.run.planner import by_place
 from ferry.run.slot import SlotResult
 
 TRIES = 2
@@ -104,7 +104,7 @@ def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Repor
     for receipt in receipts:
         reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
     late = frozenset(end.slot for end in ends if end.time_over)
-    told = Outcome(refusals=tuple(sorted(refusals_of(plan, ends), key=by_place)), time_over=late)
+    told = Outcome(refusals=tuple(sorted(refusals_of(plan, ends), key=attrgetter("order"))), time_over=late)
     return report_of(plan, started_ms, receipts, reached, told)
 
 

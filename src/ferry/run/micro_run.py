@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Collection
+from operator import attrgetter
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -37,7 +38,7 @@ from ferry.run.gather import isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.known_ledger import KnownLedgers
 from ferry.run.opening import begin_attempt
-from ferry.run.planner import WHOLE, Planner, RunOptions, by_place
+from ferry.run.planner import WHOLE, Planner, RunOptions
 from ferry.run.share import Rate
 from ferry.run.slot import SlotRef
 from ferry.run.task import TaskSpec
@@ -226,7 +227,7 @@ class MicroRuns:
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
             return
         late = sorted(end.slot for end in ends if end.time_over)
-        record = outcome_record(plan.lane, plan.run, sorted(refusals_of(plan, ends), key=by_place), late)
+        record = outcome_record(plan.lane, plan.run, sorted(refusals_of(plan, ends), key=attrgetter("order")), late)
         self._run(lambda: self._ledger.append([record]))
 
     def report(self, run: str) -> Report:

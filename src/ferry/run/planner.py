@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.deployments import admitted, conflict
@@ -16,7 +17,7 @@ from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.rules import Rules
 from ferry.decide.starts import settled_records, start_records
-from ferry.model import OpenedRun, Origin, Plan, Refusal, RunRecord
+from ferry.model import OpenedRun, Origin, Plan, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.run.change_topics import change_topics
@@ -116,7 +117,7 @@ class Planner:
         changes = tuple(change for change in wish.changes if change.source_topic not in failed)
         taken = opened.record.took_over
         notes = (f"lane {self.lane} was taken over from deployment {taken}",) if taken else ()
-        refusals = tuple(sorted((*plan.refusals, *failed.values()), key=by_place))
+        refusals = tuple(sorted((*plan.refusals, *failed.values()), key=attrgetter("order")))
         return replace(plan, changes=changes, refusals=refusals, notes=(*notes, *plan.notes))
 
     async def _record_starts(self, view: LedgerView, facts: Facts) -> None:
@@ -200,11 +201,6 @@ def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
         guards=flow.guards,
         only=options.only,
     )
-
-
-def by_place(refusal: Refusal) -> tuple[str, int]:
-    """Sort key: a topic's own refusal before those of its partitions."""
-    return refusal.topic, -1 if refusal.partition is None else refusal.partition
 
 
 def _least(one: int | None, other: int | None) -> int | None:

@@ -191,7 +191,7 @@ class Intake:
             if batch.base_offset >= end:
                 position = end
                 break
-            hidden = aborted.hides(batch) or batch.is_control or (batch.record_count == 0 and batch.magic == 2)
+            hidden = aborted.leaves_out(batch)
             if not answer.needed:
                 self._held += answer.size
             answer.needed += 1

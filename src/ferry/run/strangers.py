@@ -129,7 +129,7 @@ def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | 
     aborted.learn(part.aborted)
     for batch in batches(part.records):
         seen = batch.next_offset
-        if aborted.hides(batch) or batch.is_control or (batch.magic == 2 and not batch.record_count):
+        if aborted.leaves_out(batch):
             continue
         for low, high in open_parts:
             if batch.base_offset < high and low < batch.next_offset:

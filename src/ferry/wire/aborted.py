@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
-from ferry.wire.batch import ABORT_MARKER, Batch, marker_type
+from ferry.wire.batch import ABORT_MARKER, MAGIC, Batch, marker_type
 
 
 class AbortedTransactions:
@@ -39,3 +39,7 @@ class AbortedTransactions:
                 self._open.discard(batch.producer_id)
             return False
         return batch.is_transactional and batch.producer_id in self._open
+
+    def leaves_out(self, batch: Batch) -> bool:
+        """Whether nothing of this next batch is copied: it is aborted, a marker, or empty; called as `hides`."""
+        return self.hides(batch) or batch.is_control or (batch.magic == MAGIC and not batch.record_count)

@@ -208,19 +208,10 @@ class Cluster:
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
         """What `action` comes to, or Unreachable when that takes longer; nobody waits for it any more then."""
-        ended, heard = self.loop.call_soon_with_future(action), Future()
-
-        def wake(_: object = None) -> None:
-            if not heard.is_done:
-                heard.success(None)
-
-        ended.add_both(wake)
-        timer = self.loop.call_later(seconds, wake)
-        await heard
-        self.loop.cancel(timer)
-        if not ended.is_done:
-            raise Unreachable(f"cluster {self.alias} does not answer within {seconds:.0f} s")
-        result: T = await ended
+        try:
+            result: T = await self._manager.wait_for(self.loop.call_soon_with_future(action), seconds * 1000)
+        except kafka_errors.KafkaTimeoutError as error:
+            raise Unreachable(f"cluster {self.alias} does not answer within {seconds:.0f} s") from error
         return result
 
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:

@@ -29,8 +29,17 @@ def resumed_plan(view: LedgerView, lane: str, run: str) -> Plan:
     """The same where a plan there must be: BadInput when the ledger has none."""
     plan = kept_plan(view, lane, run)
     if plan is None:
-        raise BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
+        raise _unplanned(lane, run)
     return plan
+
+
+def planned_run(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
+    """A run's sealed plan and its opening, whoever owns the lane now; BadInput when the ledger has no plan of it."""
+    opened = opened_run(view, lane, run)
+    plan = plan_of(view, opened) if opened is not None else None
+    if opened is None or plan is None:
+        raise _unplanned(lane, run)
+    return plan, opened
 
 
 def refuse_planned(view: LedgerView, lane: str, run: str) -> None:
@@ -38,6 +47,10 @@ def refuse_planned(view: LedgerView, lane: str, run: str) -> None:
     opened = opened_run(view, lane, run)
     if opened is not None and plan_of(view, opened) is not None:
         raise BadInput(f"run {run} exists already: give another id, or --resume {run} to copy what it left")
+
+
+def _unplanned(lane: str, run: str) -> BadInput:
+    return BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
 
 
 def plan_of(view: LedgerView, opened: OpenedRun) -> Plan | None:

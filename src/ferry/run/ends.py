@@ -70,6 +70,14 @@ def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
     return [refusal for end in ends for refusal in _against(plan, end)]
 
 
+def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
+    """What the slots refused, in order, and which of them ran out of time."""
+    return Outcome(
+        refusals=tuple(sorted(refusals_of(plan, ends), key=attrgetter("order"))),
+        time_over=frozenset(end.slot for end in ends if end.time_over),
+    )
+
+
 def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
     """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.source: receipt.end for receipt in end.receipts}
@@ -103,9 +111,7 @@ def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Repor
     reached: dict[TopicPartition, int] = {}
     for receipt in receipts:
         reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
-    late = frozenset(end.slot for end in ends if end.time_over)
-    told = Outcome(refusals=tuple(sorted(refusals_of(plan, ends), key=attrgetter("order"))), time_over=late)
-    return report_of(plan, started_ms, receipts, reached, told)
+    return report_of(plan, started_ms, receipts, reached, outcome_of(plan, ends))
 
 
 def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:

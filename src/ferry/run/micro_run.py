@@ -10,30 +10,28 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Collection
-from operator import attrgetter
 from types import TracebackType
 from typing import Self, TypeVar
 
 from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
-from ferry.decide.keeping import kept_plan, plan_of, refuse_planned, resumed_plan, slices_left
+from ferry.decide.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger import (
     UNREAD,
     LedgerView,
     fold,
     lane_ends,
     newer_attempt,
-    opened_run,
     outcome,
     receipts,
     superseded_by,
 )
 from ferry.decide.ledger_codec import ended_record, outcome_record
 from ferry.decide.report import Report, report_of
-from ferry.errors import BadInput, Refused, Superseded
-from ferry.model import Attempt, OpenedRun, Origin, Plan, Slice
+from ferry.errors import Refused, Superseded
+from ferry.model import Attempt, Origin, Plan, Slice
 from ferry.run.connections import FlowConnections
-from ferry.run.ends import SlotEnd, refusals_of
+from ferry.run.ends import SlotEnd, outcome_of
 from ferry.run.gather import isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.known_ledger import KnownLedgers
@@ -226,8 +224,8 @@ class MicroRuns:
         """
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
             return
-        late = sorted(end.slot for end in ends if end.time_over)
-        record = outcome_record(plan.lane, plan.run, sorted(refusals_of(plan, ends), key=attrgetter("order")), late)
+        told = outcome_of(plan, ends)
+        record = outcome_record(plan.lane, plan.run, told.refusals, sorted(told.time_over))
         self._run(lambda: self._ledger.append([record]))
 
     def report(self, run: str) -> Report:
@@ -236,7 +234,7 @@ class MicroRuns:
         async def work() -> Report:
             await self._ledger.find()
             view = await self._settled_view()
-            plan, opened = _opened(view, self.lane, run)
+            plan, opened = planned_run(view, self.lane, run)
             written = receipts(view, lane=self.lane, run=run)
             done = [receipt for receipt in written if receipt.generation == plan.generation]
             ended = outcome(view, self.lane, run)
@@ -276,11 +274,3 @@ class MicroRuns:
 def local_origin() -> Origin:
     """This process as the origin of a run."""
     return Origin(host=f"{socket.gethostname()}:{os.getpid()}")
-
-
-def _opened(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
-    opened = opened_run(view, lane, run)
-    plan = plan_of(view, opened) if opened is not None else None
-    if opened is None or plan is None:
-        raise BadInput(f"the ledger has no plan of run {run} (lane {lane}): run its plan step first")
-    return plan, opened

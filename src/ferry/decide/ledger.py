@@ -198,6 +198,26 @@ def receipts(
             yield receipt
 
 
+def heard_receipts(
+    records: Iterable[LedgerRecord], kind: str, lane: str, generation: int
+) -> tuple[list[Receipt], int | None]:
+    """A run's committed receipts (kind "receipt", or the "last" of each partition) in a part of the ledger.
+
+    Also the offset of the first record that is undecided, from which to read again; None when there is none.
+    """
+    found: list[Receipt] = []
+    first_open: int | None = None
+    for record in records:
+        if record.fate is Fate.OPEN and first_open is None:
+            first_open = record.offset
+        if record.fate is not Fate.COMMITTED or record.value is None or decode_key(record.key)[:2] != [kind, lane]:
+            continue
+        receipt = parse_receipt(_body(record))
+        if receipt.generation == generation:
+            found.append(receipt)
+    return found, first_open
+
+
 def every_receipt(view: LedgerView) -> Iterable[Receipt]:
     """Committed receipts of all lanes, and those whose transactions are not decided yet."""
     yield from receipts(view)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferry.decide.ledger_codec import decode_key, decode_value, parse_receipt
-from ferry.model import Fate, LedgerRecord, Plan, TopicPartition
+from ferry.decide.ledger import heard_receipts
+from ferry.model import LedgerRecord, Plan, TopicPartition
 
 
 def share(bytes_per_second: int, at_once: int, unfinished: int) -> float:
@@ -44,16 +44,9 @@ class Unfinished:
 
         What is heard twice counts once.
         """
-        first_open: int | None = None
-        for record in records:
-            if record.fate is Fate.OPEN and first_open is None:
-                first_open = record.offset
-            if record.fate is not Fate.COMMITTED or record.value is None:
-                continue
-            if decode_key(record.key)[:2] != ["last", self._lane]:
-                continue
-            receipt = parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}"))
+        receipts, first_open = heard_receipts(records, "last", self._lane, self._generation)
+        for receipt in receipts:
             piece = self._slices.get(receipt.source)
-            if piece is not None and receipt.generation == self._generation and receipt.end >= piece.end:
+            if piece is not None and receipt.end >= piece.end:
                 self._left[piece.slot].discard(receipt.source)
         return first_open

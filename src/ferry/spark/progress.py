@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from ferry.decide.ledger_codec import decode_key, decode_value, parse_receipt
+from ferry.decide.ledger import heard_receipts
 from ferry.errors import FerryError
-from ferry.model import Fate, LedgerRecord, Plan, Receipt, TopicPartition
+from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
 from ferry.run.connections import TargetConnection
 from ferry.run.task import TaskSpec
 
@@ -25,20 +25,13 @@ class Progress:
     """What the committed receipts of one run add up to."""
 
     plan: Plan
-    receipts: dict[bytes, Receipt] = field(default_factory=dict)
+    receipts: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
 
     def add(self, records: Iterable[LedgerRecord]) -> int | None:
         """Take in the records of a read; the offset of the first undecided one, from which to read again."""
-        first_open: int | None = None
-        for record in records:
-            if record.fate is Fate.OPEN and first_open is None:
-                first_open = record.offset
-            if record.fate is not Fate.COMMITTED or record.value is None:
-                continue
-            if decode_key(record.key)[:2] == ["receipt", self.plan.lane]:
-                receipt = parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}"))
-                if receipt.generation == self.plan.generation:
-                    self.receipts[record.key] = receipt
+        found, first_open = heard_receipts(records, "receipt", self.plan.lane, self.plan.generation)
+        for receipt in found:
+            self.receipts[receipt.target, receipt.start] = receipt
         return first_open
 
     def line(self, seconds: float) -> str:

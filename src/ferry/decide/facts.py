@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ferry.decide.neighbours import Neighbour, Range
 from ferry.model import Pause, Position, Receipt, RefusalKind, TopicPartition
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,3 +109,11 @@ class Facts:
     """Up to where merged target partitions hold nothing but what the flows' receipts name."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
+
+
+def by_topic(values: Mapping[TopicPartition, T]) -> dict[str, dict[int, T]]:
+    """Values by topic and partition number."""
+    found: dict[str, dict[int, T]] = {}
+    for place, value in values.items():
+        found.setdefault(place.topic, {})[place.partition] = value
+    return found

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.decide.facts import Facts
+from ferry.decide.facts import Facts, by_topic
 from ferry.decide.ledger import LedgerView
 from ferry.decide.ledger_codec import LEDGER_VERSION, decode_value, encode
 from ferry.model import Record, TopicPartition
@@ -70,7 +70,7 @@ def start_records(lane: str, facts: Facts) -> list[Record]:
 
     A partition without an entry came later, or was to begin at earliest: it is copied from its beginning.
     """
-    given, pending = _by_topic(facts.starts), _by_topic(facts.pending)
+    given, pending = by_topic(facts.starts), by_topic(facts.pending)
     records = [
         _start_record(
             lane,
@@ -93,7 +93,7 @@ def settled_records(view: LedgerView, lane: str, facts: Facts) -> list[Record]:
     end that moves, and what came with an old timestamp meanwhile would be passed over.
     """
     settled = recorded_starts(view, lane).pending.keys() - facts.pending.keys()
-    starts, pending = _by_topic(facts.starts), _by_topic(facts.pending)
+    starts, pending = by_topic(facts.starts), by_topic(facts.pending)
     return [
         _start_record(lane, name, starts[name], pending.get(name, {}))
         for name in sorted({place.topic for place in settled})
@@ -118,10 +118,3 @@ def _recorded(view: LedgerView, lane: str, what: str) -> Iterator[tuple[TopicPar
             body = decode_value(record.value, f"start record at offset {record.offset}")
             for number, value in body.get(what, ()):
                 yield TopicPartition(topic=key[2], partition=number), value
-
-
-def _by_topic(values: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
-    for place, value in values.items():
-        found.setdefault(place.topic, {})[place.partition] = value
-    return found

@@ -6,12 +6,11 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
-from typing import TypeVar
 
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.absence import absent_topics, unmatched_names
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses
 from ferry.decide.starts import (
     due_starts,
@@ -27,8 +26,6 @@ from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
 from ferry.run.kafka_port import position_group
-
-T = TypeVar("T")
 
 
 def isolation_of(flow: FlowConfig) -> int:
@@ -83,7 +80,7 @@ async def gather_facts(
         starts = await _later_starts(due, source, begins.found, ends.found)
         begun = begun.settled({place: starts.found[place] for place in due.keys() & starts.found.keys()})
     known = ends.found.keys() & starts.found.keys()
-    unserved = _by_topic(begins.failed | ends.failed | starts.failed)
+    unserved = by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
     configs = await all_topic_configs(source, sorted(chosen))
     targets = await gather_targets(flow, target, chosen)
@@ -217,7 +214,7 @@ async def gather_targets(flow: FlowConfig, target: Cluster, chosen: Collection[s
         if part.leader >= 0
     ]
     ends = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
-    found, failed = _by_topic(ends.found), _by_topic(ends.failed)
+    found, failed = by_topic(ends.found), by_topic(ends.failed)
     in_sync = await _min_in_sync(target, sorted(infos))
     return {
         name: TargetTopic(
@@ -231,13 +228,6 @@ async def gather_targets(flow: FlowConfig, target: Cluster, chosen: Collection[s
         )
         for name, info in infos.items()
     }
-
-
-def _by_topic(values: Mapping[TopicPartition, T]) -> dict[str, dict[int, T]]:
-    found: dict[str, dict[int, T]] = {}
-    for place, value in values.items():
-        found.setdefault(place.topic, {})[place.partition] = value
-    return found
 
 
 async def _min_in_sync(target: Cluster, topics: Sequence[str]) -> dict[str, int]:

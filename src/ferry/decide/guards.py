@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved
 from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition
 
 ANEW = "leave the topic out here (topics.exclude), and copy it anew under another alias of the source cluster"
@@ -11,15 +11,16 @@ ANEW = "leave the topic out here (topics.exclude), and copy it anew under anothe
 
 def leaderless_refusal(topic: SourceTopic, number: int) -> Refusal:
     """The refusal of a source partition that nobody serves."""
-    place, found = f"source {topic.name}-{number}", topic.unserved.get(number)
-    return Refusal(
-        topic=topic.name,
-        partition=number,
-        kind=found.kind if found else RefusalKind.NO_LEADER,
-        message=f"{place} is left out, {found.why}; the next run copies it"
-        if found
-        else f"{place} has no leader: bring its brokers back, the next run copies it",
-    )
+    return _unled(topic, number, f"source {topic.name}-{number}", topic.unserved.get(number), "copies it")
+
+
+def _unled(topic: SourceTopic, number: int, place: str, found: Unserved | None, later: str) -> Refusal:
+    """No leader answers for `place`, for the reason that was `found`; `later` is what the next run does there."""
+    if found is None:
+        kind, why = RefusalKind.NO_LEADER, "has no leader: bring its brokers back, the next run copies it"
+    else:
+        kind, why = found.kind, f"is left out, {found.why}; the next run {later}"
+    return Refusal(topic=topic.name, partition=number, kind=kind, message=f"{place} {why}")
 
 
 def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last: Receipt) -> Refusal | None:
@@ -83,15 +84,7 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
         return None
     place = TopicPartition(topic=target.name, partition=number)
     if number not in target.ends:
-        found = target.unserved.get(number)
-        return Refusal(
-            topic=topic.name,
-            partition=number,
-            kind=found.kind if found else RefusalKind.NO_LEADER,
-            message=f"target {place} is left out, {found.why}; the next run copies to it"
-            if found
-            else f"target {place} has no leader: bring its brokers back, the next run copies it",
-        )
+        return _unled(topic, number, f"target {place}", target.unserved.get(number), "copies to it")
     in_sync, replicas = target.replicas.get(number, (1, 1))
     needed = min(target.min_in_sync, replicas)  # as the broker counts (Partition.effectiveMinIsr)
     if in_sync >= needed:

@@ -84,6 +84,16 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
     return dag
 
 
+def _budget(title: str, what: str) -> Param:
+    return Param(
+        None,
+        type=["null", "integer"],
+        minimum=1,
+        title=title,
+        description=f"{what}; empty, or more than the flow allows: the flow's own.",
+    )
+
+
 def _params() -> dict[str, Any]:
     """The trigger form: what one run may be narrowed to."""
     return {
@@ -94,27 +104,9 @@ def _params() -> dict[str, Any]:
             title="Topics",
             description="Source topics to copy, one per line; empty: all that the flow selects.",
         ),
-        "max_bytes": Param(
-            None,
-            type=["null", "integer"],
-            minimum=1,
-            title="Most bytes",
-            description="Budget of this run in bytes as stored; empty, or more than the flow allows: the flow's own.",
-        ),
-        "max_records": Param(
-            None,
-            type=["null", "integer"],
-            minimum=1,
-            title="Most records",
-            description="Budget of this run in records; empty, or more than the flow allows: the flow's own.",
-        ),
-        "max_seconds": Param(
-            None,
-            type=["null", "integer"],
-            minimum=1,
-            title="Most seconds",
-            description="Time of this run's copy step; empty, or more than the flow allows: the flow's own.",
-        ),
+        "max_bytes": _budget("Most bytes", "Budget of this run in bytes as stored"),
+        "max_records": _budget("Most records", "Budget of this run in records"),
+        "max_seconds": _budget("Most seconds", "Time of this run's copy step"),
         "take_over": Param(
             default=False,
             type="boolean",

@@ -14,9 +14,10 @@ import pytest
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
-from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.net.cluster import Cluster, TopicInfo, event_loop
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, list_offsets, listed_offsets
+from tests.net.answers import lead
 
 GOOD, BAD = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 
@@ -34,13 +35,7 @@ class Scripted(Cluster):
         super().__init__(event_loop(), "primary", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.3)
 
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
-        partitions = {
-            place.partition: PartitionInfo(
-                partition=place.partition, leader=leader, leader_epoch=0, replicas=(1, 2), in_sync=(1, 2)
-            )
-            for place, leader in self.leaders.items()
-        }
-        self.topics = {"orders": TopicInfo(name="orders", topic_id=None, partitions=partitions, internal=False)}
+        lead(self, self.leaders)
         return self.topics
 
     async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:

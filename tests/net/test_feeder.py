@@ -170,7 +170,6 @@ def test_a_fetch_asks_for_what_the_throttle_admits_and_tells_what_came(
         return answer(part(PLACE, data + data[:30]))
 
     monkeypatch.setattr(feeder._cluster, "ask", ask)
-    feeder.fetch_bytes = 1 << 20
     feeder._throttle = gate = cast("Any", Gate(5_000))
     feeder._cluster.loop.run(feeder._fetch)
     assert asked == [(5_000, 1)]
@@ -183,7 +182,6 @@ def test_a_fetch_that_is_not_admitted_is_not_sent(feeder: Feeder, monkeypatch: p
         raise AssertionError("it was sent")
 
     monkeypatch.setattr(feeder._cluster, "ask", ask)
-    feeder.fetch_bytes = 1 << 20
     feeder._throttle = gate = cast("Any", Gate(5_000))
     feeder._intake.close()
     feeder._cluster.loop.run(feeder._fetch)

@@ -19,6 +19,15 @@ def _copy(world: World, run: str) -> None:
             world.finish(world.attempt(run, slot))
 
 
+def _amid(version: int, place: str) -> tuple[World, Task]:
+    """A run with one slot is opened, and the first attempt at it stands before `place`."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    task = world.attempt("a", 0)
+    world.run_until(task, place)
+    return world, task
+
+
 def two_drivers_at_once(version: int) -> None:
     """Both start before either has written its run record; the first one's task comes late."""
     world = World([(1, 1)], version=version)
@@ -98,10 +107,7 @@ def stale_read_of_a_retry(version: int) -> None:
 
 def late_batch_after_an_abort(version: int) -> None:
     """A batch is still in the network when its writer tries again; it arrives in the next transaction."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    task = world.attempt("a", 0)
-    world.run_until(task, "produce")
+    world, task = _amid(version, "produce")
     world.lose(task, "late")
     world.run_until(task, "produce")
     world.deliver_late()
@@ -156,10 +162,7 @@ def stale_read_of_a_driver(version: int) -> None:
 
 def author_of_a_commit_dies(version: int) -> None:
     """EndTxn was taken, the markers tarry and its author is dead: the fence is answered "busy" until they arrive."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    task = world.attempt("a", 0)
-    world.run_until(task, "commit")
+    world, task = _amid(version, "commit")
     world.crash(task, "applied")
     driver = world.open_run("b", 1)
     for _ in range(6):
@@ -185,10 +188,7 @@ def paused_writer(version: int, place: str) -> None:
 
 def copied_again_while_the_first_lives(version: int, place: str) -> None:
     """`copy` is retried while a slot of the first one stands before `place`; the first must not disturb the second."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    first = world.attempt("a", 0)
-    world.run_until(first, place)
+    world, first = _amid(version, place)
     world.step(world.begin("a"))
     second = world.attempt("a", 0)
     world.run_until(second, "commit")
@@ -199,10 +199,7 @@ def copied_again_while_the_first_lives(version: int, place: str) -> None:
 
 def answer_lost_while_another_copies(version: int) -> None:
     """The first slot learns nothing of its end: no answer comes to it while a newer attempt is amid a transaction."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    first = world.attempt("a", 0)
-    world.run_until(first, "produce")
+    world, first = _amid(version, "produce")
     world.step(world.begin("a"))
     second = world.attempt("a", 0)
     world.run_until(second, "commit")
@@ -214,10 +211,7 @@ def answer_lost_while_another_copies(version: int) -> None:
 
 def gives_up_amid_a_transaction(version: int, place: str, error: FerryError) -> None:
     """The cluster does not answer before `place`, or refuses: no reader must wait for the transaction's timeout."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    task = world.attempt("a", 0)
-    world.run_until(task, place)
+    world, task = _amid(version, place)
     assert world.target.open_transactions(), world.trace
     world.lose(task, "dropped", error)
     world.finish(task)
@@ -228,10 +222,7 @@ def gives_up_amid_a_transaction(version: int, place: str, error: FerryError) -> 
 
 def gives_up_while_another_copies(version: int) -> None:
     """The first slot gives up while a newer attempt is amid a transaction: that one's must not be ended."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    first = world.attempt("a", 0)
-    world.run_until(first, "produce")
+    world, first = _amid(version, "produce")
     world.step(world.begin("a"))
     second = world.attempt("a", 0)
     world.run_until(second, "commit")
@@ -243,10 +234,7 @@ def gives_up_while_another_copies(version: int) -> None:
 
 def gives_up_without_an_answer(version: int, place: str) -> None:
     """Nor does the coordinator answer the one that leaves: what made it leave is what it says."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    task = world.attempt("a", 0)
-    world.run_until(task, "commit")
+    world, task = _amid(version, "commit")
     error = Unreachable("no answer")
     world.lose(task, "dropped", error)
     world.run_until(task, place)
@@ -273,10 +261,7 @@ def gives_up_after_a_refusal(version: int) -> SlotResult:
 
 def task_repeated_while_the_first_lives(version: int) -> None:
     """Spark takes a worker for dead and starts its task again, in the same attempt; then the worker goes on."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    first = world.attempt("a", 0)
-    world.run_until(first, "produce")
+    world, first = _amid(version, "produce")
     second = world.attempt("a", 0)
     world.run_until(second, "commit")
     world.finish(first)
@@ -293,10 +278,7 @@ def _undisturbed(world: World, second: Task) -> None:
 
 def fenced_between_check_and_fence(version: int) -> None:
     """The one race that remains: a first slot checked, stands before InitProducerId, and then fences the second."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    first = world.attempt("a", 0)
-    world.run_until(first, "init")
+    world, first = _amid(version, "init")
     world.step(world.begin("a"))
     second = world.attempt("a", 0)
     world.run_until(second, "commit")
@@ -312,10 +294,7 @@ def fenced_between_check_and_fence(version: int) -> None:
 
 def timed_out(version: int) -> None:
     """The coordinator gives a transaction up; nobody took over, so the slot may be copied once more."""
-    world = World([(1, 1)], version=version)
-    world.finish(world.open_run("a", 1))
-    first = world.attempt("a", 0)
-    world.run_until(first, "commit")
+    world, first = _amid(version, "commit")
     world.expire()
     world.finish(first)
     assert isinstance(first.error, Retryable), world.trace

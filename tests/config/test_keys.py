@@ -3,6 +3,7 @@
 import pytest
 
 from ferry.config.examine import examine
+from ferry.config.explain import Explanation, every_key
 from ferry.config.problem import Severity
 
 BASE = """\
@@ -28,6 +29,7 @@ west->east.enabled = true
         ("west.retries = 4", "has no effect here: it is a key of the producer; write west.producer.retries"),
         ("west.consumer.acks = 1", "has no effect here: it is a key of the producer, not of the consumer"),
         ("west.topics = a", "has no effect here: it counts at top level or behind S->T."),
+        ("west.admin.timeout.ms = 5", "behind a cluster's alias; write admin.timeout.ms = ..."),
         (
             "west->east.security.protocol = SSL",
             "it is a key of a cluster; write west.security.protocol or east.security",
@@ -61,6 +63,11 @@ def test_what_does_not_count_is_a_warning_with_its_remedy(line: str, message: st
         ("offset.lag.max = 0", "translated exactly"),
         ("west.metrics.context.place = here", "metrics of Java clients"),
         ("listeners.https.ssl.keystore.location = /x", "no REST server"),
+        ("admin.timeout.ms = 5", "a run's patience bounds each request"),
+        ("west->east.consumer.poll.timeout.ms = 5", "a run's patience bounds each request"),
+        ("admin.listeners = http://:8083", "no REST server"),
+        ("west.admin.listeners = http://:8083", "no REST server"),
+        ("west->east.admin.listeners.https.ssl.key.password = x", "no REST server"),
     ],
 )
 def test_what_ferry_does_not_need_is_said_with_the_reason(line: str, why: str) -> None:
@@ -89,6 +96,21 @@ def test_what_ferry_does_not_need_is_said_with_the_reason(line: str, why: str) -
 def test_what_counts_is_passed_over(line: str) -> None:
     examined = examine(f"{BASE}{line}\n", "f")
     assert (examined.problems, examined.unneeded) == ((), ())
+
+
+def at_its_places(one: Explanation) -> list[str]:
+    """The key as it is written at every place that its explanation names."""
+    name = one.name.replace("{name}", "n").replace("{parameter}", "p").replace("{", "").replace("}", "")
+    return [place.replace("{alias}", "west").replace("S->T", "west->east") + name for place in one.places]
+
+
+def test_every_key_is_known_at_every_place_that_its_explanation_names() -> None:
+    keys = dict.fromkeys(key for one in every_key() for key in at_its_places(one))
+    given = dict(line.split(" = ") for line in BASE.splitlines())
+    text = BASE + "".join(f"{key} = 1\n" for key in keys if key not in given and not key.endswith("policy.class"))
+    assert text.count("\n") > 600
+    said = [str(problem) for problem in examine(text, "f").problems]
+    assert [one for one in said if "is not known" in one or "no effect" in one] == []
 
 
 def test_secrets_are_in_no_message() -> None:

@@ -167,8 +167,9 @@ class KeyCheck:
         if role is not None:
             owner = place.owner or f"{self.aliases[0]}."
             return f"it is a key of the {role}; write {owner}{role}.{bare} = ..."
-        if place.alias is not None and find(bare, "flow") is not None:
-            return f"it counts at top level or behind S->T., not behind a cluster's alias; write {bare} = ..."
+        name = next((name for name in (place.name, bare) if find(name, "flow") is not None), None)
+        if place.alias is not None and name is not None:
+            return f"it counts at top level or behind S->T., not behind a cluster's alias; write {name} = ..."
         alias, dot, rest = place.name.partition(".")
         if not place.owner and dot and Place(owner=f"{alias}.", flow=None, alias=alias, name=rest).known() is not None:
             return (

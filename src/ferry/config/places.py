@@ -29,6 +29,8 @@ class Place:
     @property
     def client(self) -> tuple[Role, str] | None:
         """The client's role and the key's name for it, where the key is one of a client."""
+        if self._only_looks_like_a_clients():
+            return None
         # A side can be told where a flow is named; at top level it has no effect, and is told as such.
         match = (_CLIENT if self.alias is not None else _CLIENT_OF_FLOW).fullmatch(self.name)
         if match is None:
@@ -50,6 +52,11 @@ class Place:
         if is_common_client_key(self.name) or _OF_ALIAS.fullmatch(self.name):
             return find(self.name, "flow")
         return find(self.name, "worker")
+
+    def _only_looks_like_a_clients(self) -> bool:
+        """Whether the whole name is a key of the worker or of a flow, such as `admin.timeout.ms`."""
+        groups: tuple[Group, ...] = ("worker",) if self.alias is not None else ("flow", "worker")
+        return find(self.name, *groups) is not None
 
     def neighbours(self) -> list[str]:
         """The keys that might have been meant, without the owner."""

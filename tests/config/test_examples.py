@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from ferry.cli.config_check import all_problems
 from ferry.config.examine import examine
 from ferry.config.fix import fix
 from ferry.config.problem import Severity
@@ -114,13 +115,13 @@ primary->secondary.enabled = true
         text=WEST_EAST
         + r"""
 topics = .*
-topics.exclude = .*[\-\.]internal, .*\.replica, __.*
+topics.exclude = .*[\\-\\.]internal, .*\\.replica, __.*
 groups = .*
 groups.exclude = console-consumer-.*, connect-.*, __.*
 replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy
 replication.policy.separator = .
 """,
-        settings={"topics.exclude": ".*[-.]internal,.*.replica,__.*"},
+        settings={"topics.exclude": r".*[\-\.]internal,.*\.replica,__.*"},
     ),
     Example(
         name="top level and flow",
@@ -387,6 +388,60 @@ SLIPS = (
         corrected=(),
         stops=False,
     ),
+    Slip(
+        name="the default of topics.exclude as the documentation has it",
+        text=WEST_EAST + "topics.exclude = .*[\\-\\.]internal, .*\\.replica, __.*\n",
+        line=5,
+        key="topics.exclude",
+        said="the value read is '.*[-.]internal, .*.replica, __.*': \\- is read as -",
+        corrected=("topics.exclude = .*[\\\\-\\\\.]internal, .*\\\\.replica, __.*",),
+        stops=False,
+    ),
+    Slip(
+        name="lone backslashes before a comment",
+        text=WEST_EAST + "topics = a\\.\\d # and \\d\n",
+        line=5,
+        key="topics",
+        said="\\. is read as ., because one backslash escapes; write two: topics = a\\\\.\\\\d # and \\d",
+        corrected=("# and \\d", "topics = a\\\\.\\\\d"),
+        stops=False,
+    ),
+    Slip(
+        name="an alias in another spelling before a lone backslash",
+        text=WEST_EAST + "us-west->US-EAST.topics = a\\.b\n",
+        line=5,
+        key="us-west->US-EAST.topics",
+        said="write us-west->us-east.topics = a\\.b",
+        corrected=("us-west->us-east.topics = a\\\\.b",),
+        stops=True,
+    ),
+    Slip(
+        name="quotes around topics",
+        text=WEST_EAST + 'us-west->us-east.topics = "foo.*"\n',
+        line=5,
+        key="us-west->us-east.topics",
+        said="quotes belong to it, and match themselves only; write us-west->us-east.topics = foo.*",
+        corrected=("us-west->us-east.topics = foo.*",),
+        stops=False,
+    ),
+    Slip(
+        name="a blank behind the backslash of a continued line",
+        text=WEST_EAST + "topics = foo, \\ \n  bar\n",
+        line=5,
+        key="topics",
+        said="line 6 is read as a key of its own; remove the blank",
+        corrected=("topics = foo, \\",),
+        stops=False,
+    ),
+    Slip(
+        name="a number with a comment",
+        text=WEST_EAST + "tasks.max = 5 # more is faster\n",
+        line=5,
+        key="tasks.max",
+        said="'5 # more is faster' is not a whole number",
+        corrected=("# more is faster", "tasks.max = 5"),
+        stops=True,
+    ),
 )
 
 
@@ -403,6 +458,127 @@ def test_each_slip_is_named_with_its_correction(slip: Slip) -> None:
     at = (slip.line or 1) - 1
     taken = 0 if slip.line is None else 1
     assert after == before[:at] + list(slip.corrected) + before[at + taken :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """A whole file as the documentation has it. `said` is everything: line, key and the beginning of each sentence."""
+
+    name: str
+    text: str
+    said: tuple[tuple[int | None, str, str], ...]
+    works: bool = True
+    """Whether `--fix` makes a file of it that works without a further word."""
+
+
+WHOLE = (
+    Whole(
+        name="global settings",
+        text="""\
+# Global settings
+clusters = us-west, us-east # defines cluster aliases
+us-west.bootstrap.servers = broker3-west:9092
+us-east.bootstrap.servers = broker5-east:9092
+topics = .* # all topics to be replicated by default
+
+# Specific replication flow settings (here: flow from us-west to us-east)
+us-west->us-east.enabled = true
+us-west->us.east.topics = foo.*, bar.* # override the default above
+""",
+        said=(
+            (2, "clusters", "alias 'us-east # defines cluster aliases' is not a name"),
+            (5, "topics", "the value read is '.* # all topics"),
+            (
+                9,
+                "us-west->us.east.topics",
+                "cluster 'us.east' is not among clusters = us-west, us-east; write us-west->us-east",
+            ),
+            (9, "us-west->us.east.topics", "the value read is 'foo.*, bar.* # override"),
+        ),
+    ),
+    Whole(
+        name="one way",
+        text="""\
+primary.bootstrap.servers = broker1-primary:9092
+secondary.bootstrap.servers = broker2-secondary:9092
+primary->secondary.enabled = true
+secondary->primary.enabled = false
+primary->secondary.topics = foo.* # only replicate some topics
+""",
+        said=(
+            (None, "clusters", "is missing; add clusters = primary, secondary"),
+            (5, "primary->secondary.topics", "the value read is 'foo.* # only replicate"),
+        ),
+    ),
+    Whole(
+        name="both ways, an alias in another case",
+        text="""\
+clusters = us-west, us-east
+us-west.bootstrap.servers = broker1-west:9092,broker2-west:9092
+Us-east.bootstrap.servers = broker3-east:9092,broker4-east:9092
+us-west->us-east.enabled = true
+us-east->us-west.enabled = true
+""",
+        said=((3, "Us-east.bootstrap.servers", "clusters spells this alias 'us-east'; write us-east.bootstrap"),),
+    ),
+    Whole(
+        name="top level and flow",
+        text="""\
+us-west.bootstrap.servers = broker3-west:9092
+us-east.bootstrap.servers = broker5-east:9092
+topics = .*
+groups = consumer-group1, consumer-group2
+us-west->us-east.enabled = true
+us-west->us-east.topics = foo.*
+us-west->us-east.groups = bar.*
+us-west->us-east.emit.heartbeats = false
+""",
+        said=(
+            (None, "clusters", "is missing; add clusters = us-west, us-east"),
+            (8, "us-west->us-east.emit.heartbeats", "has no effect; write us-west->us-east.emit.heartbeats.enabled"),
+        ),
+    ),
+    Whole(
+        name="flows alone",
+        text="us-west->us-east.enabled = true\nus-west->us.east.topics = foo.*\n",
+        said=(
+            (None, "clusters", "is missing; add clusters = us-west, us-east"),
+            (None, "us-west.bootstrap.servers", "is missing; add us-west.bootstrap.servers = host:port"),
+            (None, "us-east.bootstrap.servers", "is missing; add us-east.bootstrap.servers = host:port"),
+            (2, "us-west->us.east.topics", "cluster 'us.east' is not among clusters = us-west, us-east; write us-west"),
+        ),
+        works=False,
+    ),
+    Whole(
+        name="brokers left out",
+        text=TWO.replace("broker3-primary:9092", "..."),
+        said=((2, "primary.bootstrap.servers", "'...' only holds the place of the brokers"),),
+        works=False,
+    ),
+    Whole(
+        name="a flow to its own source",
+        text=WEST_EAST + "us-west->us-west.topics = a\nus-west->us-est.topics = a\n",
+        said=(
+            (5, "us-west->us-west.topics", "source and target are both 'us-west'"),
+            (
+                6,
+                "us-west->us-est.topics",
+                "cluster 'us-est' is not among clusters = us-west, us-east; did you mean us-east?",
+            ),
+        ),
+        works=False,
+    ),
+)
+
+
+@pytest.mark.parametrize("whole", WHOLE, ids=lambda whole: whole.name)
+def test_a_whole_file_is_told_its_slips_and_nothing_else(whole: Whole) -> None:
+    found = all_problems(examine(whole.text, "mm2.properties"))
+    assert [(problem.line, problem.key) for problem in found] == [(line, key) for line, key, _ in whole.said]
+    for problem, (_, _, beginning) in zip(found, whole.said, strict=True):
+        assert problem.message.startswith(beginning)
+    fixed = fix(whole.text, "mm2.properties")
+    assert (fixed.works, all_problems(fixed.examined) == ()) == (whole.works, whole.works)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_malformed_escape_is_named_with_its_line(text: str) -> None:
 
 
 def test_a_property_does_not_show_its_value() -> None:
-    assert "geheim" not in repr(Property(key="a.ssl.key.password", value="geheim", line=3, last_line=3))
+    assert "geheim" not in repr(Property(key="a.ssl.key.password", value="geheim", raw="geheim", line=3, last_line=3))
 
 
 def escaped(text: str, *, key: bool) -> str:

@@ -82,8 +82,9 @@ def all_problems(examined: Examined) -> tuple[Problem, ...]:
     """What the text has wrong, and what its clients have; in file order."""
     # Imported here: the command line starts light.
     from ferry.config.client_check import check_clients
+    from ferry.config.problem import in_file_order
 
-    return tuple(sorted((*examined.problems, *check_clients(examined)), key=lambda problem: problem.line or 0))
+    return in_file_order((*examined.problems, *check_clients(examined)))
 
 
 def _write(out: Path, text: str, *, like: Path) -> None:

@@ -16,10 +16,10 @@ from ferry.config.key_check import KeyCheck
 from ferry.config.keys import CONNECTION
 from ferry.config.layers import ROLES, Entries
 from ferry.config.places import flow_of, longest_first
-from ferry.config.problem import Problem, Severity
-from ferry.config.properties import Property, parse, written
+from ferry.config.problem import Problem, in_file_order
+from ferry.config.properties import Property, parse, written_raw
 from ferry.config.provider_lines import read_providers
-from ferry.config.secrets import ClientProperties, Providers, has_reference
+from ferry.config.secrets import ClientProperties, Providers, has_reference, names_of_providers
 from ferry.config.slips import alias_ahead, alias_meant, nearest, shown
 from ferry.model import Flow
 
@@ -70,13 +70,12 @@ class _Examination:
         check = KeyCheck(aliases=aliases, flows=mentioned, entries=self.entries, findings=self.findings)
         unneeded = check.run()
         clusters = {alias: self._cluster(alias, providers) for alias in aliases}
+        self._look_at_references(providers)
         enabled = [flow for flow in mentioned if self._enabled(flow, providers)]
         flows = [self._flow(flow, providers) for flow in enabled]
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", f"no flow is enabled; add {example}.enabled = true")
-        # An error stands before the warnings of its line: `--fix` takes the first correction of a line.
-        ranked = sorted(self.findings.problems, key=lambda p: (p.line or 0, p.severity is not Severity.ERROR))
         return Examined(
             entries=self.entries,
             clusters=clusters,
@@ -84,8 +83,20 @@ class _Examination:
             disabled=tuple(flow for flow in mentioned if flow not in enabled),
             settings=self.settings,
             unneeded=unneeded,
-            problems=tuple(ranked),
+            problems=in_file_order(self.findings.problems),
         )
+
+    def _look_at_references(self, providers: Providers) -> None:
+        declared = self.entries.by_key.get("config.providers")
+        known = {*providers.kinds, *(values.items(declared.value) if declared is not None else ())}
+        for entry in self.entries.by_key.values():
+            for name in sorted(names_of_providers(entry.value) - known):
+                self.findings.warn(
+                    entry,
+                    entry.key,
+                    f"provider {name!r} is not declared, so its reference is not looked up and stands for itself; use"
+                    " ${env:...}, ${file:...} or ${dir:...}, or declare it in config.providers",
+                )
 
     def _look_at_duplicates(self, properties: tuple[Property, ...]) -> None:
         seen: dict[str, Property] = {}
@@ -129,10 +140,11 @@ class _Examination:
         correction = None
         if meant_source and meant_target and meant_source != meant_target:
             key = f"{meant_source}->{meant_target}{rest[len(written_target) :]}"
-            correction = (written(key, entry.value),)
+            correction = (written_raw(key, entry.raw),)
             remedy = f"write {shown(correction)}"
         else:
-            near = nearest(unknown, aliases)
+            other = meant_target if source not in aliases else source
+            near = nearest(unknown, (alias for alias in aliases if alias != other))
             remedy = f"did you mean {near}?" if near else "add it there, or remove the line"
         message = f"cluster {unknown!r} is not among clusters = {', '.join(aliases)}; {remedy}"
         self.findings.report(entry, entry.key, message, correction=correction)
@@ -141,8 +153,8 @@ class _Examination:
         merged = self.entries.of_cluster(alias)
         servers = merged.get("bootstrap.servers")
         text = servers.value if servers is not None else ""
-        if servers is None and not self.entries.is_unknown(alias):
-            key = f"{alias}.bootstrap.servers"
+        key = f"{alias}.bootstrap.servers"
+        if servers is None and not self.entries.is_unknown(alias) and not self.findings.corrects(key):
             self.findings.report(None, key, f"is missing; add {key} = host:port")
         elif servers is not None and not has_reference(servers.value):
             text = self.findings.read(servers, servers.value, values.bootstrap_servers, providers)

@@ -57,6 +57,10 @@ class Findings:
     def has_errors(self) -> bool:
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
+    def corrects(self, key: str) -> bool:
+        """Whether a correction that is found already writes a line with `key`."""
+        return any(line.startswith(f"{key} = ") for one in self.problems for line in one.correction or ())
+
     def report(
         self,
         entry: Property | None,

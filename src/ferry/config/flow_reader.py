@@ -15,7 +15,7 @@ from ferry.config.guards import Guards, OnGuard
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries
 from ferry.config.policies import flow_policy
-from ferry.config.properties import Property, written
+from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, parse_start
 from ferry.model import Flow
@@ -58,6 +58,7 @@ class FlowReader:
             include=self._value("topics", values.pattern_list),
             exclude=self._value("topics.exclude", values.pattern_list),
         )
+        self._look_at_topics()
         policy_properties = self._policy_properties()
         policy_name, policy = self._policy(policy_properties)
         heartbeats = self._value("heartbeats.replication.enabled", values.boolean)
@@ -204,6 +205,12 @@ class FlowReader:
 
         return self._value("replication.policy.class", made)
 
+    def _look_at_topics(self) -> None:
+        entry = self.entries.of_flow(self.flow, "topics")
+        if entry is not None and not entry.value.strip():
+            message = f"is empty, so {self.flow} copies no topic; write .* for all of them, or remove the line"
+            self.findings.warn(entry, entry.key, message)
+
     def _refuse_what_cannot_be_kept(self, producer: Mapping[str, Property]) -> None:
         for name, kafkas in _FILTERS.items():
             self._value(name, values.java_class(kafkas))
@@ -222,7 +229,7 @@ class FlowReader:
                 compression.key,
                 f"{compression.value} is not supported: Ferry copies batches in the compression they have; remove the"
                 " line",
-                correction=(f"# {written(compression.key, compression.value)}",),
+                correction=(f"# {written_raw(compression.key, compression.raw)}",),
             )
 
 

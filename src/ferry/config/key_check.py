@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ferry.config import values
-from ferry.config.catalogue import RENAMED, find, keys_of, may_be_shown
+from ferry.config.catalogue import RENAMED, find, keys_of
 from ferry.config.fates import Fate
 from ferry.config.findings import Findings, Unneeded
 from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, Entries, is_common_client_key
 from ferry.config.places import Place, longest_first, place_of
-from ferry.config.properties import Property, written
+from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import Providers
-from ferry.config.slips import alias_ahead, nearest, shown, without_comment
+from ferry.config.slips import alias_ahead, nearest, shown
+from ferry.config.value_slips import look_at_value
 from ferry.model import Flow
 
 _MOST_GUESSES = 200
+_TORN = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t\f]+$")
+"""A value that was to be continued: there is a blank behind its last backslash."""
 _KAFKAS_POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 
 
@@ -32,15 +36,17 @@ class KeyCheck:
     def run(self) -> tuple[Unneeded, ...]:
         """Report what is wrong; answer the lines that Ferry knows and does not need, in file order."""
         aliases = longest_first(self.aliases)
+        torn = {entry.last_line + 1: entry for entry in self.entries.by_key.values() if _TORN.search(entry.raw)}
         unneeded = []
         for entry in self.entries.by_key.values():
-            found = self._look(entry, place_of(entry.key, aliases))
+            place = place_of(entry.key, aliases)
+            found = self._look(entry, place, torn.get(entry.line))
             if found is not None:
                 unneeded.append(found)
-            self._look_for_comment(entry)
+            look_at_value(entry, place.name, self.findings)
         return tuple(sorted(unneeded, key=lambda one: one.line))
 
-    def _look(self, entry: Property, place: Place) -> Unneeded | None:
+    def _look(self, entry: Property, place: Place, torn: Property | None) -> Unneeded | None:
         if place.name.startswith("ferry.") or ".ferry." in place.name:
             self._look_at_ferry_key(entry, place)
             return None
@@ -48,7 +54,7 @@ class KeyCheck:
             return None
         known = place.known()
         if known is None:
-            self._report_unknown(entry, place)
+            self._report_unknown(entry, place, torn)
         elif place.client is not None and not place.owner:
             role, name = place.client
             owner = self.aliases[0] if self.aliases else "{alias}"
@@ -89,14 +95,14 @@ class KeyCheck:
     def _is_slip(self, entry: Property, place: Place) -> bool:
         """Spellings that are wrong in one certain way; True when the key needs no further look."""
         if place.name in RENAMED and place.alias is None:
-            correction = (written(f"{place.owner}{RENAMED[place.name]}", entry.value),)
+            correction = (written_raw(f"{place.owner}{RENAMED[place.name]}", entry.raw),)
             message = f"has no effect since Kafka 4; write {shown(correction)}"
         elif (switch := _switch_meant(place)) is not None:
-            correction = (written(f"{place.owner}{switch}", entry.value),)
+            correction = (written_raw(f"{place.owner}{switch}", entry.raw),)
             message = f"has no effect; write {shown(correction)}"
         elif entry.value.startswith("->"):
-            name, _, value = entry.value.partition("=")
-            correction = (written(f"{entry.key}{''.join(name.split())}", value.strip()),)
+            name, _, value = entry.raw.partition("=")
+            correction = (written_raw(f"{entry.key}{''.join(name.split())}", value.strip()),)
             self.findings.report(
                 entry,
                 entry.key,
@@ -116,7 +122,7 @@ class KeyCheck:
         ahead = alias_ahead(entry.key, self.aliases)
         if ahead is not None:
             wrong, meant = ahead
-            correction = (written(f"{meant}{entry.key[len(wrong) :]}", entry.value),)
+            correction = (written_raw(f"{meant}{entry.key[len(wrong) :]}", entry.raw),)
             self.findings.report(
                 entry,
                 entry.key,
@@ -137,7 +143,8 @@ class KeyCheck:
             return True
         return False
 
-    def _report_unknown(self, entry: Property, place: Place) -> None:
+    def _report_unknown(self, entry: Property, place: Place, torn: Property | None) -> None:
+        """`torn` is the entry before, where it was to go on with this one."""
         if not self.aliases:
             # Without aliases no key behind one can be told.
             return
@@ -151,9 +158,19 @@ class KeyCheck:
             message = f"has no effect here: {misplaced}"
         elif near is not None:
             message = f"is not known; did you mean {place.owner}{near}?"
+        elif torn is not None:
+            self._report_torn(torn, entry)
+            return
         else:
             message = "is not known; neither Kafka nor Ferry reads it here: remove the line"
         self.findings.warn(entry, entry.key, message)
+
+    def _report_torn(self, torn: Property, following: Property) -> None:
+        message = (
+            "ends in a backslash with a blank behind it, so the value does not go on there:"
+            f" line {following.line} is read as a key of its own; remove the blank"
+        )
+        self.findings.warn(torn, torn.key, message, correction=(written_raw(torn.key, torn.raw.rstrip()),))
 
     def _misplaced(self, place: Place) -> str | None:
         """Where a key counts that has no effect in this place; None when it has one nowhere."""
@@ -184,18 +201,6 @@ class KeyCheck:
         flows = self.flows if place.flow is None else (place.flow,)
         classes = [self.entries.of_flow(flow, "replication.policy.class") for flow in flows]
         return any(entry is not None and _is_own_class(entry.value) for entry in classes)
-
-    def _look_for_comment(self, entry: Property) -> None:
-        correction = without_comment(entry)
-        if correction is None or not may_be_shown(entry.key):
-            return
-        self.findings.warn(
-            entry,
-            entry.key,
-            f"the value read is {entry.value!r}: text behind a value belongs to it; put the comment on a line of its"
-            f" own: {shown(correction)}",
-            correction=correction,
-        )
 
 
 def _switch_meant(place: Place) -> str | None:

@@ -101,7 +101,7 @@ class Entries:
 
 
 def _on_line(alias: str, line: Property, settings: Mapping[str, str]) -> dict[str, Property]:
-    return {name: replace(line, key=f"{alias}.{name}", value=value) for name, value in settings.items()}
+    return {name: replace(line, key=f"{alias}.{name}", value=value, raw="") for name, value in settings.items()}
 
 
 def _stripped(entries: Mapping[str, Property], prefix: str) -> dict[str, Property]:

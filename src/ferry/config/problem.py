@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -29,6 +30,17 @@ class Problem:
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{place}: {self.key}: {self.message}"
+
+
+def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Each finding once, an error before the warnings of its line: `--fix` takes the first correction of a line.
+
+    A warning whose line an error corrects in the same way adds nothing.
+    """
+    found = tuple(dict.fromkeys(problems))
+    corrected = {(one.line, one.correction) for one in found if one.severity is Severity.ERROR and one.correction}
+    kept = [one for one in found if one.severity is Severity.ERROR or (one.line, one.correction) not in corrected]
+    return tuple(sorted(kept, key=lambda one: (one.line or 0, one.severity is not Severity.ERROR)))
 
 
 class BadValue(ValueError):

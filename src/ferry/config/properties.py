@@ -11,6 +11,7 @@ from ferry.errors import BadInput
 _BLANKS = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
+_ESCAPED = re.compile(r"[\\ \t\f=:#!]")
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 
 
@@ -20,6 +21,8 @@ class Property:
 
     key: str
     value: str
+    raw: str
+    """The value as the file spells it, its backslashes not yet read and its lines joined."""
     line: int
     last_line: int
 
@@ -43,17 +46,22 @@ def parse(text: str, file: str) -> tuple[Property, ...]:
                 f"{file}:{line}: malformed \\uXXXX escape in {logical[:key_end]!r}; write four hexadecimal digits after"
                 " \\u, or \\\\ for a backslash"
             ) from None
-        entries.append(Property(key=key, value=value, line=line, last_line=last_line))
+        entries.append(Property(key=key, value=value, raw=logical[value_start:], line=line, last_line=last_line))
     return tuple(entries)
 
 
 def written(key: str, value: str) -> str:
     """A line that reads back as this entry."""
-    escaped = re.sub(r"[\\\\ \t\f=:#!]", r"\\\g<0>", key)
     text = (
         value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\f", "\\f").replace("\t", "\\t")
     )
-    return f"{escaped} = {chr(92) + text if text.startswith(' ') else text}"
+    return written_raw(key, chr(92) + text if text.startswith(" ") else text)
+
+
+def written_raw(key: str, raw: str) -> str:
+    """A line with this key and the value that another line spells as `raw` (`Property.raw`)."""
+    escaped = _ESCAPED.sub(r"\\\g<0>", key)
+    return f"{escaped} = {raw}"
 
 
 def lines_of(text: str) -> list[str]:

@@ -42,6 +42,11 @@ def has_reference(value: str) -> bool:
     return _REFERENCE.search(value) is not None
 
 
+def names_of_providers(value: str) -> frozenset[str]:
+    """The providers that the references in `value` name."""
+    return frozenset(match.group(1) for match in _REFERENCE.finditer(value))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ClientProperties(Mapping[str, str]):
     """A read-only mapping of Java property names to values, whose repr hides the values of secret keys."""

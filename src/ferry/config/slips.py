@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ferry.config.catalogue import may_be_shown
-from ferry.config.properties import Property, written
+from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import HIDDEN
 
 COMMENT_BEHIND = re.compile(r"\s+[#!]")
@@ -15,11 +15,11 @@ COMMENT_BEHIND = re.compile(r"\s+[#!]")
 
 def without_comment(entry: Property) -> tuple[str, ...] | None:
     """The comment behind a value on a line of its own, then the value alone; None when there is no comment."""
-    match = COMMENT_BEHIND.search(entry.value)
+    match = COMMENT_BEHIND.search(entry.raw)
     if match is None:
         return None
-    comment = " ".join(entry.value[match.start() :].split())
-    return comment, written(entry.key, entry.value[: match.start()])
+    comment = " ".join(entry.raw[match.start() :].split())
+    return comment, written_raw(entry.key, entry.raw[: match.start()])
 
 
 def shown(correction: tuple[str, ...]) -> str:

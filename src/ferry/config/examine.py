@@ -21,6 +21,7 @@ from ferry.config.properties import Property, parse, written_raw
 from ferry.config.provider_lines import read_providers
 from ferry.config.secrets import ClientProperties, Providers, has_reference, names_of_providers
 from ferry.config.slips import alias_ahead, alias_meant, nearest, shown
+from ferry.config.topology import look_at_brokers, look_at_circles
 from ferry.model import Flow
 
 
@@ -70,12 +71,15 @@ class _Examination:
         check = KeyCheck(aliases=aliases, flows=mentioned, entries=self.entries, findings=self.findings)
         unneeded = check.run()
         clusters = {alias: self._cluster(alias, providers) for alias in aliases}
+        look_at_brokers(clusters, self.entries, self.findings)
         self._look_at_references(providers)
         enabled = [flow for flow in mentioned if self._enabled(flow, providers)]
         flows = [self._flow(flow, providers) for flow in enabled]
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", f"no flow is enabled; add {example}.enabled = true")
+        if not self.findings.has_errors:
+            look_at_circles(flows, self.entries, self.findings)
         return Examined(
             entries=self.entries,
             clusters=clusters,

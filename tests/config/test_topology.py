@@ -1,0 +1,90 @@
+"""What `ferry config check` says of clusters and flows together: no network is asked."""
+
+import pytest
+
+from ferry.config.examine import examine
+from ferry.config.problem import Severity
+
+BASE = """\
+clusters = west, east, north
+west.bootstrap.servers = w1:9092, w2:9092
+east.bootstrap.servers = e1:9092
+north.bootstrap.servers = n1:9092
+west->east.enabled = true
+"""
+IDENTITY = "replication.policy.class = IdentityReplicationPolicy\n"
+BACK = "east->west.enabled = true\n"
+
+
+def said(text: str) -> list[tuple[int | None, str]]:
+    problems = examine(text, "f").problems
+    assert all(problem.severity is Severity.WARNING for problem in problems)
+    return [(problem.line, f"{problem.key}: {problem.message}") for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("servers", "shared"),
+    [
+        ("w1:9092, w2:9092", "w1:9092"),
+        ("e9:9092, W2:9092", "W2:9092"),
+        ("SSL://w1:9092", "SSL://w1:9092"),
+    ],
+)
+def test_a_broker_of_two_clusters_is_named_with_both_lines(servers: str, shared: str) -> None:
+    text = BASE.replace("e1:9092", servers)
+    ((line, sentence),) = said(text)
+    assert line == 3
+    assert sentence.startswith(f"east.bootstrap.servers: {shared} is a broker of cluster 'west' as well (line 2), so")
+
+
+def test_brokers_at_top_level_are_those_of_every_cluster() -> None:
+    text = "clusters = west, east\nbootstrap.servers = h:1\nwest->east.enabled = true\n"
+    ((line, sentence),) = said(text)
+    assert line == 2
+    assert "'west' and 'east' are one cluster" in sentence
+
+
+@pytest.mark.parametrize("servers", ["w1:9093", "w1.example:9092", "${env:FERRY_NOT_SET_ANYWHERE}"])
+def test_other_brokers_are_other_clusters(servers: str) -> None:
+    assert said(BASE.replace("e1:9092", servers)) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "topic", "way"),
+    [
+        (IDENTITY + BACK, 7, "any-topic", "west->east (line 5)"),
+        (IDENTITY + BACK + "west->east.topics = orders.*\n", 7, "orders", "west->east (line 5)"),
+        (IDENTITY + BACK + "topics = a, b\nwest->east.topics = b, c\n", 7, "b", "west->east (line 5)"),
+        (
+            IDENTITY + "east->north.enabled = true\nnorth->west.enabled = true\n",
+            7,
+            "any-topic",
+            "north->west (line 8), west->east (line 5)",
+        ),
+        (
+            "east->west.replication.policy.class = IdentityReplicationPolicy\n" + BACK,
+            7,
+            "any-topic",
+            "west->east (line 5)",
+        ),
+    ],
+)
+def test_flows_that_would_bring_topics_back_are_named_once(lines: str, line: int, topic: str, way: str) -> None:
+    ((found, sentence),) = said(BASE + lines)
+    assert found == line
+    assert f"a topic such as {topic!r} would come back by {way} and be copied again, so it is refused;" in sentence
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        BACK,
+        IDENTITY,
+        IDENTITY + "east->west.enabled = false\n",
+        IDENTITY + BACK + "west->east.topics = a.*\neast->west.topics = b.*\n",
+        IDENTITY + BACK + "west->east.topics = a\nwest->east.topics.exclude = a\n",
+        IDENTITY + "east->north.enabled = true\n",
+    ],
+)
+def test_flows_that_bring_nothing_back_are_not(lines: str) -> None:
+    assert said(BASE + lines) == []

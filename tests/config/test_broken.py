@@ -1,6 +1,7 @@
 """Files that do not work: each is refused with one sentence (file, line, key, remedy) and exit code 2."""
 
 import re
+import shutil
 import socket
 from pathlib import Path
 from typing import NoReturn
@@ -9,6 +10,7 @@ import pytest
 
 from ferry.cli.app import main
 from ferry.config.settings import MAX_FILE_BYTES, load
+from tests.security.pki import Authority, p12_store
 
 BASE = """\
 clusters = west, east
@@ -19,6 +21,7 @@ west->east.enabled = true
 
 ONE_LINE_MORE = [
     ("West.bootstrap.servers = h:1", "write west.bootstrap.servers"),
+    ("west->est.topics = a", "cluster 'est' is not among clusters = west, east; did you mean east?"),
     ("west->north.enabled = true", "cluster 'north' is not among clusters = west"),
     ("wst->east.topics = a", "did you mean west?"),
     ("west->ea.st.topics = a", "; write west->east.topics = a"),
@@ -44,6 +47,7 @@ ONE_LINE_MORE = [
     ("replication.policy.separator =", "use dots, underscores or hyphens"),
     ("west.consumer.isolation.level = commited", "none of read_committed"),
     ("west.consumer.auto.offset.reset = none", "write earliest, latest"),
+    ("west.consumer.auto.offset.reset = by_duration:PT1H", "'by_duration:PT1H' is not supported"),
     ("ferry.start = yesterday", "start 'yesterday' is not understood"),
     ("ferry.start = 2026-01-31T06:00:00", "has no time zone; append Z"),
     ("ferry.start = a:0:1,b:x:2", "'b:x:2' is not topic:partition:offset"),
@@ -117,6 +121,8 @@ ONE_LINE_MORE = [
 OTHERS = [
     ("west.bootstrap.servers = a:1", None, "clusters", "is missing; add clusters = west"),
     ("", None, "clusters", "is missing; add clusters = primary, backup"),
+    ("us-west->us-east.enabled = true", None, "clusters", "is missing; add clusters = us-west, us-east"),
+    ("a->b.c.source.cluster.ssl.key.password = geheim", None, "clusters", "is missing; add clusters = a, b.c"),
     ("clusters =", 1, "clusters", "names no cluster"),
     ("clusters = a, a\na.bootstrap.servers = h:1", 1, "clusters", "listed twice; keep one"),
     ("clusters = a # one\na.bootstrap.servers = h:1", 1, "clusters", "put a comment on a line of its own"),
@@ -157,7 +163,91 @@ OTHERS = [
 ]  # fmt: skip
 """Texts with the line and the key that are named, and what is said."""
 
-BROKEN = [(BASE + line, 5, re.split("[ =]", line)[0], part) for line, part in ONE_LINE_MORE] + OTHERS
+WEST_TLS = "west.security.protocol = SSL\nwest.ssl.truststore.type = PKCS12\nwest.ssl.truststore.location = "
+EAST_TLS = "east.security.protocol = SSL\neast.ssl.keystore.type = PKCS12\neast.ssl.keystore.location = me.p12\n"
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true serviceName=k"
+CLIENTS = [
+    (
+        f"{WEST_TLS}me.p12\nwest.ssl.truststore.password = geheim",
+        8,
+        "west.ssl.truststore.password",
+        "does not open me.p12; correct the password of that store",
+    ),
+    (f"{WEST_TLS}me.p12", 7, "west.ssl.truststore.password", "is missing for me.p12; add the password of that store"),
+    (f"{WEST_TLS}nowhere.p12", 7, "west.ssl.truststore.location", "nowhere.p12 cannot be read: No such file"),
+    (f"{WEST_TLS}notes.txt", 7, "west.ssl.truststore.location", "neither JKS nor PKCS12; correct the path"),
+    (f"{EAST_TLS}east.ssl.keystore.password = geheim", 8, "east.ssl.keystore.password", "does not open me.p12"),
+    (
+        f"{EAST_TLS}east.ssl.keystore.password = store-pass\neast.ssl.key.password = geheim",
+        9,
+        "east.ssl.key.password",
+        "differs from ssl.keystore.password",
+    ),
+    (
+        "security.protocol = SSL\nwest->east.target.producer.ssl.keystore.location = me.p12",
+        6,
+        "west->east.target.producer.ssl.keystore.password",
+        "is missing for me.p12",
+    ),
+    ("west.security.protocol = TLS", 5, "west.security.protocol", "'TLS' is none of PLAINTEXT, SSL"),
+    (
+        "west.security.protocol = SASL_SSL\nwest.sasl.mechanism = PLAIN",
+        6,
+        "west.sasl.jaas.config",
+        "is missing for PLAIN; write org.apache.kafka",
+    ),
+    ("security.protocol = SASL_SSL", 5, "west.sasl.jaas.config", "is missing for GSSAPI; write com.sun"),
+    (
+        "west.security.protocol = SASL_SSL\nwest.sasl.mechanism = DIGEST-MD5",
+        6,
+        "west.sasl.mechanism",
+        "is not supported; use one of PLAIN",
+    ),
+    (
+        "east.security.protocol = SASL_PLAINTEXT\neast.sasl.jaas.config = geheim",
+        6,
+        "east.sasl.jaas.config",
+        "does not begin with a login module",
+    ),
+    (
+        f"east.security.protocol = SASL_PLAINTEXT\neast.sasl.jaas.config = {KRB5} keyTab=/no principal=a;",
+        6,
+        "east.sasl.jaas.config",
+        "keyTab /no cannot be read: No such file",
+    ),
+    (
+        "west.ssl.key.password = ${env:FERRY_NOT_SET_ANYWHERE}",
+        5,
+        "west.ssl.key.password",
+        "set FERRY_NOT_SET_ANYWHERE",
+    ),
+    ("west.consumer.fetch.max.bytes = many", 5, "west.consumer.fetch.max.bytes", "'many' is not a whole number"),
+    ("east.producer.max.request.size = 0", 5, "east.producer.max.request.size", "0 is out of range"),
+    (
+        "west->east.source.consumer.request.timeout.ms = soon",
+        5,
+        "west->east.source.consumer.request.timeout.ms",
+        "'soon' is not a whole number",
+    ),
+]  # fmt: skip
+"""Lines behind a file that works without them: what is found only when a client is made of them."""
+
+BROKEN = [
+    *((BASE + line, 5, re.split("[ =]", line)[0], part) for line, part in ONE_LINE_MORE),
+    *OTHERS,
+    *((f"{BASE}{lines}\n", *said) for lines, *said in CLIENTS),
+]
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the broken ones refer to."""
+    folder = tmp_path_factory.mktemp("beside")
+    (folder / "round.properties").write_text("a = ${file:round.properties:a}\n")
+    (folder / "notes.txt").write_text("no store at all")
+    authority = Authority.create("ferry test authority")
+    p12_store(folder / "me.p12", authority.issue("me"), authority.own)
+    return folder
 
 
 def refuse_to_connect(*_: object) -> NoReturn:
@@ -170,14 +260,15 @@ def test_a_broken_file_stops_every_command(
     line: int | None,
     key: str,
     part: str,
+    beside: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "mm2.properties"
-    path.write_text(text)
-    (tmp_path / "round.properties").write_text("a = ${file:round.properties:a}\n")
+    shutil.copytree(beside, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "mm2.properties").write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KAFKA_OPTS", raising=False)
     monkeypatch.setattr(socket.socket, "connect", refuse_to_connect)
     monkeypatch.setattr(socket, "getaddrinfo", refuse_to_connect)
     with pytest.raises(SystemExit) as ended:
@@ -189,6 +280,7 @@ def test_a_broken_file_stops_every_command(
     place = "mm2.properties" if line is None else f"mm2.properties:{line}"
     assert sentence.startswith(f"ferry: {place}: {key}")
     assert part in sentence
+    assert "geheim" not in sentence
 
 
 def test_there_are_enough_of_them() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from ferry.config.clients import fetch_options, flow_client_options, produce_options
+from ferry.config.clients import fetch_options, kafka_python_options, produce_options
 from ferry.config.connection import unknown_here
 from ferry.config.examine import Examined
 from ferry.config.flow import FlowConfig
 from ferry.config.keys import CONNECTION
 from ferry.config.layers import Role, Side
+from ferry.config.origins import named_in, origin_of, said_of
 from ferry.config.problem import Problem, Severity
-from ferry.config.properties import Property
+from ferry.config.slips import without_comment
 from ferry.errors import BadInput, Refused
 
 _CLIENTS: tuple[tuple[Side, Role], ...] = (
@@ -21,19 +22,25 @@ _CLIENTS: tuple[tuple[Side, Role], ...] = (
     ("target", "consumer"),
     ("target", "admin"),
 )
+_PARTS = ("ssl.truststore.", "ssl.key", "sasl.")
+"""Properties that are read together, by the beginning of their names."""
 
 
 def check_clients(examined: Examined) -> tuple[Problem, ...]:
-    """What is wrong with the clients. What is not on this machine is a warning: it may be on another one."""
+    """What is wrong with the clients. What is not on this machine is a warning: it may be on another one.
+
+    A line that has an error already is not told again.
+    """
+    told = {problem.line for problem in examined.problems if problem.severity is Severity.ERROR and problem.line}
     problems: dict[Problem, None] = {}
     for config in examined.flows:
         for side, role in _CLIENTS:
-            problems |= dict.fromkeys(_tried(examined, config, side, role))
+            found = _tried(examined, config, side, role)
+            problems |= dict.fromkeys(problem for problem in found if problem.line not in told)
     return tuple(problems)
 
 
 def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> Iterator[Problem]:
-    entries = examined.entries.of_flow_client(config.flow, side, role)
     alias = config.flow.source if side == "source" else config.flow.target
     connection = examined.entries.by_key.get(f"{alias}.{CONNECTION.name}")
     if connection is not None and alias in config.unknown:
@@ -45,30 +52,72 @@ def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> It
             message=unknown_here(config.connections[alias]),
         )
         return
+    left: Mapping[str, str] = dict(config.clients[side, role])
+    if "bootstrap.servers" not in left:
+        return  # told where the cluster is looked at
+    while True:
+        message, severity = _first_error(config, side, role, left)
+        if message is None:
+            return
+        name = named_in(message)
+        yield _problem(examined, config, side, role, message, severity)
+        rest = left if name is None else _without(left, name)
+        if rest == left:
+            return
+        left = rest
+
+
+def _first_error(
+    config: FlowConfig, side: Side, role: Role, properties: Mapping[str, str]
+) -> tuple[str | None, Severity]:
     try:
-        properties = config.client(side, role)
+        resolved = config.providers.resolve_all(properties)
     except BadInput as error:
-        yield _problem(examined, entries, str(error), Severity.WARNING)
-        return
-    try:
-        flow_client_options(config, side, role)
-        if (side, role) == ("source", "consumer"):
-            fetch_options(properties)
-        if (side, role) == ("target", "producer"):
-            produce_options({name: text for name, text in properties.items() if name != "compression.type"})
-    except (BadInput, Refused) as error:
-        message = str(error).removeprefix(f"cluster {alias}: ")
-        missing = "cannot be read" in message
-        yield _problem(examined, entries, message, Severity.WARNING if missing else Severity.ERROR)
+        return str(error), Severity.WARNING
+    readers: list[Callable[[Mapping[str, str]], object]] = [kafka_python_options]
+    if (side, role) == ("source", "consumer"):
+        readers.append(fetch_options)
+    if (side, role) == ("target", "producer"):
+        # The flow's own reader refuses a compression, with its correction.
+        readers.append(lambda found: produce_options({n: text for n, text in found.items() if n != "compression.type"}))
+    for read in readers:
+        try:
+            read(resolved)
+        except (BadInput, Refused) as error:
+            missing = "cannot be read" in str(error)
+            return str(error), Severity.WARNING if missing else Severity.ERROR
+    return None, Severity.ERROR
 
 
-def _problem(examined: Examined, entries: Mapping[str, Property], message: str, severity: Severity) -> Problem:
-    """The finding, at the line of the longest key that the message begins with."""
-    names = [name for name in entries if message.startswith((f"{name}:", f"{name}=", f"{name} "))]
-    name = max(names, key=len, default=None)
-    if name is None:
+def _without(properties: Mapping[str, str], name: str) -> dict[str, str]:
+    """The properties without what an error about `name` spoils, so that the rest can be tried."""
+    part = next((part for part in _PARTS if name.startswith(part)), None)
+    if part is None:
+        return {key: value for key, value in properties.items() if key != name}
+    rest = {key: value for key, value in properties.items() if not key.startswith(part)}
+    if part == "sasl.":
+        rest["security.protocol"] = "SSL" if rest.get("security.protocol", "").upper() == "SASL_SSL" else "PLAINTEXT"
+    return rest
+
+
+def _problem(
+    examined: Examined, config: FlowConfig, side: Side, role: Role, message: str, severity: Severity
+) -> Problem:
+    """The finding at the line of the property that the message begins with."""
+    alias = config.flow.source if side == "source" else config.flow.target
+    name = named_in(message)
+    origin = None if name is None else origin_of(name, config.origins[side, role], alias)
+    if name is None or origin is None:
         key, _, rest = message.partition(": ")
+        key = f"{alias}.{key}"
         return Problem(file=examined.entries.file, line=None, key=key, severity=severity, message=rest or message)
-    entry = entries[name]
-    said = message.removeprefix(f"{name}: ") if message.startswith(f"{name}: ") else message
-    return Problem(file=examined.entries.file, line=entry.line, key=entry.key, severity=severity, message=said)
+    entry = examined.entries.by_key.get(origin.key)
+    correction = None if entry is None or severity is Severity.WARNING else without_comment(entry)
+    return Problem(
+        file=origin.file,
+        line=origin.line,
+        key=origin.key,
+        severity=severity,
+        message=said_of(name, message),
+        correction=correction,
+    )

@@ -15,6 +15,7 @@ from ferry.config import values
 from ferry.config.flow import FlowConfig
 from ferry.config.layers import Role, Side
 from ferry.config.login import login
+from ferry.config.origins import placed
 from ferry.config.problem import BadValue
 from ferry.config.security import Login, OAuthLogin, PasswordLogin, TlsOptions
 from ferry.errors import BadInput, Refused
@@ -71,7 +72,7 @@ class ProduceOptions:
 
 
 def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionOptions:
-    """Connection options of one of a flow's clients. Raises as `kafka_python_options`, and names the cluster."""
+    """Connection options of one of a flow's clients. Raises as `kafka_python_options`, with file, line and key."""
     # Stable per flow, so that a broker's quotas and logs know it.
     return _of_cluster(
         flow, side, role, lambda found: kafka_python_options({"client.id": f"ferry.{flow.flow}", **found})
@@ -79,12 +80,12 @@ def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionO
 
 
 def flow_fetch_options(flow: FlowConfig) -> FetchOptions:
-    """Bounds of a flow's fetches at the source. Raises as `fetch_options`, and names the cluster."""
+    """Bounds of a flow's fetches at the source. Raises as `fetch_options`, with file, line and key."""
     return _of_cluster(flow, "source", "consumer", fetch_options)
 
 
 def flow_produce_options(flow: FlowConfig) -> ProduceOptions:
-    """Bounds of a flow's produce requests at the target. Raises as `produce_options`, and names the cluster."""
+    """Bounds of a flow's produce requests at the target. Raises as `produce_options`, with file, line and key."""
     return _of_cluster(flow, "target", "producer", produce_options)
 
 
@@ -93,7 +94,7 @@ def _of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mappin
     try:
         return read(flow.client(side, role))
     except (BadInput, Refused) as error:
-        raise type(error)(f"cluster {alias}: {error}") from None
+        raise type(error)(placed(str(error), flow.origins[side, role], alias)) from None
 
 
 def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
@@ -226,7 +227,7 @@ def _optional(properties: Mapping[str, str], key: str, low: int) -> int | None:
 def _servers(properties: Mapping[str, str]) -> tuple[str, ...]:
     servers = _read(properties, "bootstrap.servers", "", values.bootstrap_servers)
     if not servers:
-        raise BadInput("bootstrap.servers: is missing; add {alias}.bootstrap.servers = host:port")
+        raise BadInput("bootstrap.servers: is missing; write host:port, several with commas between")
     # Java accepts a listener's name before the address and connects to the address.
     return tuple(server.rpartition("://")[2] for server in servers.split(","))
 

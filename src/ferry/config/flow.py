@@ -11,6 +11,7 @@ from ferry.config.connection import unknown_here
 from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
 from ferry.config.guards import Guards
 from ferry.config.layers import Role, Side
+from ferry.config.origins import Origin
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, StartOffsets, StartTime
 from ferry.errors import BadInput
@@ -123,6 +124,8 @@ class FlowConfig:
     pool: str
     clients: Mapping[tuple[Side, Role], ClientProperties]
     """Properties as written, unresolved; `client` resolves them."""
+    origins: Mapping[tuple[Side, Role], Mapping[str, Origin]]
+    """Where they are written."""
     providers: Providers
     connections: Mapping[str, str] = field(default_factory=dict)
     """The Airflow connection in place of a cluster's settings, by alias."""
@@ -138,6 +141,11 @@ class FlowConfig:
         if alias in self.unknown:
             raise BadInput(unknown_here(self.connections[alias]))
         return self.providers.resolve_all(self.clients[side, role])
+
+    def where(self, side: Side, role: Role, name: str) -> str:
+        """File, line and key of a client's property; the cluster's alias where the file does not hold it."""
+        alias = self.flow.source if side == "source" else self.flow.target
+        return str(self.origins[side, role].get(name, f"cluster {alias}"))
 
     def digest(self) -> str:
         """SHA-256 (hexadecimal) of what the flow copies, where to, and how much at a time.

@@ -14,6 +14,7 @@ from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
 from ferry.config.guards import Guards, OnGuard
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries
+from ferry.config.origins import origins_of
 from ferry.config.policies import flow_policy
 from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import ClientProperties, Providers
@@ -129,6 +130,7 @@ class FlowReader:
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),
             pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
             clients={place: written_properties(entries) for place, entries in clients.items()},
+            origins={place: origins_of(self.entries.file, entries) for place, entries in clients.items()},
             providers=self.providers,
             connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
             unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),

@@ -12,6 +12,8 @@ from ferry.model import TopicPartition
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSET = re.compile(r"([^:\s]+):([0-9]+):([0-9]+)")
+_DURATION = "by_duration:"
+"""How Kafka 4 begins an `auto.offset.reset` that counts back from now (KIP-1106)."""
 _REMEDY = "write earliest, latest, a time such as 2026-01-31T06:00:00Z, epoch milliseconds, or topic:partition:offset"
 
 
@@ -50,6 +52,11 @@ def parse_start(text: str) -> Start:
             return StartEarliest()
         case "latest":
             return StartLatest()
+    if value.lower().startswith(_DURATION):
+        raise BadValue(
+            f"{value!r} is not supported: it means another moment for each partition and run; write that moment itself,"
+            " such as 2026-01-31T06:00:00Z"
+        )
     if value.isascii() and value.isdigit():
         return StartTime(timestamp_ms=int(value))
     try:

@@ -57,6 +57,9 @@ class MicroRuns:
         self.flow = flow
         self.lane = lane or flow.lane
         self.patience_s = patience_s
+        # Read before anything is opened: a value that cannot be read must not stop a run half-way.
+        self._fetch = flow_fetch_options(flow)
+        self._request_bytes = flow_produce_options(flow).max_request_bytes
         self._connections = FlowConnections.of(flow, patience_s=patience_s)
         self._source, self._target = self._connections.source, self._connections.target
         self._ledger = self._connections.ledger
@@ -71,9 +74,11 @@ class MicroRuns:
         self._connections.__enter__()
         if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
             self.close()
+            source = self.flow.where("source", "consumer", "bootstrap.servers")
+            target = self.flow.where("target", "producer", "bootstrap.servers")
             raise Refused(
                 f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
-                f"({self._source.cluster_id}): correct one of the bootstrap servers"
+                f"({self._source.cluster_id}): correct one of the bootstrap servers ({source}, {target})"
             )
         return self
 
@@ -203,8 +208,8 @@ class MicroRuns:
                 chunk_seconds=flow.chunk_seconds,
                 transaction_timeout_ms=flow.transaction_timeout_ms,
                 isolation=isolation_of(flow),
-                fetch=flow_fetch_options(flow),
-                request_bytes=flow_produce_options(flow).max_request_bytes,
+                fetch=self._fetch,
+                request_bytes=self._request_bytes,
                 rate=None if limit is None else Rate(bytes_per_second=limit, at_once=at_once or len(plan.used_slots)),
             ),
             origin=attempt.origin,

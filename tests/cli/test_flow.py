@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -316,6 +317,8 @@ def test_both_ends_the_same_cluster_is_refused_before_the_start(lab: Lab, config
     assert answer.code == 2
     assert answer.json("error")["error"]["kind"] == "refused"
     assert "are the same cluster" in answer.err
+    place = r"\S+:\d+: \S+\.bootstrap\.servers"
+    assert re.search(rf"correct one of the bootstrap servers \({place}, {place}\)$", answer.err.strip())
 
 
 @pytest.fixture

@@ -539,6 +539,41 @@ us-west->us-east.emit.heartbeats = false
         ),
     ),
     Whole(
+        name="all of it in one file",
+        text=WEST_EAST.replace("us-east\n", "us-east # defines cluster aliases\n", 1)
+        + """\
+topics = .* # all topics to be replicated by default
+us-west->us.east.topics = foo.*, bar.* # override the default above
+tasks.max = 5
+us-west.offset.storage.topic = my-mirrormaker-offsets
+us-west.consumer.isolation.level = read_committed
+us-west.admin.bootstrap.servers = broker57-primary:9092
+us-east.producer.compression.type = gzip
+us-east.producer.buffer.memory = 32768
+us-east.exactly.once.source.support = enabled
+listeners = http://localhost:8080
+topics.exclude = .*[\\-\\.]internal, .*\\.replica, __.*
+us-east->us-west.enable = true
+us-west->us-east.emit.heartbeats = false
+us-west->us-east.replication.policy.separator = _
+Us-east.bootstrap.servers = broker3-east:9092,broker4-east:9092
+A->B.enabled = true
+""",
+        said=(
+            (1, "clusters", "alias 'us-east # defines cluster aliases' is not a name"),
+            (5, "topics", "the value read is '.* # all topics"),
+            (6, "us-west->us.east.topics", "cluster 'us.east' is not among clusters = us-west, us-east; write"),
+            (6, "us-west->us.east.topics", "the value read is 'foo.*, bar.* # override"),
+            (11, "us-east.producer.compression.type", "gzip is not supported"),
+            (15, "topics.exclude", "the value read is '.*[-.]internal, .*.replica, __.*': \\- is read as -"),
+            (16, "us-east->us-west.enable", "has no effect; write us-east->us-west.enabled = true"),
+            (17, "us-west->us-east.emit.heartbeats", "has no effect; write us-west->us-east.emit.heartbeats.enabled"),
+            (19, "Us-east.bootstrap.servers", "clusters spells this alias 'us-east'; write us-east.bootstrap"),
+            (20, "A->B.enabled", "cluster 'A' is not among clusters = us-west, us-east; add it there"),
+        ),
+        works=False,
+    ),
+    Whole(
         name="flows alone",
         text="us-west->us-east.enabled = true\nus-west->us.east.topics = foo.*\n",
         said=(

@@ -40,7 +40,7 @@ west->east.enabled = true
         ("target.producer.max.request.size = 4", "has no effect at top level; write west.producer.max.request.size"),
         ("enabled = true", "enables no flow at top level; write west->east.enabled = true"),
         ("topics.blacklist = a", "has no effect since Kafka 4; write topics.exclude = a"),
-        ("topics =", "is empty, so west->east copies no topic; write .* for all of them, or remove the line"),
+        ("topics =", "is empty, so no topic is copied; write .* for all of them, or remove the line"),
         ('topics = "foo.*"', "quotes belong to it, and match themselves only; write topics = foo.*"),
         ("west->east.topics = 'a', 'b'", "match themselves only; write west->east.topics = a, b"),
         ('groups.exclude = "a', "match themselves only; write groups.exclude = a"),

@@ -210,7 +210,8 @@ class FlowReader:
     def _look_at_topics(self) -> None:
         entry = self.entries.of_flow(self.flow, "topics")
         if entry is not None and not entry.value.strip():
-            message = f"is empty, so {self.flow} copies no topic; write .* for all of them, or remove the line"
+            # Without the flow's name: a line at top level is told once, not for each flow.
+            message = "is empty, so no topic is copied; write .* for all of them, or remove the line"
             self.findings.warn(entry, entry.key, message)
 
     def _refuse_what_cannot_be_kept(self, producer: Mapping[str, Property]) -> None:

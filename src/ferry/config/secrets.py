@@ -29,6 +29,7 @@ _SECRET_WORDS = (
 )
 _NOT_SECRET = ("token.endpoint.url",)
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_PROVIDER = re.compile(r"\$\{([^}:]*):[^}]*\}")
 
 
 def is_secret(key: str) -> bool:
@@ -44,7 +45,7 @@ def has_reference(value: str) -> bool:
 
 def names_of_providers(value: str) -> frozenset[str]:
     """The providers that the references in `value` name."""
-    return frozenset(match.group(1) for match in _REFERENCE.finditer(value))
+    return frozenset(_PROVIDER.findall(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from ferry.config import values
 from ferry.config.cluster import ClusterConfig
@@ -17,6 +18,8 @@ from ferry.model import Flow
 _ANY_TEXT = re.compile(r"\.[*+][?+]?")
 _HAS_PORT = re.compile(r":[0-9]+$")
 _ANY_TOPIC = "any-topic"
+_MOST_NAMES = 20
+"""How many names are tried: a file is read often, and a list may hold thousands."""
 
 
 def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, findings: Findings) -> None:
@@ -46,9 +49,11 @@ def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, fin
 def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
     """Warn about flows by which a topic comes back to be copied again: each plan refuses such a topic.
 
-    Lists of regular expressions cannot be compared as such. Names are tried that the lists themselves suggest.
+    Lists of regular expressions cannot be compared as such. Names are tried that the lists themselves suggest, those
+    of several flows first.
     """
-    topics = tuple(dict.fromkeys(name for flow in flows for name in _names_of(flow)))
+    counts = Counter(name for flow in flows for name in _names_of(flow))
+    topics = [name for name, _ in counts.most_common(_MOST_NAMES)]
     seen: set[frozenset[Flow]] = set()
     for selection in with_others([flow.selection for flow in flows]):
         for topic in topics:
@@ -74,10 +79,8 @@ def _way_back(selection: TopicSelection, topic: str) -> tuple[Flow, ...]:
         return ()
 
 
-def _names_of(flow: FlowConfig) -> Iterator[str]:
-    """Names that the flow's list takes: its items with nothing, or a word, for what may be any text."""
-    for item in flow.topics.include.items:
-        for word in ("", _ANY_TOPIC):
-            name = _ANY_TEXT.sub(word, item).replace("\\.", ".")
-            if LEGAL_NAME.fullmatch(name) and flow.topics.include.matches(name):
-                yield name
+def _names_of(flow: FlowConfig) -> list[str]:
+    """Names that the flow's list may take: its items with nothing, or a word, for what may be any text."""
+    items = [item.replace("\\.", ".") for item in flow.topics.include.items]
+    names = dict.fromkeys(_ANY_TEXT.sub(word, item) for item in items for word in ("", _ANY_TOPIC))
+    return [name for name in names if LEGAL_NAME.fullmatch(name)]

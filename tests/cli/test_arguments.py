@@ -21,7 +21,7 @@ from tests.cli.program import ferry
 FILE = """
 clusters = a, b
 a.bootstrap.servers = 127.0.0.1:{port}
-b.bootstrap.servers = 127.0.0.1:{port}
+b.bootstrap.servers = 127.0.0.1:{other}
 a->b.enabled = true
 a->b.topics = orders.*
 """
@@ -31,7 +31,7 @@ a->b.topics = orders.*
 def config(tmp_path: Path) -> Path:
     """A file whose clusters do not answer."""
     path = tmp_path / "mm2.properties"
-    path.write_text(FILE.format(port=_closed_port()))
+    path.write_text(FILE.format(port=_closed_port(), other=_closed_port()))
     return path
 
 

@@ -6,7 +6,7 @@ from tests.cli.program import ferry
 
 TEXT = """clusters = a, b
 a.bootstrap.servers = nowhere.invalid:9092
-b.bootstrap.servers = nowhere.invalid:9092
+b.bootstrap.servers = elsewhere.invalid:9092
 a->b.enabled = true
 topics = orders, audit-.*
 topics.exclude = audit-old

@@ -184,7 +184,7 @@ west.security.protocol = SASL_SSL
 west.sasl.mechanism = PLAIN
 west.ssl.truststore.location = no-such.jks
 west.ssl.keystore.password = ${env:FERRY_NOT_SET_ANYWHERE}
-west.request.timeout.ms = soon # or later
+west.consumer.request.timeout.ms = soon # or later
 west.consumer.client.dns.lookup = never
 west.consumer.fetch.max.bytes = many
 east.security.protocol = TLS
@@ -197,7 +197,7 @@ east.producer.max.request.size = 0
         (12, "west.sasl.jaas.config", "error"),
         (13, "west.ssl.truststore.location", "warning"),
         (14, "west.ssl.keystore.password", "warning"),
-        (15, "west.request.timeout.ms", "error"),
+        (15, "west.consumer.request.timeout.ms", "error"),
         (16, "west.consumer.client.dns.lookup", "error"),
         (17, "west.consumer.fetch.max.bytes", "error"),
         (18, "east.security.protocol", "error"),

@@ -154,7 +154,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_mistake_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "mm2.properties"
-    path.write_text(FILE.format(port=9092) + "a->b.ferry.shedule = @daily\n")
+    path.write_text(FILE.format(port=9092, other=9093) + "a->b.ferry.shedule = @daily\n")
     answer = ferry("run", config=path)
     assert answer.code == 2
     assert f"{path}:7: " in answer.err
@@ -162,14 +162,14 @@ def test_a_mistake_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:
 
 def test_warnings_are_told_unless_quiet(tmp_path: Path) -> None:
     path = tmp_path / "mm2.properties"
-    path.write_text(FILE.format(port=9092) + "topics.exclude = x # note\n")
+    path.write_text(FILE.format(port=9092, other=9093) + "topics.exclude = x # note\n")
     assert "ferry: warning: " in ferry("flows", config=path).err
     assert ferry("flows", "--quiet", config=path).err == ""
 
 
 def test_several_flows_must_be_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "mm2.properties"
-    path.write_text(FILE.format(port=9092) + "b->a.enabled = true\n")
+    path.write_text(FILE.format(port=9092, other=9093) + "b->a.enabled = true\n")
     answer = ferry("run", config=path)
     assert answer.code == 2
     assert "'a->b', 'b->a'" in answer.err
@@ -191,7 +191,7 @@ def test_a_closed_port_is_exit_code_3_within_the_patience(config: Path, argument
 def test_a_port_that_never_answers_is_exit_code_3_within_the_patience(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         path = tmp_path / "mm2.properties"
-        path.write_text(FILE.format(port=mute.getsockname()[1]))
+        path.write_text(FILE.format(port=mute.getsockname()[1], other=_closed_port()))
         begun = time.monotonic()
         answer = ferry("run", "--patience", "2", "--json", config=path)
     assert time.monotonic() - begun < DEFAULT_PATIENCE / 4

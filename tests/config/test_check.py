@@ -178,49 +178,6 @@ def test_clients_are_tried_out_without_a_network(
     assert message in found[0]["message"]
 
 
-def test_every_error_of_a_client_is_named_once(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = """\
-west.security.protocol = SASL_SSL
-west.sasl.mechanism = PLAIN
-west.ssl.truststore.location = no-such.jks
-west.ssl.keystore.password = ${env:FERRY_NOT_SET_ANYWHERE}
-west.consumer.request.timeout.ms = soon # or later
-west.consumer.client.dns.lookup = never
-west.consumer.fetch.max.bytes = many
-east.security.protocol = TLS
-east.producer.max.request.size = 0
-"""
-    file.write_text(FILE + lines)
-    run = Run("config", "check", file, "--json", capsys=capsys)
-    found = [(one["line"], one["key"], one["severity"]) for one in json.loads(run.out)["problems"]]
-    assert found == [
-        (12, "west.sasl.jaas.config", "error"),
-        (13, "west.ssl.truststore.location", "warning"),
-        (14, "west.ssl.keystore.password", "warning"),
-        (15, "west.consumer.request.timeout.ms", "error"),
-        (16, "west.consumer.client.dns.lookup", "error"),
-        (17, "west.consumer.fetch.max.bytes", "error"),
-        (18, "east.security.protocol", "error"),
-        (19, "east.producer.max.request.size", "error"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("servers", "key"),
-    [
-        ("west.bootstrap.servers = ...", "west.bootstrap.servers"),
-        ("west.bootstrap.servers = broker6667", "west.bootstrap.servers"),
-        ("West.bootstrap.servers = broker-1:9092", "West.bootstrap.servers"),
-    ],
-)
-def test_one_slip_in_the_brokers_is_one_error(
-    servers: str, key: str, file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file.write_text(FILE.replace("west.bootstrap.servers = broker-1:9092, broker-2:9092", servers))
-    body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
-    assert [(one["line"], one["key"], one["severity"]) for one in body["problems"]] == [(2, key, "error")]
-
-
 def test_an_airflow_connection_is_looked_up_in_the_environment_only(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

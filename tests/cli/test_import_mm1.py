@@ -12,7 +12,7 @@ import pytest
 from ferry.config.settings import load
 from tests.cli.program import PROGRAM, Answer, environment, ferry
 
-CONSUMER = "bootstrap.servers=west-1:9092\ngroup.id=mirror\nfetch.size=1048576\n"
+CONSUMER = "bootstrap.servers=west-1:9092\ngroup.id=mirror\nfetch.size=1048576\nauto.offset.reset=smallest\n"
 PRODUCER = "bootstrap.servers=east-1:9092\nacks=-1\nssl.key.password=geheim\n"
 
 
@@ -74,6 +74,16 @@ def test_something_left_to_decide_is_exit_code_1_and_the_file_is_written(files: 
     assert answer.code == 1
     assert "--message.handler = x.Y: look: " in answer.out
     assert load(tmp_path / "new").flows
+
+
+def test_positions_left_behind_are_for_you_to_decide(files: list[str], tmp_path: Path) -> None:
+    (tmp_path / "c.properties").write_text(CONSUMER.replace("smallest", "largest"))
+    answer = imported(*files, "--whitelist", "a", "--output", tmp_path / "new")
+    assert answer.code == 1
+    assert "group.id = mirror: look: the first run begins at latest, so records since MirrorMaker 1" in answer.out
+    assert "1 left for you to decide" in answer.out
+    (tmp_path / "o.csv").write_text("a,0,17\n")
+    assert imported(*files, "--whitelist", "a", "--offsets", tmp_path / "o.csv").code == 0
 
 
 def test_quiet_writes_the_file_alone(files: list[str]) -> None:
@@ -138,13 +148,17 @@ def test_positions_come_from_kafka_s_own_export(files: list[str], tmp_path: Path
         (["--whitelist", "a", "--offsets", "none.csv"], "none.csv: cannot be read"),
         (["--whitelist", "a", "--copy-secrets"], "--copy-secrets would show passwords on standard output"),
         (["--whitelist", "a", "--output", "/proc/none/x"], "--output /proc/none/x: cannot be written"),
+        (
+            ["--consumer.config", "{c}", "--whitelist", "a"],
+            "{c}:1: bootstrap.servers: west-1:9092 is a broker of {c} as well, and each record would be copied twice;",
+        ),
         (["-Djava.security.auth.login.config=none.conf", "--whitelist", "a"], "none.conf: cannot be read"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(files: list[str], words: list[str], sentence: str) -> None:
-    answer = imported(*files, *words)
+    answer = imported(*files, *(word.replace("{c}", files[1]) for word in words))
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith(f"ferry: {sentence}")
+    assert answer.err.startswith(f"ferry: {sentence.replace('{c}', files[1])}")
     assert answer.err.count("\n") == 1
 
 

@@ -98,6 +98,56 @@ def test_positions_of_the_group_are_where_the_first_run_begins() -> None:
     assert outcome(conversion, "group.id").fate is Fate.KEPT
 
 
+@pytest.mark.parametrize(
+    ("line", "fate", "why"),
+    [
+        ("", Fate.LOOK, "begins at latest, so records since MirrorMaker 1 stopped are skipped: give --offsets"),
+        ("auto.offset.reset=largest\n", Fate.LOOK, "or write west->east.ferry.start"),
+        ("autooffset.reset=latest\n", Fate.LOOK, "records since MirrorMaker 1 stopped are skipped"),
+        ("auto.offset.reset=smallest\n", Fate.GONE, "what MirrorMaker 1 copied is copied once more"),
+    ],
+)
+def test_a_group_whose_positions_are_not_given(line: str, fate: Fate, why: str) -> None:
+    conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}group.id=g\n{line}",))
+    row = outcome(conversion, "group.id")
+    assert (row.fate, row.became) == (fate, "")
+    assert why in row.why
+    assert conversion.to_decide() == ((row,) if fate is Fate.LOOK else ())
+
+
+@pytest.mark.parametrize(
+    ("option", "key", "included", "excluded", "remedy"),
+    [
+        ("--blacklist=__consumer-offsets", "mirror.topics.whitelist", (".*",), ("__consumer-offsets",),
+         "--blacklist on the command line decides alone; to leave out more topics write west->east.topics = app_log"),
+        ("--exclude=b", "mirror.topics.whitelist", (".*",), ("b",), "write west->east.topics = app_log"),
+        ("--whitelist=.*", "mirror.topics.blacklist", (".*",), ("__.*",), "write west->east.topics.exclude = app_log"),
+    ],
+)  # fmt: skip
+def test_a_list_of_the_file_does_not_narrow_the_command_line_s(
+    option: str, key: str, included: tuple[str, ...], excluded: tuple[str, ...], remedy: str
+) -> None:
+    conversion = converted(option, consumers=(f"{SOURCE}{key}=app_log\n",))
+    topics = settings(conversion).flow("west->east").topics
+    assert (topics.include.items, topics.exclude.items) == (included, excluded)
+    row = outcome(conversion, key)
+    assert (row.fate, row.became) == (Fate.LOOK, "")
+    assert remedy in row.why
+
+
+@pytest.mark.parametrize(
+    ("second", "shared"),
+    [("west-1:9092", "west-1:9092"), ("WEST-1:9092", "WEST-1:9092"), ("west-2:9092, west-1:9092", "west-1:9092")],
+)
+def test_one_source_given_twice_is_refused(second: str, shared: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        converted("--whitelist", "a", consumers=(SOURCE, f"\nbootstrap.servers={second}\n"))
+    assert str(caught.value) == (
+        f"c2:2: bootstrap.servers: {shared} is a broker of c1 as well, and each record would be copied twice;"
+        " give one --consumer.config for each source cluster"
+    )
+
+
 def test_each_side_has_its_own_security() -> None:
     conversion = converted(
         "--whitelist", "a",
@@ -170,6 +220,7 @@ def test_every_option_is_accounted_for() -> None:
     }  # fmt: skip
     names = [[name for rule in rules for name in rule.names] for rules in (CONSUMER_KEYS, PRODUCER_KEYS)]
     texts = ["".join(f"{name}={values.get(name, '1')}\n" for name in side) for side in names]
+    texts[1] = texts[1].replace("a:1", "b:1")
     conversion = converted("--whitelist", "a", "--num.streams", "2", consumers=(texts[0],), producer=texts[1])
     settings(conversion)
     for file, side in zip(("c1", "p"), names, strict=True):

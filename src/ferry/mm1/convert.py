@@ -109,6 +109,7 @@ class _Conversion:
         for file, alias, given in zip(request.consumers, request.source_aliases, request.source_servers, strict=True):
             sources.append(self._side(file, alias, CONSUMER_KEYS, given, "source"))
             self._consumer_defaults(sources[-1])
+        self._refuse_one_source_twice(sources)
         target = self._side(request.producer, request.target_alias, PRODUCER_KEYS, request.target_servers, "target")
         self.sheet.add(
             f"{target.alias}.exactly.once.source.support", "enabled", "No loss and no double: Ferry always works so."
@@ -149,6 +150,20 @@ class _Conversion:
             raise BadInput(missing_servers(file, what))
         self._login(side)
         return side
+
+    def _refuse_one_source_twice(self, sources: Sequence[Side]) -> None:
+        """Each flow of a merged topic copies every record, so two flows from one cluster would copy each twice."""
+        seen: dict[str, Side] = {}
+        for side in sources:
+            line = self.sheet.get(f"{side.alias}.bootstrap.servers")
+            for server in values.items(line.value) if line is not None else ():
+                first = seen.setdefault(server.lower(), side)
+                if first is not side:
+                    place = line.origin if line is not None and line.origin is not None else Place(file=side.file.name)
+                    raise BadInput(
+                        f"{place}: bootstrap.servers: {server} is a broker of {first.file.name} as well, and each"
+                        " record would be copied twice; give one --consumer.config for each source cluster"
+                    )
 
     def _login(self, side: Side) -> None:
         protocol = self.sheet.get(f"{side.alias}.security.protocol")
@@ -266,15 +281,29 @@ class _Conversion:
 
     def _start(self, side: Side, offsets: str | None) -> None:
         group = side.meaning(Meaning.GROUP)
+        flow = Flow(source=side.alias, target=self.request.target_alias)
         if offsets is not None:
-            key = f"{Flow(source=side.alias, target=self.request.target_alias)}.ferry.start"
+            key = f"{flow}.ferry.start"
             self.sheet.add(key, offsets, "Where MirrorMaker 1 stopped; partitions not named begin at earliest.")
         if group is None:
             return
+        reset = self.sheet.get(f"{side.alias}.consumer.auto.offset.reset")
         if offsets is not None:
             side.say(group, Fate.KEPT, "positions are in the ledger; the first run begins where this group stood")
+        elif reset is not None and reset.value == "latest":
+            side.say(
+                group,
+                Fate.LOOK,
+                "the first run begins at latest, so records since MirrorMaker 1 stopped are skipped: give --offsets"
+                f" with this group's positions, or write {flow}.ferry.start",
+            )
         else:
-            side.say(group, Fate.GONE, "positions are in the ledger; to go on where this group stands, give --offsets")
+            side.say(
+                group,
+                Fate.GONE,
+                "the first run begins at earliest, so what MirrorMaker 1 copied is copied once more; to go on where"
+                " this group stands, give --offsets",
+            )
 
     def _list(self, side: Side, flow: Flow, name: str, meaning: Meaning) -> tuple[str, ...] | None:
         """The white- or blacklist of one source: the command line's, else the one in its file."""
@@ -291,6 +320,16 @@ class _Conversion:
         if own is None:
             return None
         found = _read(side.place(own), own.key, own.value, as_list)
+        other = self.request.arguments.one("blacklist" if name == "whitelist" else "whitelist")
+        if other is not None:
+            # Either option names all topics by itself; the keys are those of an older mirror, which took no options.
+            side.say(
+                own,
+                Fate.LOOK,
+                f"{other.written} on the command line decides alone; to leave out more topics write"
+                f" {key} = {', '.join(found)}",
+            )
+            return None
         self.sheet.add(key, ", ".join(found), side.remark(own), side.place(own))
         side.say(own, Fate.KEPT, f"the same topics{remark(found)}", f"{key} = {', '.join(found)}")
         return found

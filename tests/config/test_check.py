@@ -112,7 +112,7 @@ def test_the_file_that_works_is_written_with_the_rights_of_the_old_one(
     out = file.with_name("new.properties")
     run = Run("config", "check", file, "--fix", out, capsys=capsys)
     assert run.code == 0
-    assert "corrected: line 14: west.admin.bootstrap.servers = h:1\n" in run.out
+    assert f"corrected: {file}:14: west.admin.bootstrap.servers = h:1\n" in run.out
     assert run.out.endswith(f"written: {out}\n")
     assert out.read_text() == (
         f"# our flows\n{FILE}west->east.emit.heartbeats.enabled = false\n"
@@ -123,14 +123,16 @@ def test_the_file_that_works_is_written_with_the_rights_of_the_old_one(
 
 
 def test_what_is_corrected_is_in_the_answer_as_well(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(SLIPS + "West.ssl.key.password = planted\n")
+    file.write_text(SLIPS + "West.ssl.key.password = planted # ed\n")
     run = Run("config", "check", file, "--fix", file.with_name("new"), "--json", capsys=capsys)
     body = json.loads(run.out)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     assert [problem["line"] for problem in body["corrected"]] == [12, 13, 14, 15]
     assert body["corrected"][1]["correction"] == ["# only some", "topics = a.*"]
-    assert body["corrected"][3]["correction"] == ["west.ssl.key.password = [hidden]"]
+    assert body["corrected"][3]["correction"] is None, "a secret is not shown, and what is shown would destroy it"
+    assert body["written"] == str(file.with_name("new"))
     assert "planted" not in run.out
+    assert "planted" in file.with_name("new").read_text()
 
 
 def test_nothing_is_written_while_an_error_is_left(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +141,62 @@ def test_nothing_is_written_while_an_error_is_left(file: Path, capsys: pytest.Ca
     run = Run("config", "check", file, "--fix", out, capsys=capsys)
     assert run.code == 2
     assert run.out.endswith(f"not written: {out}; the errors above are yours to correct\n")
+    assert f"error: {file}:15: groups: " in run.out, "by the lines of the file that has to be corrected"
     assert not out.exists()
+    body = json.loads(Run("config", "check", file, "--fix", out, "--json", capsys=capsys).out)
+    assert body["written"] is None
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+
+
+def test_what_is_wrong_with_a_client_is_not_written_either(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{SLIPS}west.security.protocol = TLS\n")
+    out = file.with_name("new.properties")
+    run = Run("config", "check", file, "--fix", out, capsys=capsys)
+    assert run.code == 2
+    assert f"error: {file}:15: west.security.protocol: " in run.out
+    assert not out.exists()
+
+
+TANGLED = """\
+clusters = us-west, us-east # both
+us-west.bootstrap.servers = broker3-west:9092
+us-east.bootstrap.servers = \\
+    broker5-east:9092 # the target
+us-west->us-east.enable = true # on
+topics = a
+topics = a
+Us-west.consumer.fetch.max.bytes = 1 # small
+us-west -> us-east.emit.heartbeats = false
+taks.max = 3
+"""
+
+
+def test_corrections_speak_of_the_old_file_and_what_is_left_of_the_new(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(TANGLED)
+    out = file.with_name("new.properties")
+    body = json.loads(Run("config", "check", file, "--fix", out, "--json", capsys=capsys).out)
+    assert [(one["file"], one["line"], one["correction"]) for one in body["corrected"]] == [
+        (str(file), 1, ["# both", "clusters = us-west, us-east"]),
+        (str(file), 3, ["# the target", "us-east.bootstrap.servers = broker5-east:9092"]),
+        (str(file), 5, ["# on", "us-west->us-east.enabled = true"]),
+        (str(file), 7, []),
+        (str(file), 8, ["# small", "us-west.consumer.fetch.max.bytes = 1"]),
+        (str(file), 9, ["us-west->us-east.emit.heartbeats.enabled = false"]),
+    ]
+    lines = out.read_text().splitlines()
+    assert [(one["file"], lines[one["line"] - 1]) for one in body["problems"]] == [(str(out), "taks.max = 3")]
+
+
+def test_a_line_that_is_added_shifts_no_other(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(TANGLED.partition("\n")[2])
+    out = file.with_name("new.properties")
+    run = Run("config", "check", file, "--fix", out, capsys=capsys)
+    corrections = [line for line in run.out.splitlines() if line.startswith("corrected: ")]
+    assert corrections[0] == f"corrected: {file}: added: clusters = us-west, us-east"
+    assert [line.removeprefix(f"corrected: {file}:").partition(":")[0] for line in corrections[1:]] == list("24678")
+    assert out.read_text().startswith("clusters = us-west, us-east\n")
 
 
 def test_an_existing_file_is_not_replaced(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,24 +57,25 @@ def check_command(
     path = desk.config_file()
     text = read_text(path)
     gone: tuple[Problem, ...] = ()
-    written = False
+    written: Path | None = None
     if fix is None:
-        examined = desk.limited(examine(text, str(path), from_environment))
+        examined = examine(text, str(path), from_environment)
     else:
-        fixed = corrected(text, str(path))
-        written = fixed.works
-        if written:
+        fixed = corrected(text, str(path), str(fix), from_environment)
+        gone, examined = fixed.corrected, fixed.left
+        if not any(problem.severity is Severity.ERROR for problem in all_problems(fixed.left)):
             _write(fix, fixed.text, like=path)
-        examined, gone = desk.limited(fixed.examined), fixed.corrected
+            written, examined = fix, fixed.examined
+    examined = desk.limited(examined)
     problems = all_problems(examined)
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
     if desk.as_json:
         from ferry.cli.config_shapes import check_json
 
-        print_json(check_json(examined, problems, gone))
+        print_json(check_json(examined, problems, gone, written))
     else:
         _show(examined, problems, quiet=desk.quiet)
-        _show_corrections(gone, fix, written=written)
+        _show_corrections(gone, fix, written=written is not None)
     return BAD_INPUT if failed else 0
 
 
@@ -164,7 +165,7 @@ def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: b
     from ferry.config.slips import shown
 
     for problem in gone:
-        place = "added" if problem.line is None else f"line {problem.line}"
+        place = f"{problem.file}: added" if problem.line is None else f"{problem.file}:{problem.line}"
         print(f"corrected: {place}: {shown(problem.correction or ()) or 'removed'}")
     if out is not None:
         print(f"written: {out}" if written else f"not written: {out}; the errors above are yours to correct")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ferry.config.cluster import ClusterConfig
@@ -10,14 +11,19 @@ from ferry.config.examine import Examined
 from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
 from ferry.config.problem import Problem
-from ferry.config.slips import hidden
+from ferry.config.slips import hides
 from ferry.model import Flow
 
 Json = dict[str, Any]
 
 
-def check_json(examined: Examined, problems: tuple[Problem, ...], corrected: tuple[Problem, ...] = ()) -> Json:
-    """`ferry config check`: what the file means, what is wrong with it, and what --fix corrected."""
+def check_json(
+    examined: Examined,
+    problems: tuple[Problem, ...],
+    corrected: tuple[Problem, ...] = (),
+    written: Path | None = None,
+) -> Json:
+    """`ferry config check`: what the file means, what is wrong with it, and what --fix corrected and wrote."""
     shown = {flow.flow: flow for flow in effective(examined)}
     enabled = [_flow_json(config, shown[config.flow]) for config in examined.flows]
     return {
@@ -26,6 +32,7 @@ def check_json(examined: Examined, problems: tuple[Problem, ...], corrected: tup
         "unneeded": [{"line": one.line, "key": one.key, "why": one.why} for one in examined.unneeded],
         "problems": [problem_json(problem) for problem in problems],
         "corrected": [problem_json(problem) for problem in corrected],
+        "written": None if written is None else str(written),
     }
 
 
@@ -37,8 +44,15 @@ def problem_json(problem: Problem) -> Json:
         "key": problem.key,
         "severity": problem.severity.value,
         "message": problem.message,
-        "correction": None if problem.correction is None else hidden(problem.correction),
+        "correction": _correction(problem),
     }
+
+
+def _correction(problem: Problem) -> list[str] | None:
+    """The corrected lines; None where one holds a secret: who wrote what is shown into a file would destroy it."""
+    if problem.correction is None or hides(problem.correction):
+        return None
+    return list(problem.correction)
 
 
 def _cluster_json(cluster: ClusterConfig) -> Json:

@@ -167,10 +167,21 @@ def default_of(name: str, group: Group = "flow") -> str:
 
 
 def may_be_shown(key: str) -> bool:
-    """Whether the value under a full key may appear: it is known, and no secret. A misspelt key may hold a password."""
+    """Whether the value under a full key may appear: it is known, and no secret. A misspelt key may hold a password.
+
+    A switch without the end of its `enabled` is as good as known: its value is true or false.
+    """
     if is_secret(key):
         return False
     parts = key.split(".")
     names = [".".join(parts[start:]) for start in range(len(parts))]
     groups: tuple[Group, ...] = ("flow", "worker", "consumer", "producer", "admin")
-    return any(name in FERRY_KEYS_BY_NAME or name in RENAMED or find(name, *groups) is not None for name in names)
+    return any(
+        name in FERRY_KEYS_BY_NAME or name in RENAMED or find(name, *groups) is not None or _is_switch_cut_short(name)
+        for name in names
+    )
+
+
+def _is_switch_cut_short(name: str) -> bool:
+    flow = keys_of("flow")
+    return f"{name}.enabled" in flow or (name.endswith("enable") and f"{name}d" in flow)

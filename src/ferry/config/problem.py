@@ -25,7 +25,9 @@ class Problem:
     message: str
     """What is wrong, with the value read, and the remedy; never a secret's value."""
     correction: tuple[str, ...] | None = field(default=None, repr=False)
-    """The lines to write instead of the one at `line` (at the top, where something is missing); None: yours to find."""
+    """What to write instead of the line (at the top, where something is missing): comments, then one entry at most.
+
+    None: yours to find."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -28,8 +28,15 @@ def shown(correction: tuple[str, ...]) -> str:
 
 
 def hidden(correction: tuple[str, ...]) -> list[str]:
-    """Corrected lines without the values of secret keys."""
-    return [_hidden(line) for line in correction]
+    """Corrected lines without the values of secret keys, and without a comment that may be a part of one."""
+    if not hides(correction):
+        return list(correction)
+    return [f"# {HIDDEN}" if line.startswith("#") else _hidden(line) for line in correction]
+
+
+def hides(correction: tuple[str, ...]) -> bool:
+    """Whether a corrected line holds what must not be shown."""
+    return any(_hidden(line) != line for line in correction)
 
 
 def _hidden(line: str) -> str:

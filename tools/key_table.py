@@ -15,7 +15,8 @@ HEAD = """\
 
 What each key of Kafka 4.3.0 does here; `ferry config explain KEY` says the same of one, `ferry config check FILE` of
 those in a file. A key that is *not needed* may stay in the file. One that is *refused* has to go: to leave it out in
-silence would change what is copied. Written by `tools/key_table.py` from the ConfigDefs in Kafka's jars.
+silence would change what is copied. The default is Ferry's, or Kafka's of a key that is not used. Written by
+`tools/key_table.py` from the ConfigDefs in Kafka's jars.
 """
 PLACES = {
     "": "at top level or behind `S->T.`",
@@ -51,7 +52,7 @@ def _heading(one: Explanation) -> str:
 def _row(one: Explanation) -> str:
     default = f"`{one.default}`".replace("|", "\\|") if one.default else ""
     if one.kafkas_default is not None:
-        default = f"{default} (MirrorMaker 2: `{one.kafkas_default}`)"
+        default = f"{default or 'none'} (MirrorMaker 2: `{one.kafkas_default}`)"
     return f"| `{one.name}` | {default} | {one.fate} | {one.text} |\n"
 
 

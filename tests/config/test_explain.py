@@ -8,8 +8,11 @@ from jsonschema import Draft202012Validator
 
 from ferry.cli.app import main
 from ferry.config.catalogue import keys_of
+from ferry.config.clients import ENGINE_CHOOSES, flow_client_options, flow_fetch_options
 from ferry.config.explain import every_key, explain
+from ferry.config.flow import FlowConfig
 from ferry.config.keys import FERRY_KEYS
+from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "config-explain.json"
@@ -33,7 +36,13 @@ def test_each_listed_key_is_explained_by_its_name(name: str) -> None:
     [
         ("topics", "topics", ".*", None),
         ("us-west->us.east.topics", "topics", ".*", None),
-        ("us-west.consumer.fetch.max.bytes", "fetch.max.bytes", "52428800", None),
+        ("us-west.consumer.fetch.max.bytes", "fetch.max.bytes", None, "52428800"),
+        ("a->b.target.producer.max.request.size", "max.request.size", None, "1048576"),
+        ("auto.offset.reset", "auto.offset.reset", "earliest", None),
+        ("west.consumer.receive.buffer.bytes", "receive.buffer.bytes", "-1", "65536"),
+        ("west.producer.client.id", "client.id", "ferry.S->T", None),
+        ("west.admin.request.timeout.ms", "request.timeout.ms", "30000", None),
+        ("delivery.timeout.ms", "delivery.timeout.ms", "120000", None),
         ("isolation.level", "isolation.level", "read_committed", "read_uncommitted"),
         ("a->b.sync.group.offsets.enabled", "sync.group.offsets.enabled", "true", "false"),
         ("a->b.ferry.lane", "ferry.lane", "live", None),
@@ -52,6 +61,28 @@ def test_what_differs_between_clients_is_told_apart() -> None:
     clients, worker = explain("request.timeout.ms")
     assert (clients.fate, worker.fate) == ("used", "not needed")
     assert {"{alias}.consumer.", "{alias}.producer.", "{alias}.admin."} <= set(clients.places)
+
+
+def flow_of(line: str = "") -> FlowConfig:
+    text = f"clusters = S, T\nS.bootstrap.servers = s:1\nT.bootstrap.servers = t:1\nS->T.enabled = true\n{line}\n"
+    return parse_settings(text, "f").flow("S->T")
+
+
+def test_defaults_of_clients_are_those_of_ferry_s_clients() -> None:
+    """Where explain names a default, a file that says the same changes nothing."""
+    flow = flow_of()
+    said = {one.name: one.default for one in every_key() if one.places[0] == "{alias}.consumer."}
+    connection = flow_client_options(flow, "source", "consumer")
+    assert said["client.id"] == connection.client_id
+    assert said["request.timeout.ms"] == str(connection.request_timeout_ms)
+    assert said["metadata.max.age.ms"] == str(connection.metadata_max_age_ms)
+    assert said["reconnect.backoff.max.ms"] == str(connection.reconnect_backoff_max_ms)
+    assert flow_fetch_options(flow) == ENGINE_CHOOSES
+    assert {said[name] for name in ("fetch.max.bytes", "fetch.min.bytes", "fetch.max.wait.ms")} == {None}
+    for name in ("send.buffer.bytes", "receive.buffer.bytes", "isolation.level", "auto.offset.reset"):
+        written = flow_of(f"S.consumer.{name} = {said[name]}")
+        assert flow_client_options(written, "source", "consumer") == connection
+        assert (written.start, written.isolation_level) == (flow.start, flow.isolation_level)
 
 
 def test_an_unknown_key_names_the_nearest() -> None:

@@ -34,6 +34,21 @@ _VALUES = {
     "security.protocol": "`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT`, `SASL_SSL`",
     "use.defaults.from": "`source`, `target`",
 }
+_ENGINE_CHOOSES = None
+_OF_FERRYS_CLIENTS = {
+    "auto.offset.reset": "earliest",
+    "client.id": "ferry.S->T",
+    "fetch.max.bytes": _ENGINE_CHOOSES,
+    "fetch.max.wait.ms": _ENGINE_CHOOSES,
+    "fetch.min.bytes": _ENGINE_CHOOSES,
+    "max.partition.fetch.bytes": _ENGINE_CHOOSES,
+    "max.request.size": _ENGINE_CHOOSES,
+    "receive.buffer.bytes": "-1",
+    "send.buffer.bytes": "-1",
+}
+"""Defaults of Ferry's clients (`ferry.config.clients`, `ferry.config.flow_reader`) that are not those of Java's."""
+_OF_MIRROR_MAKERS_CLIENTS = {"auto.offset.reset": "earliest"}
+"""Defaults that MirrorMaker 2 gives its clients in place of Java's (`MirrorConnectorConfig`)."""
 _OF_CLIENTS = {
     "consumer": ("{alias}.consumer.", "S->T.source.consumer.", "S->T.consumer."),
     "producer": ("{alias}.producer.", "S->T.target.producer.", "S->T.producer.override."),
@@ -50,7 +65,7 @@ class Explanation:
     """What may stand before the name; empty text: the top level."""
     values: str
     default: str | None
-    """None: there is none."""
+    """Ferry's, or Kafka's of a key that is not used; None: there is none."""
     kafkas_default: str | None
     """MirrorMaker 2's default, where Ferry departs from it."""
     fate: str
@@ -132,17 +147,25 @@ def _of_ferry(key: FerryKey) -> Explanation:
 
 
 def _of_kafka(key: KnownKey) -> Explanation:
-    departs = DEPARTURES.get(key.name)
+    ours, theirs = _defaults(key)
     return Explanation(
         name=key.name,
         places=_places(key.group, key.name),
         values=_VALUES.get(key.name, _TYPES[key.type]),
-        # The connectors' own default is true, but MirrorMaker 2 sets false for a flow without a line.
-        default="false" if key.name == "enabled" else departs or key.default,
-        kafkas_default=key.default if departs is not None else None,
+        default=ours,
+        kafkas_default=theirs if theirs and theirs != ours else None,
         fate=key.fate.value,
         text=key.text,
     )
+
+
+def _defaults(key: KnownKey) -> tuple[str | None, str | None]:
+    """Ferry's and MirrorMaker 2's."""
+    if key.group in ROLES and key.name in _OF_FERRYS_CLIENTS:
+        return _OF_FERRYS_CLIENTS[key.name], _OF_MIRROR_MAKERS_CLIENTS.get(key.name, key.default)
+    # The connectors' own default is true, but MirrorMaker 2 sets false for a flow without a line.
+    theirs = "false" if key.name == "enabled" else key.default
+    return DEPARTURES.get(key.name) or theirs, theirs
 
 
 def _places(group: Group, name: str) -> tuple[str, ...]:

@@ -56,6 +56,41 @@ def test_every_value_has_its_origin(file: Path, capsys: pytest.CaptureFixture[st
     assert "geheim" not in run.out
 
 
+def test_what_counts_nowhere_is_said_and_every_line_is_in_the_answer(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "topics = all\nexactly.once.source.support = enabled\nwest.consumer.auto.offset.reset = latest\n"
+    file.write_text(FILE + more)
+    out = Run("config", "check", file, capsys=capsys).out
+    rows = {" ".join(line.split()) for line in out.splitlines()}
+    assert "flow west->east (enabled on line 4)" in rows
+    assert "line 13 ferry.start (by west.consumer.auto.offset.reset) latest" in rows
+    assert "10 east->west.topics flow east->west is not enabled" in rows
+    assert "11 topics overridden by line 5" in rows
+    assert any(row.startswith("12 exactly.once.source.support only a target's own line counts") for row in rows)
+    body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+    assert body["flows"][0]["enabled_line"] == 4
+    assert {one["line"]: one["fate"] for one in body["lines"]} == {
+        **dict.fromkeys((1, 2, 3, 4, 5, 6, 7, 9, 13), "used"),
+        8: "not needed",
+        10: "without effect",
+        11: "overridden",
+        12: "without effect",
+    }
+
+
+def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{FILE}east->west.enabled = true\nwest->east.tasks.max = 4\n")
+    out = Run("config", "check", file, capsys=capsys).out
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert rows.count("default groups .*") == 1
+    assert rows.count("default ferry.run.max.records none") == 1
+    assert (rows.count("default tasks.max 1"), rows.count("line 12 tasks.max 4")) == (1, 1)
+    assert rows.index("default tasks.max 1") < rows.index("defaults of all flows") < rows.index("default groups .*")
+    assert sum(row.startswith("not MirrorMaker 2's default: exactly.once") for row in rows) == 1
+
+
 @pytest.mark.parametrize("name", ["consumer.isolation.level", "sync.group.offsets.enabled", "exactly.once"])
 def test_departures_from_mirror_maker_are_said(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = Run("config", "check", file, capsys=capsys).out
@@ -155,6 +190,28 @@ def test_what_is_wrong_with_a_client_is_not_written_either(file: Path, capsys: p
     assert run.code == 2
     assert f"error: {file}:15: west.security.protocol: " in run.out
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "correction"),
+    [
+        ("east -> west.enable = true", ["east->west.enable = true"]),
+        ("east->west.enable = true", ["east->west.enabled = true"]),
+        ("east -> west.emit.heartbeats = true", ["east->west.emit.heartbeats = true"]),
+        ("West.topics.blacklist = x", ["west.topics.blacklist = x"]),
+        ("West.ssl.key.password = planted", None),
+        ("West.my.own = planted", None),
+        ("west -> east.ssl.truststore.password = planted", None),
+    ],
+)
+def test_a_correction_is_the_line_to_write_or_null(
+    line: str, correction: list[str] | None, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{FILE}{line}\n")
+    run = Run("config", "check", file, "--json", capsys=capsys)
+    (problem,) = [one for one in json.loads(run.out)["problems"] if one["line"] == 11]
+    assert problem["correction"] == correction
+    assert "planted" not in run.out
 
 
 TANGLED = """\

@@ -14,6 +14,7 @@ from ferry.cli.output import count_of, print_json, print_table
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.account import LineAccount
     from ferry.config.cluster import ClusterConfig
     from ferry.config.effective import Effective
     from ferry.config.examine import Examined
@@ -47,10 +48,12 @@ def check_command(
     Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
     # Imported here: the command line starts light.
+    from ferry.config.account import account
     from ferry.config.connection import from_environment
     from ferry.config.examine import examine
     from ferry.config.fix import fix as corrected
     from ferry.config.problem import Severity
+    from ferry.config.properties import parse
     from ferry.config.settings import read_text
 
     desk = Desk.of(ctx, config=file or config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -62,19 +65,20 @@ def check_command(
         examined = examine(text, str(path), from_environment)
     else:
         fixed = corrected(text, str(path), str(fix), from_environment)
-        gone, examined = fixed.corrected, fixed.left
+        gone, examined, text = fixed.corrected, fixed.left, fixed.left_text
         if not any(problem.severity is Severity.ERROR for problem in all_problems(fixed.left)):
             _write(fix, fixed.text, like=path)
-            written, examined = fix, fixed.examined
+            written, examined, text = fix, fixed.examined, fixed.text
     examined = desk.limited(examined)
     problems = all_problems(examined)
+    lines = account(parse(text, str(path)), examined, problems)
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
     if desk.as_json:
         from ferry.cli.config_shapes import check_json
 
-        print_json(check_json(examined, problems, gone, written))
+        print_json(check_json(examined, lines, problems, gone, written))
     else:
-        _show(examined, problems, quiet=desk.quiet)
+        _show(examined, lines, problems, quiet=desk.quiet)
         _show_corrections(gone, fix, written=written is not None)
     return BAD_INPUT if failed else 0
 
@@ -98,16 +102,21 @@ def _write(out: Path, text: str, *, like: Path) -> None:
         raise BadInput(f"--fix {out}: cannot be written: {error.strerror}; name a new file") from None
 
 
-def _show(examined: Examined, problems: tuple[Problem, ...], *, quiet: bool) -> None:
-    from ferry.config.effective import effective
+def _show(examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Problem, ...], *, quiet: bool) -> None:
+    from ferry.config.effective import effective, enabled_line
 
     if not quiet and examined.clusters:
         _show_clusters(examined)
-        for flow in effective(examined):
-            _show_flow(flow)
+        flows = effective(examined)
+        shared = _shared(flows)
+        for flow in flows:
+            _show_flow(flow, _origin(enabled_line(examined, flow.flow)), shared)
         for other in examined.disabled:
-            print(f"\nflow {other}: not enabled")
+            line = enabled_line(examined, other)
+            print(f"\nflow {other}: not enabled{'' if line is None else f' ({_origin(line)})'}")
+        _show_shared(flows, shared)
         _show_unneeded(examined)
+        _show_idle(lines)
     _show_problems(problems)
 
 
@@ -125,17 +134,37 @@ def _servers(cluster: ClusterConfig) -> str:
     return cluster.bootstrap_servers if cluster.connection is None else f"Airflow connection {cluster.connection}"
 
 
-def _show_flow(flow: Effective) -> None:
-    print(f"\nflow {flow.flow}")
+def _shared(flows: tuple[Effective, ...]) -> list[Setting]:
+    """The defaults that all flows have alike, to be shown once."""
+    if not flows:
+        return []
+    common = set(flows[0].settings).intersection(*(flow.settings for flow in flows[1:]))
+    return [setting for setting in flows[0].settings if setting.line is None and setting in common]
+
+
+def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
+    print(f"\nflow {flow.flow} (enabled on {enabled})")
     # What the file says first, in file order; then the defaults.
-    ranked = sorted((*flow.settings, *flow.clients), key=lambda setting: setting.line or sys.maxsize)
+    own = [setting for setting in flow.settings if setting not in shared]
+    ranked = sorted((*own, *flow.clients), key=lambda setting: setting.line or sys.maxsize)
     print_table(["from", "setting", "value"], (_row(setting) for setting in ranked))
-    for departure in flow.departures:
-        print(f"not MirrorMaker 2's default: {departure}")
+
+
+def _show_shared(flows: tuple[Effective, ...], shared: list[Setting]) -> None:
+    if flows:
+        print(f"\ndefaults of {'all flows' if len(flows) > 1 else 'the flow'}")
+        print_table(["from", "setting", "value"], (_row(setting) for setting in shared))
+    for departure in dict.fromkeys(departure for flow in flows for departure in flow.departures):
+        where = [str(flow.flow) for flow in flows if departure in flow.departures]
+        which = "" if len(where) == len(flows) else f" ({', '.join(where)})"
+        print(f"not MirrorMaker 2's default: {departure}{which}")
 
 
 def _row(setting: Setting) -> list[str]:
-    return [_origin(setting.line), setting.name, setting.value]
+    by = ""
+    if setting.name == "ferry.start" and setting.key is not None and not setting.key.endswith(setting.name):
+        by = f" (by {setting.key})"
+    return [_origin(setting.line), f"{setting.name}{by}", setting.value or "none"]
 
 
 def _origin(line: int | None) -> str:
@@ -147,6 +176,15 @@ def _show_unneeded(examined: Examined) -> None:
         return
     print("\nknown, but not needed by Ferry")
     print_table(["line", "key", "why"], ([one.line, one.key, one.why] for one in examined.unneeded), right=["line"])
+
+
+def _show_idle(lines: tuple[LineAccount, ...]) -> None:
+    from ferry.config.account import LineFate
+
+    idle = [one for one in lines if one.fate in (LineFate.OVERRIDDEN, LineFate.WITHOUT_EFFECT)]
+    if idle:
+        print("\nwithout effect")
+        print_table(["line", "key", "why"], ([one.line, one.key, one.why] for one in idle), right=["line"])
 
 
 def _show_problems(problems: tuple[Problem, ...]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ferry.config.account import LineAccount
 from ferry.config.cluster import ClusterConfig
-from ferry.config.effective import Effective, effective
+from ferry.config.effective import Effective, effective, enabled_line
 from ferry.config.examine import Examined
 from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
@@ -19,16 +20,18 @@ Json = dict[str, Any]
 
 def check_json(
     examined: Examined,
+    lines: tuple[LineAccount, ...],
     problems: tuple[Problem, ...],
     corrected: tuple[Problem, ...] = (),
     written: Path | None = None,
 ) -> Json:
     """`ferry config check`: what the file means, what is wrong with it, and what --fix corrected and wrote."""
     shown = {flow.flow: flow for flow in effective(examined)}
-    enabled = [_flow_json(config, shown[config.flow]) for config in examined.flows]
+    enabled = [_flow_json(config, shown[config.flow], enabled_line(examined, config.flow)) for config in examined.flows]
     return {
         "clusters": [_cluster_json(cluster) for cluster in examined.clusters.values()],
         "flows": enabled + [_disabled_json(flow) for flow in examined.disabled],
+        "lines": [_line_json(one) for one in lines],
         "unneeded": [{"line": one.line, "key": one.key, "why": one.why} for one in examined.unneeded],
         "problems": [problem_json(problem) for problem in problems],
         "corrected": [problem_json(problem) for problem in corrected],
@@ -61,11 +64,16 @@ def _cluster_json(cluster: ClusterConfig) -> Json:
     return {"alias": cluster.alias, "bootstrap_servers": cluster.bootstrap_servers.split(",")}
 
 
-def _flow_json(config: FlowConfig, shown: Effective) -> Json:
+def _line_json(one: LineAccount) -> Json:
+    return {"line": one.line, "key": one.key, "fate": one.fate.value, "by": list(one.by), "why": one.why or None}
+
+
+def _flow_json(config: FlowConfig, shown: Effective, enabled_line: int | None) -> Json:
     return {
         "source": config.flow.source,
         "target": config.flow.target,
         "enabled": True,
+        "enabled_line": enabled_line,
         "policy": config.policy_name,
         "topics": list(config.topics.include.items),
         "topics_exclude": list(config.topics.exclude.items),

@@ -56,6 +56,12 @@ def effective(examined: Examined) -> tuple[Effective, ...]:
     )
 
 
+def enabled_line(examined: Examined, flow: Flow) -> int | None:
+    """The line that says whether the flow exists; None when none does."""
+    entry = examined.entries.by_key.get(f"{flow}.enabled")
+    return None if entry is None else entry.line
+
+
 def _clients(examined: Examined, flow: Flow) -> Iterator[Setting]:
     for side in SIDES:
         by_role = {role: examined.entries.of_flow_client(flow, side, role) for role in ROLES}

@@ -23,6 +23,8 @@ class Fixed:
     """By line of the old file; `correction` is what stands there in the new one."""
     left: Examined
     """What is left, by file and line of the old file."""
+    left_text: str
+    """What `left` was read from: the corrected entries on the lines of the old file, what it lacks behind them."""
     examined: Examined
     """The same, by file and line of the new one."""
 
@@ -45,6 +47,7 @@ def fix(text: str, file: str, out: str | None = None, lookup: Lookup = nobody) -
                 text=fixed,
                 corrected=tuple(draft.corrected(file)),
                 left=replace(examined, problems=tuple(map(draft.placed, examined.problems))),
+                left_text=current,
                 examined=examine(fixed, out or file, lookup),
             )
         ends = {entry.line: entry.last_line for entry in parse(current, file)}

@@ -1,0 +1,102 @@
+"""Every line of a file is accounted for: used, not needed, overridden, without effect, or a problem."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.config.account import LineAccount, LineFate, account
+from ferry.config.examine import Examined, examine
+from ferry.config.properties import parse
+from tests.config.test_examples import SLIPS, WORKING
+
+BASE = """\
+clusters = a, b, c
+a.bootstrap.servers = a:1
+b.bootstrap.servers = b:1
+c.bootstrap.servers = c:1
+a->b.enabled = true
+b->c.enabled = true
+"""
+PROVIDERS = "org.apache.kafka.common.config.provider"
+USED, UNNEEDED, OVERRIDDEN, IDLE, PROBLEM = LineFate
+
+
+def accounts(text: str) -> tuple[Examined, tuple[LineAccount, ...]]:
+    examined = examine(text, "f")
+    return examined, account(parse(text, "f"), examined, examined.problems)
+
+
+CASES = [
+    ("topics = x", USED, ""),
+    ("a->b.topics = x", USED, ""),
+    ("topics = x\na->b.topics = y", USED, ""),
+    ("topics = x\na->b.topics = y\nb->c.topics = z", OVERRIDDEN, "overridden by lines 8, 9"),
+    ("tasks.max = 3\ntasks.max = 3", OVERRIDDEN, "overridden by line 8"),
+    ("tasks.max = 3\ntasks.max = 4", OVERRIDDEN, "overridden by line 8"),
+    ("c->b.topics = x", IDLE, "flow c->b is not enabled"),
+    ("c->b.enabled = false", USED, ""),
+    ("b.exactly.once.source.support = enabled", USED, ""),
+    ("a.exactly.once.source.support = enabled", IDLE, "only a target's own line counts, as in MirrorMaker 2"),
+    ("exactly.once.source.support = enabled", IDLE, "only a target's own line counts"),
+    (
+        "exactly.once.source.support = enabled\nb.exactly.once.source.support = enabled",
+        IDLE,
+        "only a target's own line counts",
+    ),
+    ("a->b.exactly.once.source.support = enabled", IDLE, "only a target's own line counts"),
+    ("a->b.source.cluster.bootstrap.servers = x:1", OVERRIDDEN, "overridden by line 2"),
+    ("a->b.target.cluster.ssl.protocol = TLSv1.3", USED, ""),
+    ("a.consumer.auto.offset.reset = latest", USED, ""),
+    ("a.consumer.auto.offset.reset = latest\na->b.ferry.start = earliest", OVERRIDDEN, "overridden by line 8"),
+    ("a.consumer.auto.offset.reset = latest\nferry.start = earliest", OVERRIDDEN, "overridden by line 8"),
+    ("a.consumer.fetch.max.bytes = 9\na->b.source.consumer.fetch.max.bytes = 8", OVERRIDDEN, "overridden by line 8"),
+    ("a->b.consumer.isolation.level = read_committed\na.consumer.isolation.level = read_committed", USED, ""),
+    ("security.protocol = PLAINTEXT\na.security.protocol = SSL", USED, ""),
+    (
+        "security.protocol = SSL\na.security.protocol = SSL\nb.security.protocol = SSL\nc.security.protocol = SSL",
+        OVERRIDDEN,
+        "overridden by lines 8, 9, 10",
+    ),
+    ("a.offset.storage.topic = t", UNNEEDED, "Ferry keeps no state in Connect's topics"),
+    (
+        f"config.providers = env\nconfig.providers.env.class = {PROVIDERS}.EnvVarConfigProvider",
+        USED,
+        "",
+    ),
+    ("taks.max = 3", PROBLEM, ""),
+    ("tasks.max = many", PROBLEM, ""),
+    ("topics = x # only", PROBLEM, ""),
+    ("consumer.fetch.max.bytes = 9", PROBLEM, ""),
+    ("clusters = a, b, c", OVERRIDDEN, ""),
+]
+
+
+@pytest.mark.parametrize(("lines", "fate", "why"), CASES)
+def test_what_a_line_does(lines: str, fate: LineFate, why: str) -> None:
+    _, found = accounts(f"{BASE}{lines}\n")
+    assert [one.line for one in found] == list(range(1, 8 + lines.count("\n")))
+    if lines.startswith("clusters"):
+        assert (found[0].fate, found[0].by) == (OVERRIDDEN, (7,))
+        return
+    assert found[6].fate is fate
+    assert found[6].why.startswith(why)
+    assert bool(found[6].why) is bool(why)
+    assert bool(found[6].by) is (fate is OVERRIDDEN)
+
+
+def test_lines_of_clusters_that_no_flow_reads() -> None:
+    _, found = accounts(f"{BASE.replace('b->c.enabled = true', 'b->c.enabled = false')}c.consumer.client.rack = r\n")
+    assert found[3].fate is USED, "its brokers stand in the table of clusters"
+    assert (found[6].fate, found[6].why) == (IDLE, "no flow of c is enabled here")
+
+
+@pytest.mark.parametrize("text", [*(one.text for one in WORKING), *(one.text for one in SLIPS)])
+def test_no_line_is_passed_over(text: str) -> None:
+    examined, found = accounts(text)
+    assert [(one.line, one.key) for one in found] == [(entry.line, entry.key) for entry in parse(text, "f")]
+    in_force = {one.line for settings in examined.settings.values() for one in settings if one.line is not None}
+    wrong = {one.line for one in examined.problems}
+    for one in found:
+        assert one.why or one.fate in (USED, PROBLEM), one
+        assert (one.fate is PROBLEM) is (one.line in wrong and one.fate is not OVERRIDDEN), one
+        assert one.line not in in_force or one.fate in (USED, PROBLEM), one

@@ -143,6 +143,10 @@ def test_positions_come_from_kafka_s_own_export(files: list[str], tmp_path: Path
         (["--whitelist", "a", "--source.alias", "x y"], "--source.alias: 'x y' is not a name"),
         (["--whitelist", "a", "--source.alias", "target"], "aliases target, target: two clusters have one name"),
         (["--whitelist", "a", "--source.alias", "x", "--source.alias", "y"], "--source.alias is given 2 times for 1"),
+        (
+            ["--consumer.config", "{c}", "--source.alias", "x", "--whitelist", "a"],
+            "--source.alias is given 1 time for 2 consumer files: name each",
+        ),
         (["--whitelist", "a", "--source.bootstrap.servers", "x"], "command line: --source.bootstrap.servers: server"),
         (["--whitelist", "a", "--target.bootstrap.servers", ","], "command line: --target.bootstrap.servers: no boot"),
         (["--whitelist", "a", "--offsets", "none.csv"], "none.csv: cannot be read"),

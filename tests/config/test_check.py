@@ -292,6 +292,38 @@ def test_clients_are_tried_out_without_a_network(
     assert message in found[0]["message"]
 
 
+@pytest.mark.parametrize(
+    ("line", "severity", "message"),
+    [
+        (
+            "west->east.tasks.max = 3 # few",
+            "error",
+            "'3 # few' is not a whole number; write one of at least 1, without a",
+        ),
+        ("west->east.groups = a # b", "warning", "the value read is 'a # b'"),
+        (
+            "refresh.groups.interval.seconds = often",
+            "error",
+            "'often' is not a whole number; write one, without a unit; an interval is in seconds, -1 for never",
+        ),
+        (
+            "west.consumer.request.timeout.ms = 9223372036854775808",
+            "error",
+            "9223372036854775808 is out of range; write a smaller number",
+        ),
+        ("west.consumer.request.timeout.ms = 0", "error", "0 is out of range; write a whole number of at least 1"),
+        ("replication.factor = 40000", "error", "40000 is out of range; write a whole number from -1 to 32767"),
+    ],
+)
+def test_one_line_has_one_sentence(
+    line: str, severity: str, message: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{FILE}{line}\n")
+    (problem,) = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)["problems"]
+    assert (problem["line"], problem["severity"]) == (11, severity)
+    assert problem["message"].startswith(message)
+
+
 def test_an_airflow_connection_is_looked_up_in_the_environment_only(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,6 +90,21 @@ def test_an_unknown_key_names_the_nearest() -> None:
         explain("topcs")
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("A->B.enable", "A->B.enabled"),
+        ("west.consumer.fetch.max.byts", "west.consumer.fetch.max.bytes"),
+        ("a->b.c.topcs", "a->b.c.topics"),
+        ("us.west->us.east.ferry.lan", "us.west->us.east.ferry.lane"),
+    ],
+)
+def test_the_nearest_stands_in_the_same_place(key: str, meant: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        explain(key)
+    assert str(caught.value) == f"key {key!r} is not known; did you mean {meant}?"
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["config", "explain", "groups.exclude"])

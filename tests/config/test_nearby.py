@@ -56,6 +56,7 @@ def test_a_remote_flow_is_refused_with_the_reason() -> None:
         ["flows", "--clusters", "north-1", "north-2"],
         ["--clusters=north-1,north-2", "flows"],
         ["flows", "--clusters", "north-1", "--clusters", "north-2"],
+        ["--quiet", "--clusters", "north-1", "north-2", "flows"],
     ],
 )
 def test_the_option_stands_anywhere(arguments: list[str], file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,4 +82,50 @@ def test_a_check_shows_the_local_part(file: Path, capsys: pytest.CaptureFixture[
         main(["config", "check", str(file), "--clusters", "east-2"])
     assert ended.value.code == 0
     shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("flow ")]
-    assert shown == ["flow east-1->east-2"]
+    assert [line.partition(" (")[0] for line in shown] == ["flow east-1->east-2"]
+
+
+NOT_NAMED = "no configuration file is named: give --config FILE, or set FERRY_CONFIG"
+AS_ALIASES = "as its aliases: put it at the end, or write --clusters=A,B"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["config", "check", "--clusters", "west-1", "west-2", "mm2.properties"],
+            f"{NOT_NAMED} (--clusters took west-1, west-2, mm2.properties {AS_ALIASES})",
+        ),
+        (
+            ["--clusters", "north-1", "flow"],
+            f"Missing command. (--clusters took north-1, flow {AS_ALIASES})",
+        ),
+        (["flows", "--clusters"], "--clusters names no cluster: write --clusters A B, or leave it out for all of them"),
+        (
+            ["flows", "--clusters="],
+            "--clusters names no cluster: write --clusters A B, or leave it out for all of them",
+        ),
+        (["--clusters", "flows"], "--clusters names no cluster: write --clusters A B, or leave it out for all of them"),
+        (["--clusters", "a", "config", "check"], f"{NOT_NAMED} (--clusters took a {AS_ALIASES})"),
+        (
+            ["flows", "--clusters", ","],
+            "--clusters names no cluster: write --clusters A B, or leave it out for all of them",
+        ),
+        (["config", "check"], NOT_NAMED),
+    ],
+)
+def test_what_the_option_took_is_said(
+    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FERRY_CONFIG", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"ferry: {sentence}\n")
+
+
+def test_a_cluster_that_no_flow_goes_into_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(file.read_text().replace("->west-2.enabled = true", "->west-2.enabled = false"))
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "check", str(file), "--strict", "--clusters=west-2"])
+    assert ended.value.code == 2
+    assert f"warning: {file}: enabled: no enabled flow goes into west-2 (--clusters, FERRY_C" in capsys.readouterr().out

@@ -40,9 +40,12 @@ def test_options_say_everything(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "--source-tls",
     )
     assert code == 2
-    assert "east.ssl.truststore.location: " in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("ferry: --target-ca: ")
     assert not out.exists()
-    assert run(out, *BROKERS, "--source", "west", "--topics", r"orders\d, pay", "--source-tls", "--json") == 0
+    assert (
+        run(out, *BROKERS, "--source", "west", "--topics", r"orders\d, pay", "--source-tls", "--target-plain", "--json")
+        == 0
+    )
     body = json.loads(capsys.readouterr().out)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     assert body == {"file": str(out), "flow": "west->backup", "warnings": []}
@@ -52,6 +55,25 @@ def test_options_say_everything(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "security.protocol" not in flow.client("target", "admin")
     assert load(out).problems == ()
     assert out.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "unsaid"),
+    [
+        ([], ["source", "target"]),
+        (["--source-tls"], ["target"]),
+        (["--target-plain"], ["source"]),
+        (["--source-plain", "--target-tls"], []),
+    ],
+)
+def test_connections_that_nobody_wanted_encrypted_are_said(
+    options: list[str], unsaid: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path / "f", *BROKERS, *options, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == [
+        f"connections to the {side} are not encrypted: --{side}-tls makes them so, --{side}-plain says they need not be"
+        for side in unsaid
+    ]
 
 
 def test_what_is_missing_is_asked_for(
@@ -70,9 +92,11 @@ def test_what_is_missing_is_asked_for(
     ("arguments", "part"),
     [
         ([], "--source-servers is missing, and there is nobody to ask"),
-        (["--source-servers", "a", "--target-servers", "b:1"], "server 'a' has no port"),
+        (["--source-servers", "a", "--target-servers", "b:1"], "ferry: --source-servers: server 'a' has no port"),
+        (["--source-servers", "a:1", "--target-servers", "b"], "ferry: --target-servers: server 'b' has no port"),
+        ([*BROKERS, "--topics", "*"], "ferry: --topics: regular expression"),
         ([*BROKERS, "--topics", "*"], "dangling '*'"),
-        ([*BROKERS, "--source", "a b"], "alias 'a b' is not a name"),
+        ([*BROKERS, "--source", "a b"], "ferry: --source, --target: alias 'a b' is not a name"),
         ([*BROKERS, "--source", "backup"], "alias 'backup' is listed twice"),
         ([*BROKERS, "--source-plain", "--source-ca", "x.pem"], "leave one of the two out"),
     ],

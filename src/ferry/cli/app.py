@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 
 from ferry.cli.acls import acls_app
 from ferry.cli.config import config_app
-from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, Wishes
+from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.flows import flows_command
 from ferry.cli.lag import lag_command
 from ferry.cli.ledger import ledger_command
@@ -84,7 +84,7 @@ app.command("pause")(pause_command)
 app.command("resume")(resume_command)
 app.command("flows")(flows_command)
 app.command("version")(version_command)
-app.add_typer(config_app)
+app.add_typer(config_app, name="config")
 app.add_typer(policy_app, name="policy")
 
 
@@ -126,28 +126,48 @@ def _clusters_first(arguments: list[str]) -> list[str]:
     commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
     found: list[str] = []
     others: list[str] = []
-    taking = False
+    asked = taking = False
     for at, word in enumerate(arguments):
         option, equals, value = word.partition("=")
         if word == "dev" and not commands.intersection(others) and others[-1:] != ["--config"]:
             others += arguments[at:]
             break
         if option == "--clusters":
-            taking = not equals
-            found += [value]
-        elif taking and not word.startswith("-") and "->" not in word and (others or word not in commands):
-            found += [word]
+            asked, taking = True, not equals
+            found += value.replace(",", " ").split()
+        elif (
+            taking
+            and not word.startswith("-")
+            and "->" not in word
+            and (word not in commands or commands.intersection(others))
+        ):
+            found += word.replace(",", " ").split()
         else:
             taking = False
             others += [word]
+    if asked and not found:
+        raise BadInput("--clusters names no cluster: write --clusters A B, or leave it out for all of them")
     return [f"--clusters={' '.join(found)}", *others] if found else others
+
+
+def _taken(given: list[str], ordered: list[str]) -> str:
+    """What to add to an error of a line where `--clusters` may have taken a file or a command for an alias."""
+    words = [alias for word in ordered[:1] if word.startswith("--clusters=") for alias in word[11:].split()]
+    if "--clusters" not in given or not words:
+        return ""
+    return f" (--clusters took {', '.join(words)} as its aliases: put it at the end, or write --clusters=A,B)"
 
 
 def _run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
+    ordered = arguments
     try:
-        code = int(app(args=_clusters_first(arguments), prog_name="ferry", standalone_mode=False) or 0)
+        ordered = _clusters_first(arguments)
+        code = int(app(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
         sys.stdout.flush()
+    except NothingNamed as error:
+        print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)
+        return error.exit_code
     except FerryError as error:
         print_error(type(error).__name__, str(error), as_json=as_json)
         return error.exit_code
@@ -155,7 +175,7 @@ def _run(arguments: list[str]) -> int:
         # No command given: the help is the message, and it is not wrong to ask for it.
         message = error.format_message().strip()
         if message:
-            print_error("BadInput", message, as_json=as_json)
+            print_error("BadInput", f"{message}{_taken(arguments, ordered)}", as_json=as_json)
         return BAD_INPUT
     except KeyboardInterrupt:
         print_error("Interrupted", "interrupted; what was committed stays, the next run goes on there", as_json=as_json)

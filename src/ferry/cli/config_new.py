@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json, print_warning
 from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.first_file import FirstCluster
 
 OWNER_ONLY = 0o600
 """A file that will hold passwords sooner or later."""
@@ -66,16 +69,34 @@ def new_command(
     problems = all_problems(examined)
     for problem in problems:
         if problem.severity is Severity.ERROR:
-            raise BadInput(f"{problem}; nothing is written")
+            option = _option(problem.key, there, here)
+            raise BadInput(f"{option}: {problem.message}; nothing is written")
     _write(out, text)
     flow = str(examined.flows[0].flow)
+    warnings = [str(problem) for problem in problems]
+    for side, tls, ca in (("source", source_tls, source_ca), ("target", target_tls, target_ca)):
+        if tls is None and ca is None and not sys.stdin.isatty():
+            warnings.append(
+                f"connections to the {side} are not encrypted: --{side}-tls makes them so, --{side}-plain says they"
+                " need not be"
+            )
     if desk.as_json:
-        print_json({"file": str(out), "flow": flow, "warnings": [str(problem) for problem in problems]})
+        print_json({"file": str(out), "flow": flow, "warnings": warnings})
         return 0
-    for problem in problems:
-        print_warning(str(problem))
+    for warning in warnings:
+        print_warning(warning)
     print(f"{out} is written; next: ferry plan --config {out} '{flow}'")
     return 0
+
+
+def _option(key: str, source: FirstCluster, target: FirstCluster) -> str:
+    """The option that a key of the new file comes from."""
+    for cluster, name in ((source, "source"), (target, "target")):
+        if key.startswith(f"{cluster.alias}.ssl."):
+            return f"--{name}-ca"
+        if key == f"{cluster.alias}.bootstrap.servers":
+            return f"--{name}-servers"
+    return "--source, --target" if key == "clusters" else "--topics" if key.endswith(".topics") else key
 
 
 def _asked(value: str | None, option: str, question: str, default: str | None = None) -> str:

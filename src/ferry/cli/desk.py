@@ -37,6 +37,10 @@ TopicsOption = Annotated[
 DEFAULT_PATIENCE = 60.0
 
 
+class NothingNamed(BadInput):
+    """The command line lacks what the command is about."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
     """The options that stand before the command's name."""
@@ -76,7 +80,7 @@ class Desk:
     def config_file(self) -> Path:
         """The configuration file that is meant; BadInput when none is named."""
         if self.config is None:
-            raise BadInput("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
+            raise NothingNamed("no configuration file is named: give --config FILE, or set FERRY_CONFIG")
         return self.config
 
     @classmethod
@@ -103,12 +107,21 @@ class Desk:
         """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
         # Imported here: the command line starts light.
         from ferry.config.nearby import check_local, into
+        from ferry.config.problem import Problem, Severity
 
         if not self.clusters or not examined.clusters:
             return examined
         check_local(self.clusters, examined.clusters, examined.entries.file)
         flows, disabled = into(self.clusters, examined.flows), into(self.clusters, examined.disabled)
-        return replace(examined, flows=flows, disabled=disabled)
+        problems = examined.problems
+        if examined.flows and not flows:
+            local = ", ".join(self.clusters)
+            message = f"no enabled flow goes into {local} (--clusters, FERRY_CLUSTERS); correct one of the two"
+            nothing = Problem(
+                file=examined.entries.file, line=None, key="enabled", severity=Severity.WARNING, message=message
+            )
+            problems = (*problems, nothing)
+        return replace(examined, flows=flows, disabled=disabled, problems=problems)
 
     def flow(self, text: str | None) -> FlowConfig:
         """The flow that is meant: the one named, or the only one of the file."""

@@ -158,9 +158,7 @@ def _aliases(given: list[str] | None, count: int, target: str) -> tuple[str, ...
 
     aliases = given or (["source"] if count == 1 else [f"source{number}" for number in range(1, count + 1)])
     if len(aliases) != count:
-        raise BadInput(
-            f"--source.alias is given {len(aliases)} times for {count_of(count, 'consumer file')}: name each"
-        )
+        raise BadInput(f"{_too_few('--source.alias', len(aliases), count)}: name each")
     for option, alias in (*(("--source.alias", alias) for alias in aliases), ("--target.alias", target)):
         try:
             values.name(alias)
@@ -173,10 +171,12 @@ def _aliases(given: list[str] | None, count: int, target: str) -> tuple[str, ...
 
 def _one_each(given: Sequence[str], count: int, option: str) -> tuple[str | None, ...]:
     if given and len(given) != count:
-        raise BadInput(
-            f"{option} is given {len(given)} times for {count_of(count, 'consumer file')}: give one for each"
-        )
+        raise BadInput(f"{_too_few(option, len(given), count)}: give one for each")
     return tuple(given) or (None,) * count
+
+
+def _too_few(option: str, given: int, files: int) -> str:
+    return f"{option} is given {count_of(given, 'time')} for {count_of(files, 'consumer file')}"
 
 
 def _source_servers(consumers: Sequence[SideFile], given: list[str], *, ask: bool) -> tuple[str | None, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from ferry.config.catalogue import FAMILIES, KnownKey, find, keys_of
 from ferry.config.fates import Group
@@ -83,8 +84,21 @@ def explain(key: str) -> tuple[Explanation, ...]:
         found = tuple(_named(".".join(parts[start:])))
         if found:
             return found
-    near = nearest(key.strip(), {one.name for one in every_key()})
+    near = _nearest(parts)
     raise BadInput(f"key {key!r} is not known; {f'did you mean {near}?' if near else 'ferry config explain lists all'}")
+
+
+def _nearest(parts: list[str]) -> str | None:
+    """The nearest key, behind the same alias, flow or client; of all ends of the given one, the most alike counts."""
+    known = {one.name for one in every_key()}
+    found: list[tuple[float, int, str]] = []
+    for start in range(len(parts)):
+        end = ".".join(parts[start:])
+        near = nearest(end, known)
+        if near is not None:
+            alike = SequenceMatcher(None, end, near).ratio()
+            found.append((alike, -start, ".".join([*parts[:start], near])))
+    return max(found)[2] if found else None
 
 
 def every_key() -> Iterator[Explanation]:

@@ -80,9 +80,15 @@ class Findings:
             correction=correction,
         )
         # A top-level value is read once for each flow; one finding is enough.
-        if problem not in self.seen:
-            self.seen.add(problem)
-            self.problems.append(problem)
+        if problem in self.seen:
+            return
+        self.seen.add(problem)
+        alike = [one for one in self.problems if correction is not None and _same_slip(one, problem)]
+        if any(one.severity is Severity.ERROR for one in alike):
+            return
+        # An error says more than the warning about the same slip.
+        self.problems[:] = [one for one in self.problems if one not in alike]
+        self.problems.append(problem)
 
     def warn(
         self, entry: Property | None, key: str, message: str, *, correction: tuple[str, ...] | None = None
@@ -105,9 +111,14 @@ class Findings:
             correction = without_comment(entry)
             hint = ""
             if correction is not None:
-                hint = " (text behind a value belongs to it: put the comment on a line of its own)"
+                apart = f"put the comment on a line of its own: {shown(correction)}"
+                hint = f" (text behind a value belongs to it: {apart})"
             elif error.instead is not None:
                 correction = (written(entry.key, error.instead),)
                 hint = f": {shown(correction)}"
             self.report(entry, entry.key, f"{error}{hint}", correction=correction)
             return default
+
+
+def _same_slip(one: Problem, other: Problem) -> bool:
+    return one.line is not None and (one.line, one.key, one.correction) == (other.line, other.key, other.correction)

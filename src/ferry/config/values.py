@@ -30,6 +30,7 @@ _SERVER = re.compile(r"(?:[A-Za-z0-9_+.-]*://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MAX_PORT = 65535
 _MAX_REPLICAS = 32767
+_LONG_MAX = 2**63 - 1
 
 
 def boolean(text: str) -> bool:
@@ -44,14 +45,18 @@ def boolean(text: str) -> bool:
 
 def integer(low: int, high: int | None = None) -> Callable[[str], int]:
     """A reader of whole numbers from `low` to `high`."""
+    # A bound that no sensible value comes near would only hide the one that matters.
+    named = high if high is not None and high < _LONG_MAX else None
+    bounds = f" from {low} to {named}" if named is not None else f" of at least {low}" if low > -_LONG_MAX else ""
 
     def read(text: str) -> int:
-        bounds = f"from {low} to {high}" if high is not None else f"of at least {low}"
         if not re.fullmatch(r"[+-]?[0-9]+", text.strip(), re.ASCII):
-            raise BadValue(f"{text!r} is not a whole number; write one {bounds}, without a unit")
+            raise BadValue(f"{text!r} is not a whole number; write one{bounds}, without a unit")
         number = int(text)
-        if number < low or (high is not None and number > high):
-            raise BadValue(f"{number} is out of range; write a whole number {bounds}")
+        if number < low or (named is not None and number > named):
+            raise BadValue(f"{number} is out of range; write a whole number{bounds}")
+        if high is not None and number > high:
+            raise BadValue(f"{number} is out of range; write a smaller number")
         return number
 
     return read
@@ -59,7 +64,10 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
 
 def interval(text: str) -> int | None:
     """Seconds of an interval; a negative number means never, and is None."""
-    seconds = integer(-(2**63), 2**63 - 1)(text)
+    try:
+        seconds = integer(-_LONG_MAX - 1, _LONG_MAX)(text)
+    except BadValue as error:
+        raise BadValue(f"{error}; an interval is in seconds, -1 for never") from None
     if seconds == 0:
         raise BadValue("an interval of 0 seconds is no interval; write 1 or more, or -1 for never")
     return seconds if seconds > 0 else None

@@ -155,7 +155,7 @@ class Cluster:
                     raise Refused(why) from error
                 raise Retryable(f"cluster {self.alias}, broker {target}: {error}") from error
             if time.monotonic() + delay > until:
-                raise Retryable(f"cluster {self.alias}, broker {target}: no connection within {self.patience_s:.0f} s")
+                raise Retryable(f"cluster {self.alias}, broker {target}: no connection within {self.patience_s:g} s")
             await self.loop.sleep(delay)
 
     def _note_throttling(self, answer: Any) -> None:
@@ -204,14 +204,14 @@ class Cluster:
                 if isinstance(error.__cause__, LoginDelayed)
                 else "look at the cluster's health"
             )
-            raise Unreachable(f"{error} (given up after {self.patience_s:.0f} s: {remedy}, then run again)") from error
+            raise Unreachable(f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)") from error
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
         """What `action` comes to, or Unreachable when that takes longer; nobody waits for it any more then."""
         try:
             result: T = await self._manager.wait_for(self.loop.call_soon_with_future(action), seconds * 1000)
         except kafka_errors.KafkaTimeoutError as error:
-            raise Unreachable(f"cluster {self.alias} does not answer within {seconds:.0f} s") from error
+            raise Unreachable(f"cluster {self.alias} does not answer within {round(seconds, 1):g} s") from error
         return result
 
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
@@ -290,7 +290,7 @@ class Cluster:
         if why is not None:
             return Refused(why)
         return Unreachable(
-            f"{self._where} does not answer within {self.patience_s:.0f} s ({error}): "
+            f"{self._where} does not answer within {self.patience_s:g} s ({error}): "
             "check the address, the port and the security settings"
         )
 

@@ -158,7 +158,7 @@ def test_the_file_that_works_is_written_with_the_rights_of_the_old_one(
 
 
 def test_what_is_corrected_is_in_the_answer_as_well(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(SLIPS + "West.ssl.key.password = planted # ed\n")
+    file.write_text(SLIPS + "West.ssl.truststore.password = planted # ed\n")
     run = Run("config", "check", file, "--fix", file.with_name("new"), "--json", capsys=capsys)
     body = json.loads(run.out)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
@@ -312,6 +312,9 @@ def test_clients_are_tried_out_without_a_network(
             "9223372036854775808 is out of range; write a smaller number",
         ),
         ("west.consumer.request.timeout.ms = 0", "error", "0 is out of range; write a whole number of at least 1"),
+        ("rename.topics = a", "warning", "is not known; neither Kafka nor Ferry reads it here: remove the line"),
+        ("emit.heartbeat.enabled = true", "warning", "is not known; did you mean emit.heartbeats.enabled?"),
+        ("sync.topicacls.enabled = true", "warning", "is not known; did you mean sync.topic.acls.enabled?"),
         ("replication.factor = 40000", "error", "40000 is out of range; write a whole number from -1 to 32767"),
     ],
 )

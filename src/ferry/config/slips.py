@@ -62,8 +62,11 @@ def alias_ahead(text: str, aliases: tuple[str, ...]) -> tuple[str, str] | None:
 
 
 def nearest(wrong: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The word of `known` that is spelt most like `wrong`; None when none is as near as `cutoff` (1: the same)."""
-    close = get_close_matches(wrong, tuple(known), n=1, cutoff=cutoff)
+    """The word of `known` that is spelt most like `wrong`; None when none is as near as `cutoff` (1: the same).
+
+    A known key behind something else is no slip of the hand: who wrote it spelt the key right, and meant another.
+    """
+    close = get_close_matches(wrong, [word for word in known if not wrong.endswith(f".{word}")], n=1, cutoff=cutoff)
     return close[0] if close else None
 
 

@@ -37,6 +37,7 @@ class Fixed:
 def fix(text: str, file: str, out: str | None = None, lookup: Lookup = nobody) -> Fixed:
     """Correct what can be corrected without asking; `out` is the new file's name. Raises BadInput as `examine` does."""
     draft = _Draft(lines=[_Line(text=line) for line in lines_of(text)])
+    chosen: list[Problem] = []
     for _ in range(_PASSES):
         current = draft.numbered()
         examined = examine(current, file, lookup)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ferry.config.settings import parse_settings
-from ferry.run.permissions import required_acls
+from ferry.run.permissions import acls_of_source_writes, required_acls
 from tests.cli.program import ferry
 
 FILE = """
@@ -29,7 +29,7 @@ def write(folder: Path, topics: str) -> Path:
 def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
     said = ferry("acls", "required", "--source-principal", "User:CN=me, O=us", config=write(tmp_path, "orders"))
     assert said.out == (
-        "# On source a:\n"
+        "# On source a, to which nothing is written:\n"
         "kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
         " --operation Read --operation DescribeConfigs --topic orders\n"
         "# optional, to estimate bytes from the size on disk; without it budgets count offsets:\n"
@@ -44,7 +44,38 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         " --group 'ferry.a->b.live'\n"
         "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Write"
         " --transactional-id 'ferry.a->b.live.' --resource-pattern-type prefixed\n"
+        "# Not needed yet: Ferry writes nothing to a; by this file MirrorMaker 2 writes there\n"
+        "# offset syncs (offset-syncs.topic.location = source):\n"
+        "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
+        " --operation Create --operation Write --topic mm2-offset-syncs.b.internal\n"
+        "# heartbeats (b->a.emit.heartbeats.enabled):\n"
+        "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
+        " --operation Create --operation Write --topic heartbeats\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ("", ["mm2-offset-syncs.b.internal", "heartbeats"]),
+        ("a->b.offset-syncs.topic.location = target\n", ["heartbeats"]),
+        ("emit.offset-syncs.enabled = false\n", ["heartbeats"]),
+        ("replication.policy.separator = -\n", ["mm2-offset-syncs-b-internal", "heartbeats"]),
+        (
+            "replication.policy.separator = -\nreplication.policy.internal.topic.separator.enabled = false\n",
+            ["mm2-offset-syncs.b.internal", "heartbeats"],
+        ),
+        ("replication.policy.class = tests.config.policies.Suffixed\n", ["mm2-offset-syncs.b.internal", "heartbeats"]),
+    ],
+)
+def test_writing_to_the_source_is_not_among_what_is_needed(more: str, names: list[str]) -> None:
+    (flow,) = parse_settings(FILE.format(topics="orders", heartbeats="true") + more, "flow.properties").flows
+    found = acls_of_source_writes(flow)
+    assert [(acl.side, acl.resource.name, acl.operation) for acl in found] == [
+        ("source", name, operation) for name in names for operation in ("Create", "Write")
+    ]
+    reading = {"Read", "Describe", "DescribeConfigs"}
+    assert {acl.operation for acl in required_acls(flow) if acl.side == "source"} <= reading
 
 
 IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
@@ -106,6 +137,11 @@ def test_the_acls_as_json(tmp_path: Path) -> None:
         "optional": False,
         "why": "to write in transactions",
     } in body["acls"]
+    assert {(acl["resource_name"], acl["operation"], acl["optional"]) for acl in body["not_needed_yet"]} == {
+        (name, operation, True)
+        for name in ("mm2-offset-syncs.b.internal", "heartbeats")
+        for operation in ("Create", "Write")
+    }
 
 
 def test_a_pattern_that_acls_cannot_say_asks_for_names(tmp_path: Path) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import secrets
 
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from ferry.config.clients import confluent_options
 from ferry.decide.report import Report, RunState
 from ferry.errors import Refused
-from ferry.run.permissions import Acl, Resource, required_acls
+from ferry.run.permissions import Acl, Resource, acls_of_source_writes, required_acls
 from tests.harness import Lab, grow_topic, numbered, producer, send
 from tests.security.conftest import Pair
-from tests.security.test_logins import RECORDS, fill, flow, plain, scram512
+from tests.security.test_logins import RECORDS, fill, flow, plain, scram256, scram512
 
 pytestmark = pytest.mark.cluster
 
@@ -54,6 +59,32 @@ def test_nothing_is_asked_of_the_source_but_reading(secured: Pair) -> None:
     assert {(acl.resource, acl.operation) for acl in acls if acl.side == "source"} == {
         (Resource(kind="topic", name="t"), operation) for operation in SOURCE_TOPIC
     }
+
+
+def test_what_writing_to_the_source_would_take_is_exact(secured: Pair) -> None:
+    """Ferry writes nothing there, so a client of the flow's own settings does it."""
+    settings = {"offset-syncs.topic.location": "source", "replication.policy.separator": f".{secrets.token_hex(4)}."}
+    lab = flow(secured, scram256(secured.source), plain(secured.target), "t", **settings)
+    topic, _ = {acl.resource.name: None for acl in acls_of_source_writes(lab.flow)}
+    create, write = (acl for acl in acls_of_source_writes(lab.flow) if acl.resource.name == topic)
+    options = confluent_options(lab.flow.client("source", "producer"))
+    admin, client = AdminClient(dict(options)), Producer({**options, "enable.idempotence": True})
+
+    def creating() -> None:
+        admin.create_topics([NewTopic(topic, 1, 1, config={"cleanup.policy": "compact"})])[topic].result(30)
+
+    def writing() -> None:
+        refused: list[KafkaError] = []
+        client.produce(topic, b"v", b"k", on_delivery=lambda error, _: error and refused.append(error))
+        assert client.flush(30) == 0
+        if refused:
+            raise KafkaException(refused[0])
+
+    for act, acl in ((creating, create), (writing, write)):
+        with pytest.raises(KafkaException, match=r"(?i)topic.authorization.failed"):
+            act()
+        secured.source.grant("User:scram=256,user", [acl])
+        act()
 
 
 def missing(acls: list[Acl], what: str) -> Acl:

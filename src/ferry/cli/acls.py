@@ -42,27 +42,41 @@ def required_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked."""
+    """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked.
+
+    Apart from them, as comments: what writing MirrorMaker 2's topics to the source would take, which Ferry does not do.
+    """
     # Imported here: the command line starts light.
     from ferry.cli.desk import only_topics
-    from ferry.run.permissions import required_acls
+    from ferry.run.permissions import acls_of_source_writes, required_acls
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = desk.flow(flow)
     only_topics(chosen, topic)
     found = required_acls(chosen, topic or ())
+    not_yet = acls_of_source_writes(chosen)
     principals = {"source": source_principal, "target": target_principal}
     if desk.as_json:
-        print_json({"flow": str(chosen.flow), "acls": [_json(acl, principals[acl.side]) for acl in found]})
+        body = {"flow": str(chosen.flow)}
+        lists = {"acls": found, "not_needed_yet": not_yet}
+        print_json(body | {name: [_json(acl, principals[acl.side]) for acl in acls] for name, acls in lists.items()})
         return 0
-    for side, alias in (("source", chosen.flow.source), ("target", chosen.flow.target)):
-        print(f"# On {side} {alias}:")
-        own = [acl for acl in found if acl.side == side]
-        for (resource, optional), acls in groupby(own, key=lambda acl: (acl.resource, acl.optional)):
-            several = list(acls)
-            line = _command(_servers(chosen, several[0]), principals[side], resource, several)
-            print(f"# optional, {several[0].why}:\n# {line}" if optional else line)
+    source, target = chosen.flow.source, chosen.flow.target
+    print(f"# On source {source}, to which nothing is written:")
+    _print(chosen, [acl for acl in found if acl.side == "source"], source_principal)
+    print(f"# On target {target}:")
+    _print(chosen, [acl for acl in found if acl.side == "target"], target_principal)
+    print(f"# Not needed yet: Ferry writes nothing to {source}; by this file MirrorMaker 2 writes there")
+    _print(chosen, not_yet, source_principal, lead="")
     return 0
+
+
+def _print(flow: FlowConfig, acls: list[Acl], principal: str, *, lead: str = "optional, ") -> None:
+    """Commands; those that a flow works without as comments that say what for."""
+    for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional)):
+        several = list(same)
+        line = _command(_servers(flow, several[0]), principal, resource, several)
+        print(f"# {lead}{several[0].why}:\n# {line}" if optional else line)
 
 
 def _json(acl: Acl, principal: str) -> dict[str, object]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.policy.names import DEFAULT_SEPARATOR, HEARTBEATS, is_internal_name
+from ferry.policy.names import DEFAULT_SEPARATOR, HEARTBEATS, ReplicationPolicy, is_internal_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,12 @@ class DefaultReplicationPolicy:
         return topic if upstream is None or upstream == topic else self.original_topic(upstream)
 
     def is_internal_topic(self, topic: str) -> bool:
-        separator = self.separator if self.internal_separator_enabled else DEFAULT_SEPARATOR
-        return is_internal_name(topic, separator)
+        return is_internal_name(topic, self.internal_separator)
+
+    @property
+    def internal_separator(self) -> str:
+        """What stands between the parts of an internal topic's name."""
+        return self.separator if self.internal_separator_enabled else DEFAULT_SEPARATOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +79,19 @@ class IdentityReplicationPolicy:
 
     def is_internal_topic(self, topic: str) -> bool:
         return self._default().is_internal_topic(topic)
+
+    @property
+    def internal_separator(self) -> str:
+        """As with the default policy."""
+        return self._default().internal_separator
+
+
+def offset_syncs_topic(policy: ReplicationPolicy, other_alias: str) -> str:
+    """MirrorMaker 2's topic of offset syncs, on the one cluster of a flow; `other_alias` is the other one.
+
+    A policy of the user's own names it as the interface in Java does by default.
+    """
+    separator = DEFAULT_SEPARATOR
+    if isinstance(policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+        separator = policy.internal_separator
+    return f"mm2-offset-syncs{separator}{other_alias}{separator}internal"

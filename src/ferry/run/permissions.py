@@ -1,6 +1,7 @@
 """The ACLs that a flow needs, on each side: no more than what its micro-runs ask the brokers for.
 
-Nothing is written to the source, so nothing there is more than reading.
+Nothing is written to the source, so nothing there is more than reading. What writing MirrorMaker 2's topics there would
+take stands apart (`acls_of_source_writes`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.layers import Side
 from ferry.errors import BadInput
 from ferry.net.ledger import ledger_topic
-from ferry.policy import HEARTBEATS, DefaultReplicationPolicy, IdentityReplicationPolicy
+from ferry.policy import HEARTBEATS, DefaultReplicationPolicy, IdentityReplicationPolicy, offset_syncs_topic
 from ferry.run.kafka_port import position_group, transactional_id
 from ferry.run.neighbours import names_tell_flows_apart
 
@@ -67,6 +68,24 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
         *_ledgers_at_source(flow, sources),
         *_at_target(flow, copies),
         *_ledgers_at_target(flow, copies),
+    ]
+
+
+def acls_of_source_writes(flow: FlowConfig) -> list[Acl]:
+    """What MirrorMaker 2 writes to the source by this flow's file, and Ferry does not so far: not needed yet.
+
+    `why` says what is written, and by which key. Source: `MirrorSourceConnector.createOffsetSyncsTopic` and
+    `MirrorHeartbeatConnector` of Kafka 4.3.0; heartbeats at the source are those of the flow back, enabled or not.
+    """
+    internal, (source, target) = flow.internal_topics, (flow.flow.source, flow.flow.target)
+    found = []
+    if flow.emit_offset_syncs and internal.offset_syncs_location == "source":
+        found.append((offset_syncs_topic(flow.policy, target), "offset syncs (offset-syncs.topic.location = source)"))
+    found.append((HEARTBEATS, f"heartbeats ({target}->{source}.emit.heartbeats.enabled)"))
+    return [
+        Acl(side="source", resource=Resource(kind="topic", name=name), operation=operation, why=why, optional=True)
+        for name, why in found
+        for operation in ("Create", "Write")
     ]
 
 

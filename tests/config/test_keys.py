@@ -73,6 +73,7 @@ def test_what_does_not_count_is_a_warning_with_its_remedy(line: str, message: st
         ("west.offset.storage.topic = t", "the ledger on the target"),
         ("offset.storage.cleanup.policy = compact", "the ledger on the target"),
         ("key.converter.schemas.enable = false", "copied as bytes"),
+        ("key.converter = org.apache.kafka.connect.converters.ByteArrayConverter", "copied as bytes"),
         ("offset.lag.max = 0", "translated exactly"),
         ("west.metrics.context.place = here", "metrics of Java clients"),
         ("listeners.https.ssl.keystore.location = /x", "no REST server"),
@@ -115,6 +116,8 @@ def test_what_ferry_does_not_need_is_said_with_the_reason(line: str, why: str) -
         "west.ssl.key.password = ${env:A}${file:b:c}${dir:/d:e}",
         "topics = a, \\\n  b",
         "topics = a\\ \ngroups = b",
+        "west.consumer.interceptor.classes =",
+        "east.consumer.interceptor.classes = x.Y",  # what is read at the target is not copied
     ],
 )
 def test_what_counts_is_passed_over(line: str) -> None:

@@ -86,6 +86,7 @@ NOT_KEPT_BY_CONSUMERS = [
     ("retry.backoff.ms=100", Fate.GONE, "ferry.retries"),
     ("metric.reporters=x.Y", Fate.GONE, "own figures"),
     ("interceptor.classes=x.Y", Fate.LOOK, "no interceptor"),
+    ("interceptor.classes=", Fate.GONE, "is empty"),
     ("fetch.sise=1", Fate.UNKNOWN, "did you mean fetch.size?"),
     ("whatever=1", Fate.UNKNOWN, "it did nothing"),
 ]
@@ -121,7 +122,8 @@ NOT_KEPT_BY_PRODUCERS = [
     ("interceptor.classes=x.Y", Fate.LOOK, "no interceptor"),
     ("reconnect.interval=30000", Fate.GONE, "own rules"),
     ("topic.metadata.refresh.interval.ms=600000", Fate.GONE, "own rules"),
-    ("callback.handler=x.Y", Fate.GONE, "asynchronous"),
+    ("callback.handler=x.Y", Fate.LOOK, "no handler"),
+    ("callback.handler.props=x", Fate.GONE, "belongs to the handler"),
     ("security.providers=x.Y", Fate.GONE, "not Java"),
 ]
 
@@ -158,6 +160,20 @@ def test_what_a_producer_file_says_without_effect(line: str, fate: Fate, words: 
     conversion = converted("--whitelist", "x", producer=f"{TARGET}{line}\n")
     settings(conversion)
     row = outcome(conversion, line.partition("=")[0], "p")
+    assert (row.fate, row.became) == (fate, "")
+    assert words in row.why
+
+
+@pytest.mark.parametrize(
+    ("line", "fate", "words"),
+    [
+        ("x.key=5", Fate.GONE, "where it is a key of x.Y, it goes with that"),
+        ("fetch.sizes=1", Fate.UNKNOWN, "did you mean fetch.size?"),
+    ],
+)
+def test_keys_of_an_own_class_go_with_it(line: str, fate: Fate, words: str) -> None:
+    conversion = converted("--whitelist", "x", consumers=(f"{SOURCE}interceptor.classes=x.Y\n{line}\n",))
+    row = outcome(conversion, line.partition("=")[0])
     assert (row.fate, row.became) == (fate, "")
     assert words in row.why
 

@@ -43,6 +43,8 @@ _NO_CONNECT_TOPICS = "Ferry keeps no state in Connect's topics; the ledger on th
 _NO_CONVERTERS = "record batches are copied as bytes, so nothing is converted"
 _NO_METRICS = "metrics of Java clients; Ferry reports what each run did"
 _NO_MEMBERSHIP = "Ferry joins no consumer group: a plan names the offsets to copy"
+_CHANGES = "it may change records, and would be skipped in silence: batches are copied as bytes"
+_CONVERTER = "batches are copied as bytes; a class other than `ByteArrayConverter` would change records: it is refused"
 _NO_RECORDS = "record batches are copied as bytes: no record is read or built on the way"
 
 SECURITY = _rules(
@@ -121,9 +123,10 @@ _FLOW = _rules(
     (r"(topic|group|config\.property)\.filter\.class", _USED,
      "Kafka's own filter is known; another Java class is refused"),
     (r"forwarding\.admin\.class", _USED, "Kafka's own class is known; another Java class is refused"),
-    (r"transforms", _REFUSED, "record batches are copied as bytes: a transform would be skipped silently"),
+    (r"transforms", _REFUSED, _CHANGES),
     (r"predicates", _UNNEEDED, "they serve transforms only"),
-    (r"(key|value|header)\.converter(\.plugin\.version)?", _UNNEEDED, _NO_CONVERTERS),
+    (r"(key|value|header)\.converter", _UNNEEDED, _CONVERTER),
+    (r"(key|value|header)\.converter\.plugin\.version", _UNNEEDED, _NO_CONVERTERS),
     (r"(source|target)\.cluster\.alias", _UNNEEDED, "the flow's name says it"),
     (r"name|connector\.(class|plugin\.version)", _UNNEEDED, "MirrorMaker sets it for its connectors"),
     (r"admin\.timeout\.ms|consumer\.poll\.timeout\.ms", _UNNEEDED, "a run's patience bounds each request"),
@@ -140,7 +143,8 @@ _FLOW = _rules(
 _WORKER = _rules(
     (r"exactly\.once\.source\.support", _USED, "Ferry is always exactly once, whatever is set"),
     (r"(config|offset|offsets|status)\.(storage|flush)\..*", _UNNEEDED, _NO_CONNECT_TOPICS),
-    (r"(key|value|header)\.converter(\.plugin\.version)?", _UNNEEDED, _NO_CONVERTERS),
+    (r"(key|value|header)\.converter", _UNNEEDED, _CONVERTER),
+    (r"(key|value|header)\.converter\.plugin\.version", _UNNEEDED, _NO_CONVERTERS),
     (r"admin\.listeners|listeners|rest\..*|access\.control\..*|response\.http\..*|inter\.worker\..*", _UNNEEDED,
      _NO_REST),
     (r"group\.id|connect\.protocol|worker\..*|(scheduled\.)?rebalance\..*|plugin\..*|connector\.client\..*", _UNNEEDED,
@@ -156,7 +160,8 @@ _CONSUMER = _rules(
     (r"fetch\.(max\.bytes|min\.bytes|max\.wait\.ms)|max\.partition\.fetch\.bytes", _USED,
      "bounds of a fetch; when absent, the engine chooses"),
     (r"check\.crcs", _UNNEEDED, "checksums are always checked"),
-    (r"(key|value)\.deserializer|interceptor\.classes|max\.poll\.records", _UNNEEDED, _NO_RECORDS),
+    (r"interceptor\.classes", _REFUSED, _CHANGES),
+    (r"(key|value)\.deserializer|max\.poll\.records", _UNNEEDED, _NO_RECORDS),
     (r"exclude\.internal\.topics", _UNNEEDED, "internal topics are never copied"),
     (r"allow\.auto\.create\.topics", _UNNEEDED, "nothing is read that the plan has not seen"),
     (r"group\..*|(session\.timeout|heartbeat\.interval|max\.poll\.interval)\.ms|partition\.assignment\..*", _UNNEEDED,
@@ -174,7 +179,8 @@ _PRODUCER = _rules(
      "the source's batches are copied as they are, to the partition of the same number"),
     (r"buffer\.memory|max\.block\.ms|metadata\.max\.idle\.ms|max\.in\.flight\.requests\.per\.connection", _UNNEEDED,
      "`ferry.task.memory.bytes` bounds what is held and under way"),
-    (r"(key|value)\.serializer|interceptor\.classes", _UNNEEDED, _NO_RECORDS),
+    (r"interceptor\.classes", _REFUSED, _CHANGES),
+    (r"(key|value)\.serializer", _UNNEEDED, _NO_RECORDS),
     (r"transactional\.id", _UNNEEDED, "the id is made of flow, lane and slot"),
     (r"transaction\.timeout\.ms", _UNNEEDED, "`ferry.transaction.timeout.ms` says it"),
     (r"transaction\.two\.phase\.commit\.enable", _UNNEEDED, "a chunk is committed in one phase"),

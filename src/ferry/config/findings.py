@@ -47,7 +47,7 @@ class Unneeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Collects what is wrong with one file, each finding once."""
+    """Collects what is wrong with one file, each finding once; `in_file_order` says what of it is told."""
 
     file: str
     problems: list[Problem] = field(default_factory=list)
@@ -80,15 +80,9 @@ class Findings:
             correction=correction,
         )
         # A top-level value is read once for each flow; one finding is enough.
-        if problem in self.seen:
-            return
-        self.seen.add(problem)
-        alike = [one for one in self.problems if correction is not None and _same_slip(one, problem)]
-        if any(one.severity is Severity.ERROR for one in alike):
-            return
-        # An error says more than the warning about the same slip.
-        self.problems[:] = [one for one in self.problems if one not in alike]
-        self.problems.append(problem)
+        if problem not in self.seen:
+            self.seen.add(problem)
+            self.problems.append(problem)
 
     def warn(
         self, entry: Property | None, key: str, message: str, *, correction: tuple[str, ...] | None = None
@@ -118,7 +112,3 @@ class Findings:
                 hint = f": {shown(correction)}"
             self.report(entry, entry.key, f"{error}{hint}", correction=correction)
             return default
-
-
-def _same_slip(one: Problem, other: Problem) -> bool:
-    return one.line is not None and (one.line, one.key, one.correction) == (other.line, other.key, other.correction)

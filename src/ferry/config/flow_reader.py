@@ -13,7 +13,7 @@ from ferry.config.findings import Findings, Setting
 from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
 from ferry.config.guards import Guards, OnGuard
 from ferry.config.keys import FERRY_KEYS_BY_NAME
-from ferry.config.layers import ROLES, SIDES, Entries
+from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.origins import origins_of
 from ferry.config.policies import flow_policy
 from ferry.config.properties import Property, written_raw
@@ -38,6 +38,10 @@ _FILTERS = {
     "config.property.filter.class": f"{MIRROR_PACKAGE}DefaultConfigPropertyFilter",
     "forwarding.admin.class": "org.apache.kafka.clients.admin.ForwardingAdmin",
 }
+
+_BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_BYTES_AS_THEY_ARE = (_BYTE_ARRAY, "ByteArrayConverter", "ByteArray")
+"""The converter that changes nothing, as Connect lets it be called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,7 @@ class FlowReader:
         policy_name, policy = self._policy(policy_properties)
         heartbeats = self._value("heartbeats.replication.enabled", values.boolean)
         self._refuse_what_cannot_be_kept(clients["target", "producer"])
+        self._refuse_what_changes_records(clients)
         timeout_ms = self._value("ferry.transaction.timeout.ms", values.integer(2000, 2**31 - 1))
         return FlowConfig(
             flow=self.flow,
@@ -217,14 +222,6 @@ class FlowReader:
     def _refuse_what_cannot_be_kept(self, producer: Mapping[str, Property]) -> None:
         for name, kafkas in _FILTERS.items():
             self._value(name, values.java_class(kafkas))
-        transforms = self.entries.of_flow(self.flow, "transforms")
-        if transforms is not None and transforms.value.strip():
-            self.findings.report(
-                transforms,
-                transforms.key,
-                f"transforms {transforms.value.strip()} would be skipped, because record batches are copied as bytes;"
-                " remove the line, or transform before or behind Ferry",
-            )
         compression = producer.get("compression.type")
         if compression is not None:
             self.findings.report(
@@ -234,6 +231,27 @@ class FlowReader:
                 " line",
                 correction=(f"# {written_raw(compression.key, compression.raw)}",),
             )
+
+    def _refuse_what_changes_records(self, clients: Mapping[tuple[Side, Role], Mapping[str, Property]]) -> None:
+        """MirrorMaker 2 lets these change records; batches are copied as bytes, so each would be skipped in silence."""
+        changing = {
+            "transforms": self.entries.of_flow(self.flow, "transforms"),
+            "consumer interceptor": clients["source", "consumer"].get("interceptor.classes"),
+            "producer interceptor": clients["target", "producer"].get("interceptor.classes"),
+        }
+        for name in ("key.converter", "value.converter", "header.converter"):
+            of_target = self.entries.by_key.get(f"{self.flow.target}.{name}")
+            entry = self.entries.of_flow(self.flow, name) or of_target
+            if entry is not None and entry.value.strip() not in _BYTES_AS_THEY_ARE:
+                changing[name] = entry
+        for what, entry in changing.items():
+            if entry is not None and entry.value.strip():
+                self.findings.report(
+                    entry,
+                    entry.key,
+                    f"{what} {entry.value.strip()} would be skipped, because record batches are copied as bytes; remove"
+                    " the line where records may arrive as they are, or change them before or behind Ferry",
+                )
 
 
 def written_properties(entries: Mapping[str, Property]) -> ClientProperties:

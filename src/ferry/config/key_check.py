@@ -10,7 +10,8 @@ from ferry.config.catalogue import RENAMED, find, keys_of
 from ferry.config.fates import Fate
 from ferry.config.findings import Findings, Unneeded
 from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
-from ferry.config.layers import ROLES, Entries, is_common_client_key
+from ferry.config.layers import ROLES, SIDES, Entries, is_common_client_key
+from ferry.config.own_classes import OWN_KEY, is_own_policy, names_own_class
 from ferry.config.places import Place, longest_first, place_of
 from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import Providers
@@ -21,7 +22,6 @@ from ferry.model import Flow
 _MOST_GUESSES = 200
 _TORN = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t\f]+$")
 """A value that was to be continued: there is a blank behind its last backslash."""
-_KAFKAS_POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,9 @@ class KeyCheck:
         if self._is_slip(entry, place) or ("->" in entry.key and place.flow is None):
             return None
         known = place.known()
+        if known is None and self._is_for_own_class(place):
+            of_policy = place.name.startswith("replication.policy.")
+            return None if of_policy else Unneeded(line=entry.line, key=entry.key, why=OWN_KEY)
         if known is None:
             self._report_unknown(entry, place, torn)
         elif place.client is not None and not place.owner:
@@ -148,8 +151,6 @@ class KeyCheck:
         if not self.aliases:
             # Without aliases no key behind one can be told.
             return
-        if self._is_for_own_class(place) and nearest(place.name, place.neighbours(), cutoff=0.9) is None:
-            return
         misplaced = self._misplaced(place)
         # Each comparison costs milliseconds: a long file of another kind must not take minutes.
         guess = len(self.findings.problems) < _MOST_GUESSES
@@ -195,12 +196,27 @@ class KeyCheck:
         return None
 
     def _is_for_own_class(self, place: Place) -> bool:
-        """Whether a policy of the user's own gets this key: it is given what MirrorMaker 2 would give it."""
-        if place.alias is not None or (place.flow is None and not place.name.startswith("replication.policy.")):
+        """Whether a class of the user's own gets this key, and it is no misspelt key of Kafka."""
+        return self._goes_with_own_class(place) and nearest(place.name, place.neighbours(), cutoff=0.9) is None
+
+    def _goes_with_own_class(self, place: Place) -> bool:
+        """Whether the place names such a class: it is given what MirrorMaker 2 would give it."""
+        if place.client is not None:
+            role = place.client[0]
+            if place.alias is not None:
+                return names_own_class(self.entries.of_cluster_client(place.alias, role), role)
+            flow = place.flow
+            clients = [] if flow is None else [self.entries.of_flow_client(flow, side, role) for side in SIDES]
+            return any(names_own_class(client, role) for client in clients)
+        if place.alias is not None:
+            return names_own_class(self.entries.under(place.owner), "worker")
+        if place.flow is not None and names_own_class(self.entries.under(place.owner), "flow"):
+            return True
+        if place.flow is None and not place.name.startswith("replication.policy."):
             return False
         flows = self.flows if place.flow is None else (place.flow,)
-        classes = [self.entries.of_flow(flow, "replication.policy.class") for flow in flows]
-        return any(entry is not None and _is_own_class(entry.value) for entry in classes)
+        policies = [self.entries.of_flow(flow, "replication.policy.class") for flow in flows]
+        return any(entry is not None and is_own_policy(entry.value) for entry in policies)
 
 
 def _switch_meant(place: Place) -> str | None:
@@ -212,7 +228,3 @@ def _switch_meant(place: Place) -> str | None:
         if switch.endswith("enabled") and known is not None and (place.flow is not None or switch != "enabled"):
             return switch
     return None
-
-
-def _is_own_class(text: str) -> bool:
-    return text.strip().removeprefix("org.apache.kafka.connect.mirror.") not in _KAFKAS_POLICIES

@@ -37,12 +37,14 @@ class Problem:
 def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Each finding once, an error before the warnings of its line: `--fix` takes the first correction of a line.
 
-    A warning whose line an error corrects in the same way adds nothing.
+    Of those that correct a line in the same way the first is told: an error says more than a warning about one slip.
     """
-    found = tuple(dict.fromkeys(problems))
-    corrected = {(one.line, one.correction) for one in found if one.severity is Severity.ERROR and one.correction}
-    kept = [one for one in found if one.severity is Severity.ERROR or (one.line, one.correction) not in corrected]
-    return tuple(sorted(kept, key=lambda one: (one.line or 0, one.severity is not Severity.ERROR)))
+    found = sorted(dict.fromkeys(problems), key=lambda one: (one.line or 0, one.severity is not Severity.ERROR))
+    told: dict[object, Problem] = {}
+    for one in found:
+        slip = (one.line, one.correction) if one.line is not None and one.correction else one
+        told.setdefault(slip, one)
+    return tuple(told.values())
 
 
 class BadValue(ValueError):

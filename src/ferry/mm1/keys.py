@@ -132,6 +132,19 @@ _RETRIES = _rule(
     " metadata.recovery.rebootstrap.trigger.ms default.api.timeout.ms",
     "Ferry retries by its own rules; `ferry.retries` bounds them",
 )
+CLASS_KEYS = (
+    *("interceptor.classes", "metric.reporters", "kafka.metrics.reporters", "partition.assignment.strategy"),
+    *(
+        "partitioner.class",
+        "callback.handler",
+        "event.handler",
+        "serializer.class",
+        "key.serializer",
+        "value.serializer",
+    ),
+    *("key.deserializer", "value.deserializer", "deserializer.class", "security.providers"),
+)
+"""Keys that name classes, which read keys of their own from the same file."""
 _SERIALIZERS = "records are copied as bytes: nothing is serialized or deserialized"
 
 
@@ -326,10 +339,11 @@ PRODUCER_KEYS = (
         "Ferry keeps each record's partition number",
     ),
     _rule(
-        Fate.GONE,
-        "callback.handler callback.handler.props event.handler event.handler.props",
-        "there is no asynchronous producer to call it",
+        Fate.LOOK,
+        "callback.handler event.handler",
+        "Ferry copies records as they are and calls no handler; do without it",
     ),
+    _rule(Fate.GONE, "callback.handler.props event.handler.props", "it belongs to the handler"),
     _rule(
         Fate.GONE,
         "reconnect.interval reconnect.time.interval.ms topic.metadata.refresh.interval.ms metadata.max.idle.ms",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePath
 
 from ferry.config.layers import is_common_client_key
+from ferry.config.own_classes import own_classes
 from ferry.config.problem import BadValue
 from ferry.config.properties import Property
 from ferry.config.secrets import HIDDEN, has_reference, is_secret
 from ferry.errors import BadInput
-from ferry.mm1.keys import KeyRule, Meaning
+from ferry.mm1.keys import CLASS_KEYS, KeyRule, Meaning
 from ferry.mm1.outcome import Fate, Outcome, Place
 from ferry.mm1.sheet import Line
 
@@ -115,22 +116,36 @@ def read_side(file: SideFile, alias: str, rules: Sequence[KeyRule], *, copy_secr
         known.update(rule.names)
         found = [side.entries[name] for name in rule.names if name in side.entries]
         _apply(side, rule, found, servers_given=servers_given)
+    own = [name for key in CLASS_KEYS if key in side.entries for name in own_classes(side.entries[key].value)]
     for name, entry in side.entries.items():
         if name in known:
             continue
         if is_common_client_key(name):
             side.write(entry, name, entry.value.strip(), "each cluster has its own security settings")
         else:
-            close = get_close_matches(name, known, n=1, cutoff=0.6)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            side.say(entry, Fate.UNKNOWN, f"no client of MirrorMaker 1 reads it, so it did nothing{hint}")
+            side.say(entry, *_unknown(name, known, own))
     return side
+
+
+def _unknown(name: str, known: Collection[str], own: Sequence[str]) -> tuple[Fate, str]:
+    """A key that no rule has: of one of the file's own classes, or of nobody."""
+    if own and not get_close_matches(name, known, n=1, cutoff=0.9):
+        return (
+            Fate.GONE,
+            f"no client of MirrorMaker 1 reads it; where it is a key of {', '.join(own)}, it goes with that",
+        )
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return Fate.UNKNOWN, f"no client of MirrorMaker 1 reads it, so it did nothing{hint}"
 
 
 def _apply(side: Side, rule: KeyRule, found: Sequence[Property], *, servers_given: bool) -> None:
     if rule.fate is not Fate.KEPT:
         for entry in found:
-            side.say(entry, rule.fate, rule.why)
+            if rule.fate is Fate.LOOK and not entry.value.strip():
+                side.say(entry, Fate.GONE, "it is empty, so it did nothing")
+            else:
+                side.say(entry, rule.fate, rule.why)
         return
     for at, entry in enumerate(found):
         if rule.meaning is Meaning.SERVERS and servers_given:

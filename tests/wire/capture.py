@@ -33,6 +33,8 @@ from ferry.wire.batch import batches
 
 GOLDEN = Path(__file__).parent / "golden"
 VERSION = "4.3.0"
+OLD_VERSION = "3.9.1"
+"""The last Kafka whose classes write the formats v0 and v1."""
 SPEC = ClusterSpec(
     name="golden", version=VERSION, properties={"log.cleaner.backoff.ms": "100", "log.retention.ms": "-1"}
 )
@@ -227,6 +229,7 @@ def capture(bench: Bench, topic: str, made_by: Callable[..., None], *arguments: 
     (GOLDEN / f"{topic}.json").write_text(json.dumps(golden, indent=1) + "\n")
 
 
+OLD_FORMATS = "old-formats"
 CASES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     **{f"codec-{name}": (codec, (name,)) for name in CODECS},
     "transactions": (transactions, ()),
@@ -235,11 +238,27 @@ CASES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
 }
 
 
+def old_formats() -> None:
+    """Message sets of the formats v0 and v1: no broker writes them any more, but Kafka's classes did until 3.9."""
+    program = Path(__file__).with_name("OldFormats.java")
+    command = [java(), "-cp", f"{jars(OLD_VERSION)}/*", str(program)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    sets = [json.loads(line) for line in out.splitlines()]
+    for found in sets:
+        found["bytes"] = textwrap.wrap(found["bytes"], 96)
+    (GOLDEN / f"{OLD_FORMATS}.json").write_text(json.dumps({"classes": OLD_VERSION, "sets": sets}, indent=1) + "\n")
+
+
 def main(topics: list[str]) -> None:
-    """Capture these topics anew; all when none is named."""
+    """Capture these topics anew; all, and the old formats, when none is named."""
+    wanted = topics or [OLD_FORMATS, *CASES]
+    if OLD_FORMATS in wanted:
+        old_formats()
+    if wanted == [OLD_FORMATS]:
+        return
     with tempfile.TemporaryDirectory() as folder, guard(Path(folder)):
         bench = Bench(cluster=up(SPEC, home=Path(folder)))
-        for topic in topics or CASES:
+        for topic in CASES.keys() & set(wanted):
             made_by, arguments = CASES[topic]
             capture(bench, topic, made_by, *arguments)
 

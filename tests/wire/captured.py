@@ -66,6 +66,29 @@ def captured(topic: str) -> Captured:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldSet:
+    """A message set of format v0 or v1 as Kafka's classes wrote it, and what they read in it: no headers."""
+
+    name: str
+    data: bytes
+    rows: tuple[tuple[int, int, bytes | None, bytes | None], ...]
+
+
+@cache
+def old_sets() -> tuple[OldSet, ...]:
+    """The golden message sets."""
+    body = json.loads((FOLDER / "old-formats.json").read_text())
+    return tuple(
+        OldSet(
+            name=found["name"],
+            data=bytes.fromhex("".join(found["bytes"])),
+            rows=tuple((offset, time, _bytes(key), _bytes(value)) for offset, time, key, value in found["rows"]),
+        )
+        for found in body["sets"]
+    )
+
+
 def _rows(rows: list[Any]) -> Iterator[Row]:
     for offset, timestamp, key, value, headers in rows:
         yield offset, timestamp, _bytes(key), _bytes(value), [(name, _bytes(part)) for name, part in headers]

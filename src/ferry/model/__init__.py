@@ -1,5 +1,6 @@
 """Ferry's words as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
 
+from ferry.model.compression import Codec, Compression
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap
 from ferry.model.plan import PLAN_VERSION, Plan, Refusal, RefusalKind, Slice, TopicChange
@@ -15,6 +16,8 @@ __all__ = [
     "NOT_THROTTLED",
     "PLAN_VERSION",
     "Attempt",
+    "Codec",
+    "Compression",
     "Fate",
     "Flow",
     "Gap",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from ferry.errors import Corrupt
+from ferry.wire.legacy import crc_of
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 """baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
@@ -19,12 +20,15 @@ maxTimestamp, producerId, producerEpoch, baseSequence, recordsCount."""
 
 HEADER_BYTES = HEADER.size  # 61
 MAGIC = 2
-_LENGTH_PREFIX = 12  # baseOffset and batchLength are not counted in batchLength
+BEFORE_LENGTH = 12  # baseOffset and batchLength are not counted in batchLength
 _MAGIC_AT = 16  # the same place in all three formats
 _CRC_AT = 17
 _CHECKED_FROM = 21  # the checksum covers everything from attributes on
 _PRODUCER_AT = 43
+_OLD_ATTRIBUTES_AT = 17
+_OLD_BYTES = 22  # of the smallest message: sizes of a key and a value that are null
 
+_CODEC = 0x07
 _TIMESTAMP_TYPE = 0x08
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
@@ -40,9 +44,16 @@ _CONTROL_KEY = struct.Struct(">hh")
 COMMIT_MARKER = 1
 ABORT_MARKER = 0
 
+DAMAGED = "the source's copy is damaged; restore it from a replica, or skip it explicitly"
+"""What a sentence about damage says in the end."""
+
 
 class Batch(NamedTuple):
-    """One whole batch as it lies in a fetched buffer; `data` is a view, not a copy."""
+    """One whole batch as it lies in a fetched buffer; `data` is a view, not a copy.
+
+    Of the formats v0 and v1 it is one message. A compressed one tells the offset of the last record in it, and not how
+    many there are: `record_count` is 0, and `base_offset` too large.
+    """
 
     data: memoryview
     base_offset: int
@@ -67,6 +78,21 @@ class Batch(NamedTuple):
         return bool(self.attributes & _TRANSACTIONAL)
 
     @property
+    def codec(self) -> int:
+        """The number of its compression; `ferry.model.Codec` names those that exist."""
+        return self.attributes & _CODEC
+
+    @property
+    def has_log_append_time(self) -> bool:
+        """Whether `max_timestamp` is the timestamp of all its records."""
+        return bool(self.attributes & _TIMESTAMP_TYPE)
+
+    @property
+    def is_wrapper(self) -> bool:
+        """A compressed message of format v0 or v1, whose first offset is in it."""
+        return self.magic != MAGIC and bool(self.codec)
+
+    @property
     def payload(self) -> memoryview:
         """The records, compressed as stored."""
         return self.data[HEADER_BYTES:]
@@ -76,13 +102,13 @@ def batches(buffer: bytes | bytearray | memoryview) -> Iterator[Batch]:
     """The whole batches in a fetched buffer, in order.
 
     A broker may cut the last batch short; that piece is left out and comes again with the next fetch.
-    Batches of magic 0 and 1 are yielded with `count` 0 so that the caller can name them.
+    Messages of magic 0 and 1 are yielded one by one.
     """
     view, at, end = memoryview(buffer), 0, len(buffer)
     while end - at > _MAGIC_AT:
-        size = _LENGTH_PREFIX + _SIZE.unpack_from(view, at + 8)[0]
+        size = BEFORE_LENGTH + _SIZE.unpack_from(view, at + 8)[0]
         magic = view[at + _MAGIC_AT]
-        if size < (HEADER_BYTES if magic == MAGIC else _MAGIC_AT) or at + size > end:
+        if size < (HEADER_BYTES if magic == MAGIC else _OLD_BYTES) or at + size > end:
             return
         if magic == MAGIC:
             (base, _, epoch, _, crc, attributes, last_delta, base_time, max_time, producer, _, _, count) = (
@@ -93,34 +119,35 @@ def batches(buffer: bytes | bytearray | memoryview) -> Iterator[Batch]:
                 producer, count,
             )  # fmt: skip
         else:
-            # The offset of a compressed v0/v1 wrapper message is that of its last record.
             base = _BASE_OFFSET.unpack_from(view, at)[0]
-            yield Batch(view[at : at + size], base, base + 1, -1, magic, 0, 0, -1, -1, -1, 0)
+            attributes = view[at + _OLD_ATTRIBUTES_AT] & (_CODEC | _TIMESTAMP_TYPE)
+            yield Batch(view[at : at + size], base, base + 1, -1, magic, 0, attributes, -1, -1, -1, 0)
         at += size
 
 
 def whole_batch_bytes(buffer: bytes | bytearray | memoryview) -> int:
     """Bytes that the first batch of a cut-short buffer needs in all; 0 when not even its length arrived."""
-    if len(buffer) < _LENGTH_PREFIX:
+    if len(buffer) < BEFORE_LENGTH:
         return 0
     size: int = _SIZE.unpack_from(buffer, 8)[0]
-    return _LENGTH_PREFIX + size
+    return BEFORE_LENGTH + size
 
 
 def check(batch: Batch, topic: str, partition: int) -> None:
-    """Raise Corrupt when the batch's CRC-32C is not that of its bytes; older formats have another, and are not read."""
-    if batch.magic != MAGIC:
-        return
-    found = crc32c(batch.data[_CHECKED_FROM:])
-    if found != batch.crc:
+    """Raise Corrupt when the batch's CRC-32C (CRC-32 in the old formats) is not that of its bytes."""
+    if batch.magic == MAGIC:
+        named, found = batch.crc, crc32c(batch.data[_CHECKED_FROM:])
+    else:
+        named, found = crc_of(batch.data)
+    if found != named:
         raise Corrupt(
             f"batch at offset {batch.base_offset} of {topic}-{partition} has checksum {found:#010x} where its header "
-            f"says {batch.crc:#010x}: the source's copy is damaged; restore it from a replica, or skip it explicitly"
+            f"says {named:#010x}: {DAMAGED}"
         )
 
 
 def obstacle(batch: Batch) -> str | None:
-    """Why the batch cannot be copied as bytes; None when it can.
+    """Why the batch must be written anew; None when it can be copied as bytes.
 
     The broker refuses a produced batch whose count is not lastOffsetDelta + 1 (error 87), and a batch of another
     magic; it re-reads the timestamp type and the delete horizon from the attributes, which would change timestamps.

@@ -1,0 +1,150 @@
+"""The codecs of record batches, by cramjam, in the framings that Java's clients read and write.
+
+Sources: Kafka's `CompressionType`, `Lz4BlockInputStream` (frames of independent blocks), `SnappyFactory` (the blocks
+of snappy-java's `SnappyOutputStream`; librdkafka writes one block without them). Sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+import cramjam
+
+from ferry.model import Codec, Compression
+
+Buffer = bytes | bytearray | memoryview
+
+_LEAST_ROOM = 64 << 10
+_JAVA_LZ4_FAST = 9
+"""`compression.lz4.level` at which Java does not compress hard, but fast; its default."""
+
+_XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+_XERIAL_MAGIC = _XERIAL_HEADER[:8]
+_XERIAL_BLOCK = 32 << 10
+_XERIAL_SIZE = struct.Struct(">i")
+
+_LZ4_SIZE = struct.Struct("<I")
+_LZ4_STORED = 0x8000_0000
+_LZ4_BLOCK_CHECKSUM = 0x10
+_LZ4_CONTENT_SIZE = 0x08
+_LZ4_BLOCK_BYTES = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
+
+
+class Malformed(Exception):
+    """Bytes that are not what their header says; half a sentence that says how."""
+
+
+class TooLong(Exception):
+    """Decompressed, the bytes are more than what may be held; half a sentence."""
+
+
+def decompressed(codec: int, data: Buffer, most: int) -> bytearray:
+    """The bytes behind `data`, `most` at most.
+
+    Raises Malformed when they cannot be had or the codec does not exist, TooLong when they are more.
+    """
+    match codec:
+        case Codec.NONE:
+            return bytearray(data)
+        case Codec.GZIP:
+            return _whole(cramjam.gzip.decompress_into, data, most)
+        case Codec.SNAPPY:
+            return _snappy(memoryview(data), most)
+        case Codec.LZ4:
+            return _whole(cramjam.lz4.decompress_into, data, most)
+        case Codec.ZSTD:
+            return _whole(cramjam.zstd.decompress_into, data, most)
+    raise Malformed(f"it names compression {codec}, which does not exist")
+
+
+def compressed(compression: Compression, data: Buffer) -> Buffer:
+    """`data` as a batch's payload."""
+    level = compression.level
+    match compression.codec:
+        case Codec.NONE:
+            return data
+        case Codec.GZIP:
+            return memoryview(cramjam.gzip.compress(data, level=6 if level is None or level < 0 else level))
+        case Codec.SNAPPY:
+            view = memoryview(data)
+            out = bytearray(_XERIAL_HEADER)
+            for at in range(0, len(view), _XERIAL_BLOCK):
+                block = memoryview(cramjam.snappy.compress_raw(view[at : at + _XERIAL_BLOCK]))
+                out += _XERIAL_SIZE.pack(len(block))
+                out += block
+            return out
+        case Codec.LZ4:
+            encoder = cramjam.lz4.Compressor(
+                level=0 if level in (None, _JAVA_LZ4_FAST) else level, content_checksum=False, block_linked=False
+            )
+            encoder.compress(bytes(data))
+            return memoryview(encoder.finish())
+        case Codec.ZSTD:
+            return memoryview(cramjam.zstd.compress(data, level=3 if level is None else level))
+
+
+def decompressed_lz4_of_magic_0(data: Buffer, most: int) -> bytearray:
+    """As `decompressed`, for lz4 in messages of format v0, whose frames have a wrong header checksum (KAFKA-3160)."""
+    view = memoryview(data)
+    try:
+        flags, block_bytes = view[4], _LZ4_BLOCK_BYTES[view[5] >> 4 & 7]
+        at = 7 + (8 if flags & _LZ4_CONTENT_SIZE else 0)
+        out = bytearray()
+        while size := _LZ4_SIZE.unpack_from(view, at)[0]:
+            at += 4
+            stored, size = size & _LZ4_STORED, size & ~_LZ4_STORED
+            block = view[at : at + size]
+            at += size + (4 if flags & _LZ4_BLOCK_CHECKSUM else 0)
+            if stored:
+                out += block
+            else:
+                room = bytearray(block_bytes)
+                out += memoryview(room)[: cramjam.lz4.decompress_block_into(block, room)]
+            if len(out) > most:
+                raise TooLong(f"decompressed it has more than {most} bytes")
+    except (KeyError, IndexError, struct.error, cramjam.DecompressionError) as error:
+        raise Malformed(f"its lz4 frame cannot be read ({error})") from error
+    return out
+
+
+def _whole(into: Callable[[Buffer, bytearray], int], data: Buffer, most: int) -> bytearray:
+    """Decompress into one buffer, into a larger one when it is too small. Pages that stay unused cost nothing."""
+    size = min(most, max(_LEAST_ROOM, 4 * len(data)))
+    while True:
+        room = bytearray(size)
+        try:
+            found = into(data, room)
+        except cramjam.DecompressionError as error:
+            if "write whole buffer" not in str(error):
+                raise Malformed(f"it cannot be decompressed ({error})") from error
+            if size >= most:
+                raise TooLong(f"decompressed it has more than {most} bytes") from error
+            size = min(most, 4 * size)
+        else:
+            del room[found:]
+            return room
+
+
+def _snappy(view: memoryview, most: int) -> bytearray:
+    try:
+        blocks = list(_snappy_blocks(view))
+        if sum(cramjam.snappy.decompress_raw_len(block) for block in blocks) > most:
+            raise TooLong(f"decompressed it has more than {most} bytes")
+        return bytearray().join(memoryview(cramjam.snappy.decompress_raw(block)) for block in blocks)
+    except (struct.error, cramjam.DecompressionError) as error:
+        raise Malformed(f"it cannot be decompressed ({error})") from error
+
+
+def _snappy_blocks(view: memoryview) -> Iterator[memoryview]:
+    if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        yield view
+        return
+    at = len(_XERIAL_HEADER)
+    while at < len(view):
+        size = _XERIAL_SIZE.unpack_from(view, at)[0]
+        at += _XERIAL_SIZE.size
+        if not 0 <= size <= len(view) - at:
+            raise Malformed(f"a snappy block says that it has {size} bytes")
+        yield view[at : at + size]
+        at += size

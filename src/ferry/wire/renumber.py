@@ -1,0 +1,150 @@
+"""Records of format v2 with new offset deltas: what a batch needs that lost records, or is cut, or gets another base.
+
+A record is `length varint | attributes i8 | timestampDelta varlong | offsetDelta varint | key, value, headers`
+(Kafka's `DefaultRecord`, KIP-98); numbers are zigzag-coded varints. Offset deltas are the only thing in it that depends
+on its neighbours. So keys, values and headers are never opened: a delta is changed where it lies, and only where its
+width changes the bytes around it move. Timestamps are ms.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ferry.wire.codecs import Buffer, Malformed
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+Run = tuple[int, int]
+"""Source offset of the first, and number of records without a hole."""
+
+
+class Renumbered(NamedTuple):
+    """So many records with offset deltas 0, 1, 2 …; `runs` say which source offsets they had, in order."""
+
+    payload: Buffer
+    records: int
+    runs: list[Run]
+    base_timestamp: int
+    max_timestamp: int
+
+
+def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: calls in it would double what it costs
+    records: bytearray, count: int, *, base: int, base_timestamp: int, first: int = LOWEST, stamp: int | None = None
+) -> Renumbered:
+    """The `count` records without those before source offset `first`; `records` is used up.
+
+    `base` and `base_timestamp` are what the deltas count from. With a `stamp` it becomes the timestamp of all.
+    Raises Malformed when the bytes are not `count` records with rising offsets.
+    """
+    out: list[Buffer] = []
+    runs: list[Run] = []
+    view = memoryview(records)
+    at = copied = kept = 0  # bytes read, bytes passed on, records kept
+    run_start = run_count = 0
+    previous, max_timestamp = -1, LOWEST
+    skipped = first - base
+    try:
+        for _ in range(count):
+            begin = at
+            length = records[at]
+            at += 1
+            if length & 0x80:
+                length, at = _varint(records, begin)
+            body = at
+            end = at = body + (length >> 1)
+            delta = records[body + 1]
+            place = body + 2
+            if delta & 0x80:
+                delta, place = _varint(records, body + 1)
+            offset = records[place]
+            behind = place + 1
+            if offset & 0x80:
+                offset, behind = _varint(records, place)
+            if offset & 1 or offset >> 1 <= previous or behind > end:
+                raise Malformed(f"its record {offset >> 1} does not follow record {previous}")
+            previous = offset = offset >> 1
+            if offset < skipped:
+                copied = end
+                continue
+            time = base_timestamp + ((delta >> 1) ^ -(delta & 1))
+            if not LOWEST <= time <= HIGHEST:  # Java's arithmetic goes round
+                time = (time - LOWEST) % 2**64 + LOWEST
+            if time > max_timestamp:
+                max_timestamp = time
+            if offset != run_start + run_count:
+                if run_count:
+                    runs.append((base + run_start, run_count))
+                run_start, run_count = offset, 0
+            run_count += 1
+            if offset != kept or stamp is not None:
+                number = kept << 1
+                if (
+                    stamp is None
+                    and number >> 7 * (behind - place) == 0
+                    and (behind - place == 1 or number >> 7 * (behind - place - 1))
+                ):
+                    while number > 0x7F:
+                        records[place] = number & 0x7F | 0x80
+                        place += 1
+                        number >>= 7
+                    records[place] = number
+                else:
+                    head = records[body : body + 1]
+                    head += b"\0" if stamp is not None else view[body + 1 : place]
+                    head += varint(number)
+                    out.append(view[copied:begin])
+                    out.append(varint((len(head) + end - behind) << 1))
+                    out.append(head)
+                    copied = behind
+            kept += 1
+    except IndexError as error:
+        raise Malformed("its records end too early") from error
+    if at != len(records):
+        raise Malformed(f"its {count} records have {at} bytes of {len(records)}")
+    if run_count:
+        runs.append((base + run_start, run_count))
+    out.append(view[copied:])
+    return Renumbered(
+        out[0] if len(out) == 1 else b"".join(out),
+        kept,
+        runs,
+        base_timestamp if stamp is None else stamp,
+        max_timestamp if stamp is None else stamp,
+    )
+
+
+def boundaries(records: Buffer, count: int) -> list[int]:
+    """Where each of the records begins, and behind the last, the end."""
+    found, at = [0], 0
+    for _ in range(count):
+        length, at = _varint(records, at)
+        at += length >> 1
+        found.append(at)
+    return found
+
+
+def varint(number: int) -> bytes:
+    """An unsigned number as a varint; `zigzag` comes before it for a signed one."""
+    if number < 0x80:
+        return bytes((number,))
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def zigzag(number: int) -> int:
+    """A signed 64-bit number as the unsigned one that stands for it."""
+    return number << 1 if number >= 0 else (-number << 1) - 1
+
+
+def _varint(data: Buffer, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, at
+        shift += 7

@@ -1,0 +1,200 @@
+"""Batches written anew: what cannot go to the target byte for byte becomes batches of format v2 that it accepts.
+
+That are batches with holes (a broker takes only counts of lastOffsetDelta + 1), with records before the range, of log
+append times, with a delete horizon for a base timestamp (KIP-534), larger than the target takes, of the formats v0 and
+v1, or in another compression than the one that is configured. Keys, values, headers and timestamps stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ferry.errors import Corrupt
+from ferry.model import Codec, Compression
+from ferry.wire.batch import BEFORE_LENGTH, DAMAGED, HEADER, HEADER_BYTES, MAGIC, Batch, batches
+from ferry.wire.codecs import Buffer, Malformed, compressed, decompressed
+from ferry.wire.legacy import Message, messages
+from ferry.wire.renumber import LOWEST, Renumbered, Run, boundaries, renumbered, varint, zigzag
+
+MOST_RUNS = 2_000
+"""Runs of source offsets in one new batch, so that a chunk, and with it a receipt, can end between two."""
+
+_NULL = b"\x01"  # the length -1
+_NO_HEADERS = b"\x00"
+_UNCOMPRESSED = Compression(codec=Codec.NONE)
+_ROOM = 0.9
+"""How full the parts of a batch that is too large are made at first: parts compress unequally."""
+
+
+class NewBatch(NamedTuple):
+    """A batch to write. `runs` are the source offsets of its records; it covers those before `end`.
+
+    Its offsets begin at 0; producer and checksum are not set.
+    """
+
+    batch: Batch
+    runs: tuple[Run, ...]
+    end: int
+
+
+class Unsplittable(Exception):
+    """One record alone is more than the target takes."""
+
+    def __init__(self, offset: int, size: int) -> None:
+        super().__init__(f"the record at offset {offset} takes {size} bytes")
+        self.offset = offset
+        self.size = size
+
+
+def transcoded(
+    batch: Batch, first: int, *, place: str, compression: Compression | None, limit: int | None, most: int
+) -> list[NewBatch]:
+    """A batch of format v2 without its records before offset `first`, as new batches of `limit` bytes at most.
+
+    In the codec that it has, unless a `compression` says another. Not more than `most` bytes are held decompressed.
+    `place` names the partition in errors. Raises Corrupt, TooLong, or Unsplittable.
+    """
+    try:
+        compression = _chosen(batch, compression)
+        records = decompressed(batch.codec, batch.payload, most)
+        found = renumbered(
+            records,
+            batch.record_count,
+            base=batch.base_offset,
+            base_timestamp=batch.base_timestamp,
+            first=first,
+            stamp=batch.max_timestamp if batch.has_log_append_time else None,
+        )
+    except Malformed as error:
+        raise _corrupt(batch, place, error) from error
+    return _in_order(found, compression, limit, batch.next_offset)
+
+
+def transcoded_messages(
+    old: Sequence[Batch], first: int, *, place: str, compression: Compression | None, limit: int | None, most: int
+) -> list[NewBatch]:
+    """As `transcoded`, for messages of the formats v0 and v1 that follow each other."""
+    found: list[Message] = []
+    for wrapper in old:
+        try:
+            compression = _chosen(wrapper, compression)
+            inside = messages(wrapper.data, most)
+            after = found[-1].offset if found else -1
+            for message in inside:
+                if message.offset <= after:
+                    raise Malformed(f"its record {message.offset} does not follow record {after}")
+                after = message.offset
+        except Malformed as error:
+            raise _corrupt(wrapper, place, error) from error
+        found += (message for message in inside if message.offset >= first)
+    return _in_order(_of_messages(found), compression or _UNCOMPRESSED, limit, old[-1].next_offset)
+
+
+def _corrupt(batch: Batch, place: str, error: Malformed) -> Corrupt:
+    return Corrupt(
+        f"batch at offset {batch.base_offset} of {place} is damaged, though its checksum holds: {error}; {DAMAGED}"
+    )
+
+
+def _chosen(batch: Batch, compression: Compression | None) -> Compression:
+    """The compression to write with: the one that is asked for, or the batch's own."""
+    if compression is not None:
+        return compression
+    try:
+        return Compression(codec=Codec(batch.codec))
+    except ValueError:
+        raise Malformed(f"it names compression {batch.codec}, which does not exist") from None
+
+
+def _of_messages(found: Sequence[Message]) -> Renumbered:
+    """The same records in format v2, without headers."""
+    base = found[0].timestamp if found else LOWEST
+    out: list[Buffer] = []
+    for index, (_, timestamp, key, value) in enumerate(found):
+        delta = (timestamp - base - LOWEST) % 2**64 + LOWEST  # Java's arithmetic goes round
+        head = b"\0" + varint(zigzag(delta)) + varint(index << 1)
+        fields: list[Buffer] = [head]
+        for field in (key, value):
+            fields += [_NULL] if field is None else [varint(len(field) << 1), field]
+        fields.append(_NO_HEADERS)
+        out.append(varint(sum(map(len, fields)) << 1))
+        out += fields
+    return Renumbered(
+        b"".join(out),
+        len(found),
+        _runs([message.offset for message in found]),
+        base,
+        max((message.timestamp for message in found), default=LOWEST),
+    )
+
+
+def _in_order(found: Renumbered, compression: Compression, limit: int | None, end: int) -> list[NewBatch]:
+    """The records as batches, and up to where each of them covers the source."""
+    made = list(_fitting(found, compression, limit))
+    ends = [*(part.runs[0][0] for part, _ in made[1:]), end][: len(made)]
+    return [NewBatch(batch, tuple(part.runs), behind) for (part, batch), behind in zip(made, ends, strict=True)]
+
+
+def _fitting(found: Renumbered, compression: Compression, limit: int | None) -> Iterator[tuple[Renumbered, Batch]]:
+    """The records as one batch if it is small enough, else as several."""
+    if not found.records:
+        return
+    parts = math.ceil(len(found.runs) / MOST_RUNS)
+    if parts == 1:
+        payload = compressed(compression, found.payload)
+        size = HEADER_BYTES + len(payload)
+        if limit is None or size <= limit:
+            yield found, _built(found, compression.codec, payload)
+            return
+        if found.records == 1:
+            raise Unsplittable(found.runs[0][0], size)
+        parts = math.ceil(size / (limit * _ROOM))
+    for part in _split(found, parts):
+        yield from _fitting(part, compression, limit)
+
+
+def _split(found: Renumbered, parts: int) -> Iterator[Renumbered]:
+    """The records in about as many parts, of about equal size; two at least."""
+    edges = boundaries(found.payload, found.records)
+    wanted = edges[-1] / max(2, parts)
+    offsets = [start + index for start, count in found.runs for index in range(count)]
+    view = memoryview(found.payload)
+    begin = 0
+    while begin < found.records:
+        # At least one record, and of the last two at least one is left for the next part.
+        behind = bisect_right(edges, edges[begin] + wanted, begin + 1, found.records + 1) - 1
+        behind = max(begin + 1, min(behind, found.records - 1 if begin == 0 else found.records))
+        part = renumbered(
+            bytearray(view[edges[begin] : edges[behind]]),
+            behind - begin,
+            base=0,
+            base_timestamp=found.base_timestamp,
+        )
+        yield part._replace(runs=_runs(offsets[begin:behind]))
+        begin = behind
+
+
+def _runs(offsets: Sequence[int]) -> list[Run]:
+    """Rising offsets as runs without holes."""
+    found: list[list[int]] = []
+    for offset in offsets:
+        if found and sum(found[-1]) == offset:
+            found[-1][1] += 1
+        else:
+            found.append([offset, 1])
+    return [(start, count) for start, count in found]
+
+
+def _built(found: Renumbered, codec: Codec, payload: Buffer) -> Batch:
+    """A batch of format v2 around a payload; whoever sends it sets producer and checksum (`restamped`)."""
+    data = bytearray(HEADER_BYTES + len(payload))
+    HEADER.pack_into(
+        data, 0, 0, len(data) - BEFORE_LENGTH, -1, MAGIC, 0, codec, found.records - 1, found.base_timestamp,
+        found.max_timestamp, -1, -1, -1, found.records,
+    )  # fmt: skip
+    data[HEADER_BYTES:] = payload
+    (batch,) = batches(data)
+    return batch

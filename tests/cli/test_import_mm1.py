@@ -171,7 +171,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(files: list[str], words: list
     [
         (None, "c.properties: cannot be read"),
         (b"a=\xff\n", "c.properties:1: byte 0xff is not UTF-8"),
-        (b"a=\\u12\n", "c.properties:1: malformed \\uXXXX escape"),
+        (b"a=\\u12\n", "c.properties:1: a: malformed \\uXXXX escape"),
         (
             b"bootstrap.servers=west-1:9092,west-2-6667\n",
             "c.properties:1: bootstrap.servers: server 'west-2-6667' has no",

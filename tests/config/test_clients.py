@@ -263,7 +263,7 @@ def test_a_listener_name_before_an_address_is_dropped() -> None:
         ),
         (OAUTH | {ENDPOINT: ""}, BadInput, f"{ENDPOINT}: is missing; add the address"),
         (OAUTH | {ENDPOINT: "ftp://me:geheim@host/x"}, BadInput, "'ftp://host/x' is no address"),
-        (OAUTH | {ENDPOINT: "file:///nowhere"}, BadInput, f"{ENDPOINT} /nowhere cannot be read: No such"),
+        (OAUTH | {ENDPOINT: "file:///nowhere"}, BadInput, f"{ENDPOINT}: token file /nowhere cannot be read: No such"),
         (OAUTH | {"sasl.jaas.config": f"{BEARER} required;"}, BadInput, "client.credentials.client.id: is missing"),
         (OAUTH | {"sasl.login.callback.handler.class": "x.Y"}, Refused, "Kafka's own org.apache.kafka.common"),
         (OAUTH | {"sasl.oauthbearer.jwt.retriever.class": "x.Y"}, Refused, "retriever.class=x.Y is not supported"),

@@ -52,7 +52,7 @@ def test_reads_as_java_does(text: str, expected: list[tuple[str, str, int]]) -> 
 
 @pytest.mark.parametrize("text", ["x=1\na=\\u12", "x=1\na=\\uzzzz", "x=1\na\\u00=b"])
 def test_a_malformed_escape_is_named_with_its_line(text: str) -> None:
-    with pytest.raises(BadInput, match=r"^my\.properties:2: malformed \\uXXXX .*four hexadecimal digits"):
+    with pytest.raises(BadInput, match=r"^my\.properties:2: .*: malformed \\uXXXX escape; .*four hexadecimal digits"):
         parse(text, "my.properties")
 
 

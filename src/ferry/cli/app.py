@@ -51,7 +51,11 @@ def ferry(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", envvar="FERRY_CONFIG", help="The MirrorMaker 2 file with clusters and flows.", dir_okay=False
+            "--config",
+            envvar="FERRY_CONFIG",
+            help="The MirrorMaker 2 file with clusters and flows.",
+            dir_okay=False,
+            readable=False,  # whoever reads it says it better
         ),
     ] = None,
     clusters: Annotated[

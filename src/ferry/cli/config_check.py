@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # the command line starts light
 BAD_INPUT = 2
 
 FileArgument = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="The MirrorMaker 2 file; also --config and FERRY_CONFIG.")
+    Path | None,
+    typer.Argument(metavar="FILE", help="The MirrorMaker 2 file; also --config and FERRY_CONFIG.", readable=False),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="A warning, such as an unknown key, fails as well.")]
 FixOption = Annotated[

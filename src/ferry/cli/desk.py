@@ -22,7 +22,9 @@ FlowArgument = Annotated[
     typer.Argument(metavar="FLOW", help="'source->target', in quotes; may be left out when the file has one flow."),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="The MirrorMaker 2 file; also FERRY_CONFIG.", dir_okay=False)
+    Path | None,
+    # Whoever reads the file says it better than Typer when it may not be read.
+    typer.Option("--config", help="The MirrorMaker 2 file; also FERRY_CONFIG.", dir_okay=False, readable=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings on standard error.")]

@@ -76,7 +76,8 @@ def read_jaas_file(path: Path) -> JaasLogin:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise BadValue(f"JAAS file {path} of {KAFKA_OPTS} cannot be read: {reason}; correct the path") from None
+        named = f"JAAS file {path} of {KAFKA_OPTS}"
+        raise BadValue(f"{named} cannot be read: {reason}; correct the path or its rights") from None
     try:
         return _one_module(_sections(_tokens(text)))
     except BadValue as error:

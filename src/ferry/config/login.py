@@ -156,7 +156,7 @@ def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLog
             if not found[name]:
                 raise BadInput(f'{names[name][0]}: is missing; add it, or {names[name][1]}="..." in {key}')
     else:
-        token = _content(_ENDPOINT, path).decode("ascii", "replace").strip()
+        token = _content(f"{_ENDPOINT}: token file", path).decode("ascii", "replace").strip()
     ssl_options = {name: value for name, value in jaas.options.items() if name.startswith("ssl.")}
     prefix = "extension_"
     return OAuthLogin(

@@ -43,7 +43,7 @@ def parse(text: str, file: str) -> tuple[Property, ...]:
             key, value = _unescaped(logical[:key_end]), _unescaped(logical[value_start:])
         except ValueError:
             raise BadInput(
-                f"{file}:{line}: malformed \\uXXXX escape in {logical[:key_end]!r}; write four hexadecimal digits after"
+                f"{file}:{line}: {logical[:key_end]}: malformed \\uXXXX escape; write four hexadecimal digits after"
                 " \\u, or \\\\ for a backslash"
             ) from None
         entries.append(Property(key=key, value=value, raw=logical[value_start:], line=line, last_line=last_line))

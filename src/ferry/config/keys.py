@@ -108,7 +108,8 @@ FERRY_KEYS = (
         name="ferry.throttle.bytes.per.second",
         default="",
         values="bytes a second, at least 1024; empty: no limit",
-        meaning="most that all tasks of a run together fetch from the source, and so write to the target",
+        meaning="most that all tasks of a run together fetch from the source, and so write to the target; the run of"
+        " another lane has a rate of its own",
     ),
     FerryKey(
         name="ferry.ledger.replication.factor",

@@ -76,15 +76,27 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def _connect_port() -> int:
-    return free_ports(1)[0]
+def _connect_ports() -> list[int]:
+    return free_ports(2)
+
+
+@pytest.fixture(scope="session")
+def _connect_port(_connect_ports: list[int]) -> int:
+    return _connect_ports[0]
 
 
 @pytest.fixture
-def spark_connect(_connect_port: int, tmp_path: Path) -> Iterator[str]:
+def spark_connect(_connect_ports: list[int], tmp_path: Path) -> Iterator[str]:
     """A running Spark Connect server, where the connection SPARK_CONNECT points; its address."""
-    with connect_server(tmp_path, _connect_port) as address:
+    port, ui = _connect_ports
+    with connect_server(tmp_path, port, ui=ui) as address:
         yield address
+
+
+@pytest.fixture
+def connect_page(_connect_ports: list[int]) -> str:
+    """The address of that server's pages."""
+    return f"http://127.0.0.1:{_connect_ports[1]}"
 
 
 @pytest.fixture(scope="session")

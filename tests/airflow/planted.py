@@ -7,7 +7,9 @@ The source of each flow is an Airflow connection. The target's password is a lit
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
 import secrets
 import sqlite3
 import threading
@@ -15,6 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
+from urllib.error import HTTPError
+from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.request import urlopen
 
 import psutil
 
@@ -34,6 +39,9 @@ SECRETS = {
     "connection": "".join(PASSWORDS["source"]),
 }
 LOOK_SECONDS = 0.1
+MOST_PAGES = 300
+_LINK = re.compile(rb"""href=["']([^"']+)["']""")
+_NO_PAGE = re.compile(r"/(static|kill|threadDump|heapHistogram)\b|/kill")
 
 Secrets = Mapping[str, str | bytes]
 """What must not be seen, by the name that a test shows instead."""
@@ -119,6 +127,34 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in folder.rglob("*"):
         if path.is_file():
             yield str(path), path.read_bytes()
+
+
+def pages(*urls: str) -> Iterator[tuple[str, bytes]]:
+    """These pages, and all that they link to on the same hosts, but for what ends something."""
+    waiting, known = list(urls), set(urls)
+    while waiting:
+        url = waiting.pop()
+        try:
+            with urlopen(url, timeout=30) as answer:
+                content, url = answer.read(), answer.geturl()
+        except HTTPError as error:
+            content = error.read()
+        yield url, content
+        assert len(known) < MOST_PAGES, f"so many pages cannot be right: {sorted(known)[:20]}"
+        for link in _LINK.findall(content):
+            to = urldefrag(urljoin(url, html.unescape(link.decode()))).url
+            if urlsplit(to).netloc == urlsplit(url).netloc and to not in known and not _NO_PAGE.search(to):
+                known.add(to)
+                waiting.append(to)
+
+
+def shows(url: str, text: bytes) -> bool:
+    """Whether the page is there by now, with this text in it."""
+    try:
+        with urlopen(url, timeout=30) as answer:
+            return text in answer.read()
+    except OSError:  # nobody listens yet, or the page is not ready
+        return False
 
 
 def cells(database: Path) -> Iterator[tuple[str, bytes]]:

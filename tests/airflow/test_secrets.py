@@ -38,7 +38,11 @@ def test_a_run_by_spark_submit_shows_no_secret(connected: Flows) -> None:
 
 
 def test_a_run_over_spark_connect_shows_no_secret(
-    connected: Flows, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+    connected: Flows,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    connect_page: str,
 ) -> None:
     flows = connected
     (tmp_path / "server").mkdir()
@@ -50,6 +54,10 @@ def test_a_run_over_spark_connect_shows_no_secret(
     server = list(planted.files(tmp_path))
     assert any(b"SparkListenerJobEnd" in content for _, content in server), "the server wrote an event log"
     assert not planted.found(server)
+    shown = list(planted.pages(connect_page, f"{connect_page}/api/v1/applications"))
+    for what, where in ((b"spark.connect.grpc.binding.port", "/environment/"), (b"MapInArrow", "/SQL/execution/")):
+        assert any(where in url and what in content for url, content in shown), sorted(url for url, _ in shown)
+    assert not planted.found(shown)
 
 
 def run(flows: Flows, alias: str, *, carried: set[tuple[str, str, str]], commands: tuple[str, ...]) -> str:
@@ -71,7 +79,8 @@ def run(flows: Flows, alias: str, *, carried: set[tuple[str, str, str]], command
     assert not planted.found((task, text.encode()) for task, text in said.items())
     assert not planted.found(planted.files(flows.home.path)), "logs of tasks and processes, settings, database"
     tables = list(planted.cells(flows.home.path / "airflow.db"))
-    assert {"connection", "serialized_dag", "task_instance", "rendered_task_instance_fields"} <= {t for t, _ in tables}
+    looked_at = {"connection", "serialized_dag", "task_instance", "rendered_task_instance_fields", "xcom"}
+    assert looked_at <= {table for table, _ in tables}
     assert not planted.found(tables)
     assert not planted.found(asked(flows))
     assert not planted.found(records(flows, f"ferry-ledger.{alias}.internal"))

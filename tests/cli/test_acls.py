@@ -60,6 +60,9 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         ("", ["mm2-offset-syncs.b.internal", "heartbeats"]),
         ("a->b.offset-syncs.topic.location = target\n", ["heartbeats"]),
         ("emit.offset-syncs.enabled = false\n", ["heartbeats"]),
+        ("a->b.emit.heartbeats.enabled = false\n", ["mm2-offset-syncs.b.internal", "heartbeats"]),
+        ("b->a.emit.heartbeats.enabled = false\n", ["mm2-offset-syncs.b.internal"]),
+        ("emit.heartbeats.enabled = false\noffset-syncs.topic.location = target\n", []),
         ("replication.policy.separator = -\n", ["mm2-offset-syncs-b-internal", "heartbeats"]),
         (
             "replication.policy.separator = -\nreplication.policy.internal.topic.separator.enabled = false\n",

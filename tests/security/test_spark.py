@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from ferry.decide.report import RunState
+from ferry.dev.ports import free_ports
 from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package
 from tests.airflow import planted
@@ -19,7 +20,7 @@ from tests.security import pki
 from tests.security.clusters import Secured
 from tests.security.conftest import Pair
 from tests.security.test_logins import Way, changed, flow, keytab, pem, permit, with_jaas
-from tests.spark.jobs import Standalone, plan, standalone, submit, until
+from tests.spark.jobs import Standalone, plan, standalone, submit, ui_conf, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -80,16 +81,23 @@ def test_executors_log_in_with_what_the_task_brings(
     plan(lab, "secured")
     package = zip_package(tmp_path / "ferry.zip")
     conf = planted.environment(tmp_path)["SPARK_CONF_DIR"]
+    (ui,) = free_ports(1)
     with planted.Watch({**hidden, **CONTROL}) as watch, offered(lab.flow, tmp_path / "clients") as pipe:
         job = submit(
             lab,
             "secured",
             tmp_path,
             master=spark.url,
-            arguments=("--py-files", str(package), "--executor-memory", "512m"),
+            arguments=(
+                *("--py-files", str(package), "--executor-memory", "512m"),
+                *(word for key, value in ui_conf(ui).items() for word in ("--conf", f"{key}={value}")),
+            ),
             job=("--clients", str(pipe)),
             environment={**emptied(lab.flow, os.environ), "SPARK_CONF_DIR": conf},
         )
+        page = f"http://127.0.0.1:{ui}"
+        until(lambda: planted.shows(f"{page}/environment/", b"spark.submit.pyFiles"), "the pages of the driver")
+        shown = list(planted.pages(page, f"{page}/api/v1/applications"))
         # Asked of the open listener: logging in again and again would take the executors' cores.
         reader = Consumer({"bootstrap.servers": lab.target.bootstrap, "group.id": "nobody"})
         copy = TopicPartition(lab.target_topic(topic), 0)
@@ -112,6 +120,10 @@ def test_executors_log_in_with_what_the_task_brings(
     events = list(planted.files(tmp_path / "events"))
     assert any(b"SparkListenerEnvironmentUpdate" in content for _, content in events), "properties are among them"
     assert not planted.found(events, hidden)
+    assert not planted.found(shown, hidden)
+    shown = list(planted.pages(*spark.pages))
+    assert sum("/logPage" in url and b"stderr" in content for url, content in shown) >= 4, "executors' logs as pages"
+    assert not planted.found(shown, hidden)
     kept = [piece for folder in tmp_path_factory.getbasetemp().glob("standalone*") for piece in planted.files(folder)]
     assert sum(name.endswith("stderr") for name, _ in kept) >= 4, "the executors' folders are among them"
     assert not planted.found(kept, hidden)

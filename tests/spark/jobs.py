@@ -166,6 +166,8 @@ class Standalone:
     """A standalone master with two workers of one core each."""
 
     url: str
+    pages: tuple[str, ...]
+    """Of the master and of each worker."""
     processes: tuple[subprocess.Popen[bytes], ...]
 
     def executors(self) -> list[psutil.Process]:
@@ -195,14 +197,23 @@ def standalone(folder: Path) -> Iterator[Standalone]:
         ]
         log = folder / "spark-0.log"
         until(lambda: log.read_text().count("Registering worker") == 2, "two registered workers")
-        yield Standalone(url=url, processes=tuple(started))
+        yield Standalone(url=url, pages=tuple(f"http://127.0.0.1:{one}" for one in web), processes=tuple(started))
+
+
+def ui_conf(port: int | None) -> dict[str, str]:
+    """Spark's own pages on that port, which Ferry leaves out; None leaves them out, too."""
+    return {} if port is None else {"spark.ui.enabled": "true", "spark.ui.port": str(port)}
 
 
 @contextmanager
-def connect_server(folder: Path, port: int) -> Iterator[str]:
-    """Start a Spark Connect server on 127.0.0.1 with two cores; its address. It logs to connect.log in `folder`."""
+def connect_server(folder: Path, port: int, *, ui: int | None = None) -> Iterator[str]:
+    """Start a Spark Connect server on 127.0.0.1 with two cores; its address. It logs to connect.log in `folder`.
+
+    With `ui` it has its pages on that port.
+    """
     conf = {
         **submit_conf(),
+        **ui_conf(ui),
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.log.level": "INFO",

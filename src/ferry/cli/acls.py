@@ -66,7 +66,8 @@ def required_command(
     _print(chosen, [acl for acl in found if acl.side == "source"], source_principal)
     print(f"# On target {target}:")
     _print(chosen, [acl for acl in found if acl.side == "target"], target_principal)
-    print(f"# Not needed yet: Ferry writes nothing to {source}; by this file MirrorMaker 2 writes there")
+    if not_yet:
+        print(f"# Not needed yet: Ferry writes nothing to {source}; by this file MirrorMaker 2 writes there")
     _print(chosen, not_yet, source_principal, lead="")
     return 0
 

@@ -99,6 +99,8 @@ class FlowConfig:
     refresh_groups: Periodic
     emit_checkpoints: Periodic
     emit_heartbeats: Periodic
+    heartbeats_at_source: bool
+    """Whether MirrorMaker 2 writes heartbeats to the source, too: those of the flow back, be that enabled or not."""
     emit_offset_syncs: bool
     internal_topics: InternalTopics
     exactly_once_source_support: str

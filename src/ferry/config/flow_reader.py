@@ -98,6 +98,7 @@ class FlowReader:
             refresh_groups=self._periodic("refresh.groups"),
             emit_checkpoints=self._periodic("emit.checkpoints"),
             emit_heartbeats=self._periodic("emit.heartbeats"),
+            heartbeats_at_source=self._heartbeats_at_source(),
             emit_offset_syncs=self._value("emit.offset-syncs.enabled", values.boolean),
             internal_topics=InternalTopics(
                 offset_syncs_location=self._value("offset-syncs.topic.location", values.side),
@@ -161,6 +162,10 @@ class FlowReader:
             enabled=self._value(f"{name}.enabled", values.boolean),
             interval_s=self._value(f"{name}.interval.seconds", values.interval),
         )
+
+    def _heartbeats_at_source(self) -> bool:
+        entry = self.entries.of_flow(Flow(source=self.flow.target, target=self.flow.source), "emit.heartbeats.enabled")
+        return self.findings.read(entry, True, values.boolean, self.providers)
 
     def _replication_factor(self) -> int | None:
         factor = self._value("replication.factor", values.replication_factor)

@@ -37,6 +37,7 @@ _ALL_FLOWS = (
     ("sync.group.offsets.enabled", "false", "the target's consumer groups are left alone"),
     ("emit.checkpoints.enabled", "false", "no topics of its own but Ferry's ledger"),
     ("emit.heartbeats.enabled", "false", ""),
+    ("emit.offset-syncs.enabled", "false", ""),
     ("heartbeats.replication.enabled", "false", "heartbeat topics are copied only when the list names them"),
 )
 

@@ -81,7 +81,8 @@ def acls_of_source_writes(flow: FlowConfig) -> list[Acl]:
     found = []
     if flow.emit_offset_syncs and internal.offset_syncs_location == "source":
         found.append((offset_syncs_topic(flow.policy, target), "offset syncs (offset-syncs.topic.location = source)"))
-    found.append((HEARTBEATS, f"heartbeats ({target}->{source}.emit.heartbeats.enabled)"))
+    if flow.heartbeats_at_source:
+        found.append((HEARTBEATS, f"heartbeats ({target}->{source}.emit.heartbeats.enabled)"))
     return [
         Acl(side="source", resource=Resource(kind="topic", name=name), operation=operation, why=why, optional=True)
         for name, why in found

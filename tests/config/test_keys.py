@@ -42,6 +42,7 @@ west->east.enabled = true
         ("topics.blacklist = a", "has no effect since Kafka 4; write topics.exclude = a"),
         ("topics =", "is empty, so no topic is copied; write .* for all of them, or remove the line"),
         ('topics = "foo.*"', "quotes belong to it, and match themselves only; write topics = foo.*"),
+        ("topics = \u201cfoo.*\u201d", "quotes belong to it, and match themselves only; write topics = foo.*"),
         ("west->east.topics = 'a', 'b'", "match themselves only; write west->east.topics = a, b"),
         ('groups.exclude = "a', "match themselves only; write groups.exclude = a"),
         ("topics = my topic, b", "no topic has a blank in its name, so 'my topic' matches none; put a comma between"),

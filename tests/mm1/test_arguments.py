@@ -85,6 +85,12 @@ def test_options_that_are_not_kept_say_why() -> None:
         ([*FILES, "--whitelist"], "--whitelist has no value: write --whitelist and its value behind it"),
         ([*FILES, "--whitelist", "--num.streams", "2"], "--whitelist has no value"),
         ([*FILES, "--whitelist="], "--whitelist has no value"),
+        (
+            [*FILES, "\u2013whitelist", "a"],
+            "argument '\u2013whitelist' does not begin with two hyphens; write --whitelist",
+        ),
+        ([*FILES, "-num.streams=4"], "argument '-num.streams=4' does not begin with two hyphens; write --num"),
+        (["KAFKA_OPTS=-Dx=y", *FILES], "argument 'KAFKA_OPTS=-Dx=y' sets a variable: put it before ferry, or"),
         ([*FILES, "--whitelist", "a.log", "b.log"], "argument 'b.log' belongs to no option of MirrorMaker 1: put a"),
         ([*FILES, "--num.streams", "four"], "--num.streams: 'four' is not a whole number; write one of at least 1"),
         ([*FILES, "--num.streams", "0"], "--num.streams: 0 is out of range"),

@@ -73,7 +73,9 @@ def test_lists_read_as_people_write_them(written: str, items: tuple[str, ...]) -
     assert as_list(written) == items
 
 
-@pytest.mark.parametrize("written", ["", " ", ",", "'\"", "(foo", "[a", "a{1,3}", "*foo", r"\p{Alpha}"])
+@pytest.mark.parametrize(
+    "written", ["", " ", ",", "'\"", "(foo", "[a", "a{1,3}", "*foo", r"\p{Alpha}", "\u201c.*\u201d"]
+)
 def test_what_cannot_be_read_is_refused(written: str) -> None:
     with pytest.raises(BadValue):
         as_list(written)

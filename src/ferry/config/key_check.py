@@ -12,10 +12,10 @@ from ferry.config.findings import Findings, Unneeded
 from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries, is_common_client_key
 from ferry.config.own_classes import OWN_KEY, is_own_policy, names_own_class
-from ferry.config.places import Place, longest_first, place_of
+from ferry.config.places import Place, flow_of, longest_first, place_of
 from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import Providers
-from ferry.config.slips import alias_ahead, nearest, shown
+from ferry.config.slips import ARROW, alias_ahead, nearest, shown
 from ferry.config.value_slips import look_at_value
 from ferry.model import Flow
 
@@ -103,19 +103,26 @@ class KeyCheck:
         elif (switch := _switch_meant(place)) is not None:
             correction = (written_raw(f"{place.owner}{switch}", entry.raw),)
             message = f"has no effect; write {shown(correction)}"
-        elif entry.value.startswith("->"):
-            name, _, value = entry.raw.partition("=")
-            correction = (written_raw(f"{entry.key}{''.join(name.split())}", value.strip()),)
-            self.findings.report(
-                entry,
-                entry.key,
-                f"a blank ends the key; write {shown(correction)} without blanks in the key",
-                correction=correction,
-            )
-            return True
         else:
-            return not place.owner and self._is_alias_slip(entry)
+            return self._is_arrow_slip(entry) or (not place.owner and self._is_alias_slip(entry))
         self.findings.warn(entry, entry.key, message, correction=correction)
+        return True
+
+    def _is_arrow_slip(self, entry: Property) -> bool:
+        """A flow with blanks around its arrow, or with another arrow than `->`."""
+        if entry.value.startswith("->") or (entry.key in self.aliases and ARROW.match(entry.value)):
+            name, _, value = entry.raw.partition("=")
+            correction = (written_raw(f"{entry.key}{ARROW.sub('->', ''.join(name.split()), count=1)}", value.strip()),)
+        else:
+            meant = ARROW.sub("->", entry.key, count=1)
+            if "->" in entry.key or flow_of(meant, longest_first(self.aliases)) is None:
+                return False
+            correction = (written_raw(meant, entry.raw),)
+        if entry.value.startswith("->"):
+            message = f"a blank ends the key; write {shown(correction)} without blanks in the key"
+        else:
+            message = f"the arrow of a flow is ->; write {shown(correction)}"
+        self.findings.report(entry, entry.key, message, correction=correction)
         return True
 
     def _is_alias_slip(self, entry: Property) -> bool:

@@ -10,6 +10,10 @@ from ferry.config.catalogue import may_be_shown
 from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import HIDDEN
 
+QUOTES = "\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
+"""Quotes, and what word processors and web pages make of them."""
+ARROW = re.compile("[-=\u2010-\u2015\u2212]?(?:>|&gt;)|[\u2192\u21d2]")
+"""The arrow of a flow, and what word processors, web pages and hasty hands make of it."""
 COMMENT_BEHIND = re.compile(r"\s+[#!]")
 
 

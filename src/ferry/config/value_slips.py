@@ -9,13 +9,14 @@ from ferry.config.catalogue import may_be_shown
 from ferry.config.findings import Findings
 from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import has_reference, is_secret
-from ferry.config.slips import COMMENT_BEHIND, shown, without_comment
+from ferry.config.slips import COMMENT_BEHIND, QUOTES, shown, without_comment
 
 _TOPIC_LISTS = ("topics", "topics.exclude", "ferry.merge.topics")
 _NAME_LISTS = (*_TOPIC_LISTS, "groups", "groups.exclude")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _MEANT = frozenset("\\:=#! \t\f\"'")
 """What people escape with one backslash because the format, or JAAS, asks for it."""
+_QUOTED = re.compile(rf"[{QUOTES}].*|[^\[]*[{QUOTES}]")
 _CONTROL = {"t": "a tab", "n": "a line feed", "r": "a carriage return", "f": "a form feed"}
 _OF_SEVERAL_LINES = (
     "sasl.jaas.config",
@@ -83,9 +84,9 @@ def _is_whole_jaas(entry: Property) -> bool:
 
 
 def _look_for_quotes(entry: Property, findings: Findings) -> None:
-    if not any(re.fullmatch(r"""["'].*|[^\[]*["']""", item) for item in _items(entry)):
+    if not any(_QUOTED.fullmatch(item) for item in _items(entry)):
         return
-    correction = (written_raw(entry.key, re.sub(r"""\\?["']""", "", entry.raw)),)
+    correction = (written_raw(entry.key, re.sub(rf"\\?[{QUOTES}]", "", entry.raw)),)
     findings.warn(
         entry,
         entry.key,

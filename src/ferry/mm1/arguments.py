@@ -85,6 +85,10 @@ OPTIONS = (
 _BY_SPELLING = {spelling: option for option in OPTIONS for spelling in (option.name, *option.spellings)}
 _PROGRAM = re.compile(r"(?:.*/)?(?:kafka-mirror-maker|kafka-run-class)(?:\.sh|\.bat)?|kafka\.tools\.MirrorMaker")
 
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*=")
+_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"
+"""Hyphens, and what word processors and web pages make of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
@@ -133,13 +137,23 @@ def read_arguments(words: Sequence[str]) -> Arguments:
             name, _, value = word.partition("=")
             java[name] = value
         elif not _PROGRAM.fullmatch(word):
-            raise BadInput(
-                f"argument {word!r} belongs to no option of MirrorMaker 1: put a value that holds blanks, * or | in"
-                " quotes, or remove it"
-            )
+            raise BadInput(_stray(word))
     arguments = Arguments(given=tuple(given), java=java)
     _check(arguments)
     return arguments
+
+
+def _stray(word: str) -> str:
+    """What is wrong with a word that is neither an option nor the value of one."""
+    if _VARIABLE.match(word):
+        return f"argument {word!r} sets a variable: put it before ferry, or remove it where only Java reads it"
+    option = f"--{word.lstrip(_DASHES)}"
+    if word != word.lstrip(_DASHES) and option.partition("=")[0].removeprefix("--") in _BY_SPELLING:
+        return f"argument {word!r} does not begin with two hyphens; write {option}"
+    return (
+        f"argument {word!r} belongs to no option of MirrorMaker 1: put a value that holds blanks, * or | in quotes, or"
+        " remove it"
+    )
 
 
 def _option(word: str, left: list[str], before: Sequence[Given]) -> Given:

@@ -11,6 +11,7 @@ import re
 
 from ferry.config import values
 from ferry.config.problem import BadValue
+from ferry.config.slips import QUOTES
 
 _DANGLING_STAR = re.compile(r"(?<![\\.)\]}*+?])[A-Za-z0-9_-]\*")
 _OPENERS, _CLOSERS = "([", ")]"
@@ -22,6 +23,8 @@ def as_list(written: str) -> tuple[str, ...]:
     Raises BadValue, with the remedy, for what Java or Ferry cannot read and for a list that names nothing.
     """
     plain = re.sub(r"^[\"']+|[\"']+$", "", written.strip().replace(" ", ""))
+    if plain and (plain[0] in QUOTES or plain[-1] in QUOTES):
+        raise BadValue(f"{written!r} has quotes that are part of it, and match themselves only; write plain ones")
     items = tuple(".*" if item == "*" else item for item in _items(plain) if item)
     if not items:
         raise BadValue(f"{written!r} names no topic; write names or Java regular expressions, with commas between")

@@ -12,6 +12,8 @@ KAFKA := 4.3.0
 OLD_KAFKA := 3.9.1
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$python; break; fi; done)
+# Processes that share the tests; each starts brokers of its own.
+WORKERS ?= 2
 DEBIAN_PACKAGES := tools/debian-packages.txt
 
 INSTALLED := .venv/.installed
@@ -89,11 +91,11 @@ check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import c
 	@$(BIN)/python tools/check_docs.py
 
 .PHONY: test
-test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some
+test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some, WORKERS=0 in one process
 	$(call say,Running the tests)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 .PHONY: demo
 demo: setup ## Copy about 1 GB between two clusters by Airflow and Spark; KEEP=1 leaves all running

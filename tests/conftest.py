@@ -1,4 +1,4 @@
-"""What all tests share: seeds, order, Hypothesis profiles; the brokers are in tests/clusters.py."""
+"""What all tests share: seeds, order, processes, Hypothesis profiles; the brokers are in tests/clusters.py."""
 
 import os
 import random
@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 pytest_plugins = ["tests.clusters"]
 
 SEED_VARIABLE = "FERRY_SEED"
 CLUSTER_FIXTURES = {"source_cluster", "target_cluster", "third_cluster", "three_brokers", "old_cluster", "dev_home"}
-# Quick and pure first: a mistake shows before the first broker starts.
-ORDER = ("unit", "dev", "cluster", "spark", "airflow", "chaos", "soak")
+# Quick and pure first: a mistake shows before the first broker starts. Then the longest folder, so that the processes
+# of `pytest -n` end together.
+ORDER = ("unit", "dev", "airflow", "spark", "cluster", "chaos", "soak")
 FOLDER_MARKERS = ("spark", "airflow", "chaos", "soak")
+# Each folder stays in one process: what its session starts (an Airflow, two KDCs) is dear.
+WHOLE_FOLDERS = {"airflow", "security"}
 
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=200)
@@ -25,7 +31,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the session's seed once: FERRY_SEED, else a fresh one that the header shows."""
-    config.stash[SEED] = int(os.environ.get(SEED_VARIABLE) or secrets.randbits(32))
+    given = getattr(config, "workerinput", {}).get(SEED_VARIABLE) or os.environ.get(SEED_VARIABLE)
+    config.stash[SEED] = int(given or secrets.randbits(32))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Give every process of `pytest -n` the seed that the header shows."""
+    node.workerinput[SEED_VARIABLE] = node.config.stash[SEED]
+
+
+class ByFile(LoadScopeScheduling):
+    """Deals whole files, or whole folders, to the processes of `pytest -n`, in their order."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((folder for folder in Path(file).parts[1:-1] if folder in WHOLE_FOLDERS), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """Use ByFile. The plugin's own order, most tests first, would start with brokers."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -34,7 +62,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder and by the brokers they ask for, and run the cheap ones first."""
+    """Mark tests by their folder and by the brokers they ask for, and run them in ORDER."""
     ranks = {}
     for item in items:
         folders = Path(item.nodeid.partition("::")[0]).parts[1:-1]

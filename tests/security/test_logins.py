@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -340,7 +341,8 @@ def test_what_is_wrong_is_said_at_once_in_one_sentence_without_secrets(secured: 
     with pytest.raises(error, match=said) as caught, lab.runs(patience_s=5) as runs:
         runs.preview()
     sentence = str(caught.value)
-    assert f"cluster t{lab.alias}" in sentence
+    # By the cluster, or by the line that is wrong.
+    assert re.search(rf"(cluster t{lab.alias}\b|lab\.properties:\d+: t{lab.alias}\.)", sentence), sentence
     assert "geheim" not in sentence
     assert "\n" not in sentence
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.filters import PatternList
-from ferry.config.guards import Guards, OnGuard
+from ferry.config.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.absence import absent_topics, unmatched_names
 from ferry.decide.facts import Facts
 from ferry.decide.lag import is_behind, lag_of
@@ -23,7 +23,7 @@ GONE = replace(
     receipts={last.target: last for last in (RECEIPT, SECOND)},
     absent=frozenset({"orders"}),
 )
-SKIPPING = replace(RULES, guards=Guards(topic_gone=OnGuard.SKIP))
+SKIPPING = replace(RULES, guards=Guards(topic_gone=GuardPolicy(default=OnGuard.SKIP)))
 PAUSE = Pause(topic="orders", who="ann", why="it moves", since_ms=0)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.guards import Guards, OnGuard
+from ferry.config.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.facts import Facts, Unserved
 from ferry.decide.gaps import gaps_of
 from ferry.decide.guards import position_note
@@ -53,7 +53,7 @@ def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
 
 def test_what_retention_took_is_skipped_where_the_guard_says_so_and_kept_as_a_gap() -> None:
     facts = source(topic("orders", part(log_start=51)))
-    skipping = replace(RULES, guards=Guards(retention_passed=OnGuard.SKIP))
+    skipping = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
     plan = decide_plan(skipping, facts, "run", 7)
     assert plan.refusals == ()
     (note,) = plan.notes
@@ -77,7 +77,7 @@ def test_what_retention_took_is_skipped_where_the_guard_says_so_and_kept_as_a_ga
     ids=["another source topic", "no target topic"],
 )
 def test_nothing_else_is_lifted_with_it(facts: Facts) -> None:
-    skipping = replace(RULES, guards=Guards(retention_passed=OnGuard.SKIP))
+    skipping = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
     plan = decide_plan(skipping, facts, "run", 7)
     assert [refusal.topic for refusal in plan.refusals] == ["orders"]
     assert [piece.source.topic for piece in plan.slices] == ["users"]

@@ -169,7 +169,7 @@ class FlowConfig:
                 ClientProperties(values_by_key={**_POLICY_DEFAULTS, **self.policy_properties}).shown(),
             ],
             "merge": _set(self.merge),
-            "guards": asdict(self.guards),
+            "guards": self.guards.digested(),
             "replication_factor": self.replication_factor,
             "ledger_replication_factor": self.ledger_replication_factor,
             "sync_topic_configs": [self.sync_topic_configs, self.sync_topic_configs_interval_s],

@@ -11,7 +11,7 @@ from ferry.config.catalogue import default_of
 from ferry.config.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.findings import Findings, Setting
 from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
-from ferry.config.guards import Guards, OnGuard
+from ferry.config.guards import GUARD_KEYS, Guards, guard_policy
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.origins import origins_of
@@ -82,10 +82,7 @@ class FlowReader:
             policy=policy,
             policy_name=policy_name,
             merge=self._value("ferry.merge.topics", values.pattern_list),
-            guards=Guards(
-                topic_gone=OnGuard(self._value("ferry.guard.topic.gone", values.one_of(tuple(OnGuard)))),
-                retention_passed=OnGuard(self._value("ferry.guard.retention.passed", values.one_of(tuple(OnGuard)))),
-            ),
+            guards=Guards(**{one.attribute: self._value(one.key, guard_policy(one)) for one in GUARD_KEYS}),
             policy_properties=policy_properties,
             replication_factor=self._replication_factor(),
             sync_topic_configs=self._value("sync.topic.configs.enabled", values.boolean),

@@ -69,16 +69,57 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.guard.topic.gone",
         default="fail",
-        values="`fail` or `skip`",
-        meaning="a topic that was copied before and that the source does not show any more: refused in each run, or "
-        "noted and left out",
+        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
+        meaning="a topic that was copied before and that the source does not show any more: refused in each run, "
+        "or noted and left out",
+    ),
+    FerryKey(
+        name="ferry.guard.topic.recreated",
+        default="fail",
+        values="`fail` or `restart`; for some topics `policy:regex` behind a comma",
+        meaning="a source topic that was deleted and created again: refused, or copied from its beginning behind "
+        "the old records",
     ),
     FerryKey(
         name="ferry.guard.retention.passed",
         default="fail",
-        values="`fail` or `skip`",
+        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
         meaning="records that the source deleted before they were copied: their partition is refused, or goes on "
         "behind them, with a gap in the ledger",
+    ),
+    FerryKey(
+        name="ferry.guard.source.truncated",
+        default="fail",
+        values="`fail`, `restart` or `skip`; for some topics `policy:regex` behind a comma",
+        meaning="a source log that lost records which were copied (unclean leader election): refused, copied "
+        "again from where both logs part, or gone on with behind what was copied",
+    ),
+    FerryKey(
+        name="ferry.guard.target.changed",
+        default="fail",
+        values="`fail`, `restart` or `skip`; for some topics `policy:regex` behind a comma",
+        meaning="a target topic that is gone, was created again or lost records: refused, what it lost copied "
+        "again, or gone on with where the lane stands",
+    ),
+    FerryKey(
+        name="ferry.guard.foreign.writer",
+        default="fail",
+        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
+        meaning="records of another producer on the target: refused, or left where they are",
+    ),
+    FerryKey(
+        name="ferry.guard.tombstones.passed",
+        default="fail",
+        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
+        meaning="a compacted source topic that was not read to its end for longer than its `delete.retention.ms`, "
+        "so that deleted keys may live on at the target: refused, or gone on with",
+    ),
+    FerryKey(
+        name="ferry.guard.cluster.changed",
+        default="fail",
+        values="`fail` or `restart`",
+        meaning="another cluster under the source's alias: the run is refused, or each topic is copied from its "
+        "beginning behind the old records",
     ),
     FerryKey(
         name="ferry.task.memory.bytes",

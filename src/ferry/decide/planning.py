@@ -72,7 +72,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         topic = facts.sources.get(name)
         if topic is None:
             gone = gone_refusal(facts, rules.flow, name)
-            if rules.guards.topic_gone is OnGuard.SKIP:
+            if rules.guards.topic_gone.of(name) is OnGuard.SKIP:
                 notes.append(gone_note(gone))
             else:
                 refusals.append(gone)
@@ -153,7 +153,7 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             continue
         if last is not None:
             refusal = source_refusal(topic, number, part, last)
-            if refusal is not None and rules.guards.retention_passed is OnGuard.SKIP and is_passed(refusal):
+            if refusal is not None and rules.guards.retention_passed.of(topic.name) is OnGuard.SKIP and is_passed(refusal):
                 notes.append(passed_note(refusal))
                 refusal = None
             refusal = refusal or target_refusal(topic, number, target, last)

@@ -47,8 +47,8 @@ async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collect
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
-    if flow.guards.topic_gone is OnGuard.SKIP:
-        facts = replace(facts, absent=frozenset())
+    gone = frozenset(name for name in facts.absent if flow.guards.topic_gone.of(name) is not OnGuard.SKIP)
+    facts = replace(facts, absent=gone)
     for note in absence_notes(facts, flow.flow) if only is None else ():
         log.warning("note: %s", note)
     lags = lag_of(facts, flow.policy, flow.flow.source, only)

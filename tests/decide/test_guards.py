@@ -6,7 +6,6 @@ import pytest
 
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.facts import Facts, Unserved
-from ferry.decide.gaps import gaps_of
 from ferry.decide.guards import position_note
 from ferry.decide.planning import decide_plan
 from ferry.errors import Refused
@@ -63,7 +62,7 @@ def test_what_retention_took_is_skipped_where_the_guard_says_so_and_kept_as_a_ga
         ("orders", 51, 100),
         ("users", 40, 100),
     ]
-    (gap,) = gaps_of(plan, facts)
+    (gap,) = plan.gaps
     assert (gap.source, gap.start, gap.end) == (place("orders"), 40, 51)
     assert (gap.why, gap.run, gap.at_ms) == (RefusalKind.RETENTION_PASSED, "run", facts.now_ms)
 
@@ -81,7 +80,7 @@ def test_nothing_else_is_lifted_with_it(facts: Facts) -> None:
     plan = decide_plan(skipping, facts, "run", 7)
     assert [refusal.topic for refusal in plan.refusals] == ["orders"]
     assert [piece.source.topic for piece in plan.slices] == ["users"]
-    assert gaps_of(plan, facts) == ()
+    assert plan.gaps == ()
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,20 @@ from ferry.decide.ledger_codec import (
     slice_json,
 )
 from ferry.errors import BadInput
-from ferry.model import Gap, Pause, Receipt, Record, Refusal, RunRecord, Slice, Throttled, TopicChange
-from tests.decide.values import FLOW, RECEIPT, changes, gaps, pauses, receipts, refusals, run_of, runs, slices
+from ferry.model import (
+    Gap,
+    Lifted,
+    Pause,
+    Receipt,
+    Record,
+    Refusal,
+    RefusalKind,
+    RunRecord,
+    Slice,
+    Throttled,
+    TopicChange,
+)
+from tests.decide.values import FLOW, RECEIPT, changes, gaps, pauses, place, receipts, refusals, run_of, runs, slices
 
 NEW_IN_RUNS = {"deployment", "took_over"}
 
@@ -60,8 +72,31 @@ def test_receipts_come_back_under_both_keys(receipt: Receipt) -> None:
     target = receipt.target
     assert parse_receipt(body(own)) == receipt
     assert own.value == last.value
-    assert decode_key(own.key) == ["receipt", receipt.lane, target.topic, target.partition, receipt.start]
+    since = [] if receipt.since < 0 else [receipt.since]
+    assert decode_key(own.key) == ["receipt", receipt.lane, target.topic, target.partition, receipt.start, *since]
     assert decode_key(last.key) == ["last", receipt.lane, target.topic, target.partition]
+
+
+def test_gaps_of_different_logs_and_reasons_do_not_replace_one_another() -> None:
+    gap = Gap(source=place("orders"), start=40, end=51, why=RefusalKind.RETENTION_PASSED, run="r", at_ms=1)
+    others = [replace(gap, since=7), replace(gap, why=RefusalKind.STUCK), replace(gap, why=RefusalKind.STUCK, since=7)]
+    assert len({gap_record("live", one).key for one in (gap, *others)}) == 4
+    assert decode_key(gap_record("live", gap).key) == ["gap", "live", "orders", 0, 40], "as earlier versions wrote it"
+
+
+def test_a_gap_of_an_earlier_version_is_a_skip() -> None:
+    body = {
+        "topic": "orders",
+        "partition": 0,
+        "start": 40,
+        "end": 51,
+        "why": "retention-passed",
+        "run": "r",
+        "at_ms": 1,
+    }
+    assert parse_gap(body) == Gap(
+        source=place("orders"), start=40, end=51, why=RefusalKind.RETENTION_PASSED, run="r", at_ms=1, how=Lifted.SKIP
+    )
 
 
 def test_a_receipt_from_before_throttles_were_told_says_that_there_was_none() -> None:

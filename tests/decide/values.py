@@ -13,6 +13,7 @@ from ferry.model import (
     Flow,
     Gap,
     LedgerRecord,
+    Lifted,
     Origin,
     Pause,
     Plan,
@@ -212,6 +213,8 @@ receipts = st.builds(
     source_topic_id=texts,
     target_topic_id=texts,
     source_cluster_id=texts,
+    target_cluster_id=texts,
+    since=st.integers(-1, 2**62),
     origin=origins,
 )
 pauses = st.builds(Pause, topic=names | st.just(""), who=texts, why=texts, since_ms=counts, until_ms=counts)
@@ -226,6 +229,13 @@ gaps = st.builds(
     why=st.sampled_from(RefusalKind),
     run=texts,
     at_ms=counts,
+    how=st.sampled_from(Lifted),
+    who=texts,
+    reason=texts,
+    generation=st.integers(-1, 2**62),
+    since=st.integers(-1, 2**62),
+    void_from=st.integers(-1, 2**62),
+    topic_id=texts,
 )
 slices = st.builds(
     Slice,
@@ -240,6 +250,8 @@ slices = st.builds(
     target_topic_id=texts,
     target_next=st.integers(-1, 2**62),
     log_start=counts,
+    merged=st.booleans(),
+    since=st.integers(-1, 2**62),
 )
 changes = st.builds(
     TopicChange,
@@ -261,6 +273,7 @@ plans = st.builds(
     changes=st.lists(changes, max_size=2).map(tuple),
     refusals=st.lists(refusals, max_size=2).map(tuple),
     notes=st.lists(texts, max_size=2).map(tuple),
+    gaps=st.lists(gaps, max_size=2).map(tuple),
     paused=st.lists(names, max_size=2).map(tuple),
     source_cluster_id=texts,
     target_cluster_id=texts,

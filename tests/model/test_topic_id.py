@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from ferry.decide.guards import source_refusal, target_refusal
+from ferry.decide.guards import source_trouble, target_trouble
 from ferry.decide.ledger_codec import parse_receipt, parse_slice, receipt_json, slice_json
 from ferry.model import parse_topic_id, topic_id_text
-from tests.decide.values import RECEIPT, part, piece, target, topic
+from tests.decide.values import FACTS, RECEIPT, part, piece, target, topic
 
 # Printed by Kafka 4.3.0: `new Uuid(mostSigBits, leastSigBits).toString()`.
 ID, TEXT = UUID("b41eb1e5-0b28-44ad-b2a6-5e4d2a9f8f3e"), "tB6x5QsoRK2ypl5NKp-PPg"
@@ -40,5 +40,5 @@ def test_a_record_with_a_dashed_id_means_the_same_topic() -> None:
     sliced = parse_slice(slice_json(replace(piece(), source_topic_id=str(ID), target_topic_id=str(ID))))
     assert (sliced.source_topic_id, sliced.target_topic_id) == (TEXT, TEXT)
     there = topic("orders", part(), topic_id=TEXT)
-    assert source_refusal(there, 0, there.partitions[0], read) is None
-    assert target_refusal(there, 0, target("a.orders", 41, topic_id=TEXT), read) is None
+    assert source_trouble(FACTS, there, 0, read, read.end) is None
+    assert target_trouble(FACTS, there, 0, target("a.orders", 41, topic_id=TEXT), read, read.end) is None

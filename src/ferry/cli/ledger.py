@@ -60,7 +60,7 @@ def ledger_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
-    from ferry.decide.history import holders, past_runs
+    from ferry.decide.history import holders, past_runs, skipped_at
     from ferry.decide.ledger import gaps, receipts
     from ferry.decide.ledger import pauses as pauses_in_force
     from ferry.run.ledger_access import LedgerAccess
@@ -87,14 +87,11 @@ def ledger_command(
         if partition is None or receipt.source.partition == partition
     ]
     if offset is not None:
-        held = holders(rows, offset)
-        skipped = [
-            gap
-            for gap in gaps(view, chosen.lane)
-            if gap.source.topic == topic and partition in (None, gap.source.partition) and gap.start <= offset < gap.end
-        ]
+        known = gaps(view, chosen.lane)
+        held = holders(rows, offset, known)
+        skipped = skipped_at(known, topic or "", partition, offset)
         print_json(holders_json(held, skipped)) if desk.as_json else _print_holders(held, skipped, offset)
-        return 0 if held else NOT_FOUND
+        return 0 if any(holder.void is None for holder in held) else NOT_FOUND
     rows = rows[-last:] if last else rows
     print_json(receipts_json(rows)) if desk.as_json else _print_receipts(rows)
     return 0
@@ -133,10 +130,14 @@ def _print_holders(found: list[Holder], skipped: list[Gap], offset: int) -> None
                 f"{where}, in the segment of {segment.count} records from {segment.source_start}: "
                 f"it is offset {holder.target_offset} of {receipt.target}"
             )
+        if holder.void is not None:
+            gap = holder.void
+            print(f"that does not hold since run {gap.run} at {_time(gap.at_ms)}: {gap.reason} [{gap.why}, {gap.how}]")
     for gap in skipped:
+        by = f", by {gap.who}" if gap.who else ""
         print(
             f"offset {offset} of {gap.source} was skipped by run {gap.run} at {_time(gap.at_ms)} with "
-            f"[{gap.start}, {gap.end}): {gap.why}"
+            f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
         )
     if not found and not skipped:
         print(f"no receipt holds offset {offset}: it is not copied, or was before the lane's start")

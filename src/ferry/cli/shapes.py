@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -10,8 +11,8 @@ from ferry.config.why import Why
 from ferry.decide.history import Holder, PastRun
 from ferry.decide.lag import PartitionLag
 from ferry.decide.ledger_codec import change_json, gap_json, receipt_json, refusal_json, slice_json
-from ferry.decide.report import Report
-from ferry.model import Gap, Pause, Plan, Receipt, Slice
+from ferry.decide.report import Report, guard_counts
+from ferry.model import Gap, Pause, Plan, Receipt, Refusal, Slice
 
 Json = dict[str, Any]
 
@@ -28,8 +29,15 @@ def plan_json(plan: Plan) -> Json:
         "changes": [change_json(change) for change in plan.changes],
         "refusals": [refusal_json(refusal) for refusal in plan.refusals],
         "notes": list(plan.notes),
+        "gaps": [gap_json(gap) for gap in plan.gaps],
+        "guards": guards_json(plan.refusals, plan.gaps),
         "paused": list(plan.paused),
     }
+
+
+def guards_json(refusals: Iterable[Refusal], gaps: Iterable[Gap]) -> Json:
+    """How often each guard that tripped refused, skipped and restarted; guards that did not are left out."""
+    return {kind: asdict(count) for kind, count in guard_counts(refusals, gaps).items()}
 
 
 def why_json(why: Why) -> Json:
@@ -57,6 +65,8 @@ def run_json(report: Report) -> Json:
         "throttled_seconds": {name: ms / 1000 for name, ms in asdict(report.throttled).items()},
         "refusals": [refusal_json(refusal) for refusal in report.refusals]
         + [_unfinished_json(report, piece) for piece in report.unfinished],
+        "gaps": [gap_json(gap) for gap in report.plan.gaps],
+        "guards": guards_json(report.refusals, report.plan.gaps),
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
     }
 
@@ -130,6 +140,7 @@ def holders_json(found: list[Holder], skipped: list[Gap]) -> Json:
                 if holder.segment is None
                 else [holder.segment.source_start, holder.segment.target_start, holder.segment.count],
                 "target_offset": holder.target_offset,
+                "void": None if holder.void is None else gap_json(holder.void),
             }
             for holder in found
         ],

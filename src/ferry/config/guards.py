@@ -54,6 +54,11 @@ class Guards:
     tombstones_passed: GuardPolicy = FAIL
     cluster_changed: GuardPolicy = FAIL
 
+    def of(self, kind: str, topic: str) -> OnGuard:
+        """What becomes of a source topic that is refused for `kind`: the refusal's word is the guard's name."""
+        policy: GuardPolicy = getattr(self, kind.replace("-", "_"))
+        return policy.of(topic)
+
     def digested(self) -> dict[str, str]:
         """What of it enters a configuration's digest: of guards that came later only those that are not at `fail`."""
         first = ("topic_gone", "retention_passed")
@@ -69,6 +74,11 @@ class GuardKey:
     """Of Guards."""
     policies: tuple[OnGuard, ...]
     per_topic: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The word of the refusals that it is about."""
+        return self.attribute.replace("_", "-")
 
     @property
     def key(self) -> str:

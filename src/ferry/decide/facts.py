@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.decide.neighbours import Neighbour, Range
-from ferry.model import Pause, Position, Receipt, RefusalKind, TopicPartition
+from ferry.model import Gap, Pause, Position, Receipt, RefusalKind, TopicPartition
 
 T = TypeVar("T")
 
@@ -31,6 +31,8 @@ class SourcePartition:
     end: int
     size_bytes: int
     start: int
+    diverged: int | None = None
+    """Where the log now differs from what was copied of it (KIP-101); None: nowhere, as far as leader epochs tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,10 @@ class Facts:
     """Names in the flow's `topics` that this login may not see at the source, be they there or not."""
     unmatched: tuple[str, ...] = ()
     """Names in the flow's `topics` that match no topic of the source."""
+    skips: Mapping[TopicPartition, tuple[Gap, ...]] = field(default_factory=dict)
+    """What somebody passed by hand, by source partition, ascending."""
+    kept: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By target partition that lost records: up to which source offset it still has what was copied."""
     neighbours: tuple[Neighbour, ...] = ()
     """Other flows into the target, as far as their topics concern this one."""
     returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)

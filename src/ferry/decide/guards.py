@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved
+from dataclasses import dataclass
+
+from ferry.decide.facts import Facts, SourceTopic, TargetTopic, Unserved
 from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition
 
 ANEW = "leave the topic out here (topics.exclude), and copy it anew under another alias of the source cluster"
@@ -23,54 +25,124 @@ def _unled(topic: SourceTopic, number: int, place: str, found: Unserved | None, 
     return Refusal(topic=topic.name, partition=number, kind=kind, message=f"{place} {why}")
 
 
-def source_refusal(topic: SourceTopic, number: int, part: SourcePartition, last: Receipt) -> Refusal | None:
-    """Retention passed, log truncated, topic deleted and created again: None when the source still continues us."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What the clusters show now does not fit the last receipt: a refusal, and what a policy may do instead (ADR 18).
 
-    def refusal(kind: RefusalKind, message: str) -> Refusal:
-        return Refusal(topic=topic.name, partition=number, kind=kind, message=message)
+    `restart`: where the lane goes on; `lost` are the source offsets that it leaves behind when it goes on where it
+    stands. From the source offset `void_from` on (-1: none) earlier receipts do not hold any more. `target_next` is
+    what the lane goes on behind at the target; None: as the last receipt says.
+    """
 
-    place = f"{topic.name}-{number}"
+    refusal: Refusal
+    restart: int
+    lost: tuple[int, int]
+    void_from: int = -1
+    target_next: int | None = None
+
+
+def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt, stands: int) -> Trouble | None:
+    """Another cluster, topic created again, log truncated: None when the source still continues the last receipt.
+
+    The lane `stands` behind that receipt, or behind what somebody passed by hand.
+    """
+    part = topic.partitions[number]
+
+    def trouble(kind: RefusalKind, message: str, restart: int, void_from: int) -> Trouble:
+        refusal = Refusal(topic=topic.name, partition=number, kind=kind, message=message)
+        return Trouble(refusal=refusal, restart=restart, lost=(restart, stands), void_from=void_from)
+
+    moved = cluster_refusal(facts, last)
+    if moved is not None:
+        return trouble(RefusalKind.CLUSTER_CHANGED, moved, part.log_start, 0)
     if topic.topic_id and last.source_topic_id and topic.topic_id != last.source_topic_id:
-        return refusal(
+        return trouble(
             RefusalKind.TOPIC_RECREATED,
             f"source topic {topic.name} was deleted and created again after {last.end} offsets of partition {number} "
-            f"were copied (topic id {last.source_topic_id}, now {topic.topic_id}): {ANEW}",
+            f"were copied (topic id {last.source_topic_id}, now {topic.topic_id}): {ANEW}; or copy it behind the old "
+            "records with ferry.guard.topic.recreated = restart",
+            part.log_start,
+            0,
         )
-    if part.log_start > last.end:
-        return refusal(
-            RefusalKind.RETENTION_PASSED,
-            f"source {place} begins at offset {part.log_start}, records {last.end} to {part.log_start - 1} were "
-            f"deleted before they were copied: raise retention at the source, and {ANEW}; or go on behind them with "
-            "ferry.guard.retention.passed = skip",
-        )
-    if part.end < last.end:
-        return refusal(
+    place = f"{topic.name}-{number}"
+    remedy = (
+        f"compare both sides, then {ANEW}; or copy the new records behind the old ones with "
+        "ferry.guard.source.truncated = restart"
+    )
+    if part.diverged is not None and part.diverged < last.end:
+        return trouble(
             RefusalKind.SOURCE_TRUNCATED,
-            f"source {place} ends at offset {part.end} but was copied up to {last.end}: its log was truncated "
-            f"(unclean leader election?); compare both sides, then {ANEW}",
+            f"source {place} was copied up to offset {last.end}, but its log was truncated to {part.diverged} since "
+            f"(leader epoch {last.source_epoch} ends there; unclean leader election?): {remedy}",
+            part.diverged,
+            part.diverged,
+        )
+    if part.end < stands:
+        return trouble(
+            RefusalKind.SOURCE_TRUNCATED,
+            f"source {place} ends at offset {part.end} but was copied up to {stands}: its log was truncated "
+            f"(unclean leader election?); {remedy}",
+            part.end,
+            part.end,
         )
     return None
 
 
-def target_refusal(topic: SourceTopic, number: int, target: TargetTopic | None, last: Receipt) -> Refusal | None:
-    """Target topic gone, created again or truncated since the last receipt: None when our data is still there."""
+def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | None:
+    """Records from `start` on, where the lane would go on, that the source has deleted; None when it has them."""
+    part = topic.partitions[number]
+    if part.log_start <= start:
+        return None
+    return Trouble(
+        refusal=Refusal(
+            topic=topic.name,
+            partition=number,
+            kind=RefusalKind.RETENTION_PASSED,
+            message=f"source {topic.name}-{number} begins at offset {part.log_start}, records {start} to "
+            f"{part.log_start - 1} were deleted before they were copied: raise retention at the source, and {ANEW}; or "
+            "go on behind them with ferry.guard.retention.passed = skip",
+        ),
+        restart=part.log_start,
+        lost=(start, part.log_start),
+    )
+
+
+def target_trouble(
+    facts: Facts, topic: SourceTopic, number: int, target: TargetTopic | None, last: Receipt, start: int
+) -> Trouble | None:
+    """Target topic gone, created again or truncated since the last receipt: None when our data is still there.
+
+    The lane would go on at `start`.
+    """
+    log_start = topic.partitions[number].log_start
     message = ""
+    kept, target_next = 0, -1
     if target is None:
         message = f"target topic {last.target.topic} is gone although {last.end} source offsets were copied into it"
     elif last.target_topic_id and target.topic_id and last.target_topic_id != target.topic_id:
         message = f"target topic {target.name} was deleted and created again since the last receipt"
     elif target.ends.get(number, 0) < last.target_next:
+        target_next = target.ends.get(number, 0)
+        kept = facts.kept.get(last.target, 0)
         message = (
-            f"target {last.target} ends at offset {target.ends.get(number, 0)} but the last receipt wrote up to "
+            f"target {last.target} ends at offset {target_next} but the last receipt wrote up to "
             f"{last.target_next}: it lost records"
         )
     if not message:
         return None
-    return Refusal(
-        topic=topic.name,
-        partition=number,
-        kind=RefusalKind.TARGET_CHANGED,
-        message=f"{message}: find out who did it, then {ANEW}",
+    restart = max(log_start, min(start, kept))
+    return Trouble(
+        refusal=Refusal(
+            topic=topic.name,
+            partition=number,
+            kind=RefusalKind.TARGET_CHANGED,
+            message=f"{message}: find out who did it, then {ANEW}; or copy again what it lost with "
+            "ferry.guard.target.changed = restart",
+        ),
+        restart=restart,
+        lost=(restart, start),
+        void_from=kept,
+        target_next=target_next,
     )
 
 
@@ -99,11 +171,23 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
 
 
 def cluster_refusal(facts: Facts, last: Receipt) -> str | None:
-    """The source alias now points at another cluster: nothing of this flow may be planned."""
+    """The source alias now points at another cluster."""
     if last.source_cluster_id and facts.source_cluster_id and last.source_cluster_id != facts.source_cluster_id:
         return (
             f"the source alias {last.flow.source} now leads to cluster {facts.source_cluster_id}, the ledger was "
-            f"written from {last.source_cluster_id}: correct the bootstrap servers, or use a new alias"
+            f"written from {last.source_cluster_id}: correct the bootstrap servers, or use a new alias; or copy the "
+            "other cluster's topics behind the old records with ferry.guard.cluster.changed = restart"
+        )
+    return None
+
+
+def target_cluster_refusal(facts: Facts, last: Receipt) -> str | None:
+    """The ledger came along from another cluster: nothing that it says of the target can be relied upon."""
+    if last.target_cluster_id and facts.target_cluster_id and last.target_cluster_id != facts.target_cluster_id:
+        return (
+            f"the target alias {last.flow.target} now leads to cluster {facts.target_cluster_id}, whose ledger was "
+            f"written on cluster {last.target_cluster_id}: correct the bootstrap servers; if the cluster is a copy of "
+            "the other one, move the ledger topic away and use a new alias for the source"
         )
     return None
 

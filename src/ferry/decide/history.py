@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from ferry.decide.ledger import LedgerView, lane_ends, newest_run, outcome, receipts, sealed_plan
 from ferry.decide.report import Report, report_of
-from ferry.model import OpenedRun, Receipt, Segment
+from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment
 
 
 class PastState(StrEnum):
@@ -48,7 +48,7 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
     if found is None:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
     ended = outcome(view, lane, run)
-    report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane), ended)
+    report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane, found[0].sinces), ended)
     newest = newest_run(view, lane)
     under_way = ended is None and bool(report.unfinished) and newest == opened
     state = PastState.OPEN if under_way else PastState(report.state.value)
@@ -59,21 +59,76 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
 class Holder:
     """The receipt that a source offset fell to. `segment` is None when the offset lies in a gap.
 
-    A gap holds transaction markers and records of aborted transactions; nothing of it was copied.
+    A gap holds transaction markers and records of aborted transactions; nothing of it was copied. `void` is why the
+    receipt's word on the offset does not hold any more (the lane went back from there later); None: it holds.
     """
 
     receipt: Receipt
     segment: Segment | None
     target_offset: int | None
+    void: Gap | None = None
 
 
-def holders(chosen: Iterable[Receipt], offset: int) -> list[Holder]:
-    """Who holds a source offset, of the given receipts; at most one per partition and lane."""
+def holders(chosen: Iterable[Receipt], offset: int, gaps: Iterable[Gap] = ()) -> list[Holder]:
+    """Who holds a source offset, of the given receipts; at most one per partition and lane is not void."""
+    later = tuple(gaps)
     found = []
     for receipt in chosen:
         if not receipt.start <= offset < receipt.end:
             continue
         segment = next((part for part in receipt.segments if part.source_start <= offset < part.source_end), None)
         target = None if segment is None else segment.target_start + offset - segment.source_start
-        found.append(Holder(receipt=receipt, segment=segment, target_offset=target))
+        found.append(
+            Holder(receipt=receipt, segment=segment, target_offset=target, void=voided(receipt, offset, later))
+        )
     return found
+
+
+def voided(receipt: Receipt, offset: int, gaps: Iterable[Gap]) -> Gap | None:
+    """The gap by which a receipt's word on a source offset does not hold any more; None when it holds."""
+    return next(
+        (
+            gap
+            for gap in gaps
+            if gap.source == receipt.source and 0 <= gap.void_from <= offset and receipt.generation < gap.generation
+        ),
+        None,
+    )
+
+
+def current_segments(chosen: Iterable[Receipt], gaps: Iterable[Gap]) -> list[Segment]:
+    """One partition's offset map: the segments of its receipts that still hold, ascending by source offset.
+
+    Segments are cut where a later gap says so, and none names a source offset that another names.
+    """
+    later = tuple(gaps)
+    found = []
+    for receipt in chosen:
+        bounds = [
+            gap.void_from
+            for gap in later
+            if gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
+        ]
+        end = min([receipt.end, *bounds])
+        found += [
+            Segment(
+                source_start=part.source_start,
+                target_start=part.target_start,
+                count=min(part.source_end, end) - part.source_start,
+            )
+            for part in receipt.segments
+            if part.source_start < end
+        ]
+    return sorted(found)
+
+
+def skipped_at(gaps: Iterable[Gap], topic: str, partition: int | None, offset: int) -> list[Gap]:
+    """The gaps of a topic (narrowed to a partition) in which a source offset lies."""
+    return [
+        gap
+        for gap in gaps
+        if gap.how is Lifted.SKIP
+        and gap.source.topic == topic
+        and partition in (None, gap.source.partition)
+        and gap.start <= offset < gap.end
+    ]

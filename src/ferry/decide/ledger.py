@@ -32,6 +32,7 @@ from ferry.model import (
     Receipt,
     Record,
     Refusal,
+    RefusalKind,
     TopicPartition,
 )
 
@@ -178,9 +179,18 @@ def last_receipts(view: LedgerView, lane: str) -> dict[TopicPartition, Receipt]:
     }
 
 
-def lane_ends(view: LedgerView, lane: str) -> dict[TopicPartition, int]:
-    """How far the lane has come, as source offsets by source partition."""
-    return {last.source: last.end for last in last_receipts(view, lane).values()}
+def lane_ends(
+    view: LedgerView, lane: str, sinces: Mapping[TopicPartition, int] | None = None
+) -> dict[TopicPartition, int]:
+    """How far the lane has come, as source offsets by source partition.
+
+    With `sinces` (of a plan) without the partitions that the plan went back on and nobody has copied since.
+    """
+    return {
+        last.source: last.end
+        for last in last_receipts(view, lane).values()
+        if last.since >= (sinces or {}).get(last.source, -1)
+    }
 
 
 def receipts(
@@ -227,8 +237,17 @@ def every_receipt(view: LedgerView) -> Iterable[Receipt]:
 
 
 def gaps(view: LedgerView, lane: str) -> list[Gap]:
-    """Source offsets that the lane passed over on purpose, in ledger order."""
+    """What the lane passed over, or went back from, on purpose, in ledger order."""
     return [parse_gap(_body(record)) for key, record in view.of_kind("gap") if key[1] == lane]
+
+
+def skips(view: LedgerView, lane: str) -> dict[TopicPartition, tuple[Gap, ...]]:
+    """What somebody passed by hand, by source partition, ascending; nothing else moves a lane without a receipt."""
+    found: dict[TopicPartition, list[Gap]] = {}
+    for gap in gaps(view, lane):
+        if gap.why is RefusalKind.STUCK:
+            found.setdefault(gap.source, []).append(gap)
+    return {source: tuple(sorted(ones, key=lambda gap: gap.start)) for source, ones in found.items()}
 
 
 def shared_topics(view: LedgerView) -> frozenset[str]:

@@ -8,13 +8,15 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["plan", lane, run, generation, part]     a piece of the plan; part "seal" makes it exist
 ["attempt", lane, run]                    the last execution of the run's copy step began (its offset is its number),
                                           or was called off
-["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map)
+["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map);
+                                          a sixth part, `since`, where a run went back on the partition
 ["last", lane, topic, partition]          the same value again: a target partition's last receipt
 ["outcome", lane, run]                    what the run's tasks refused
 ["claim", topic, lane]                    a lane of this flow owns a target topic
 ["share", topic]                          this flow agrees to write a target topic together with other flows
 ["accounted", lane, topic]                how far a merged topic was found to hold records of its flows alone
-["gap", lane, topic, partition, start]    source offsets that were passed over on purpose
+["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
+                                          and `why`, but where retention took them first
 ["pause", topic]                          a pause; topic "" means the whole flow
 ```
 """
@@ -31,6 +33,7 @@ from ferry.model import (
     Attempt,
     Flow,
     Gap,
+    Lifted,
     Origin,
     Pause,
     Plan,
@@ -156,8 +159,11 @@ def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
     """A receipt under its own key and again as the target partition's last one."""
     value = encode(receipt_json(receipt))
     target = receipt.target
+    key: list[object] = ["receipt", receipt.lane, target.topic, target.partition, receipt.start]
+    if receipt.since >= 0:  # the same source offset may have been copied before
+        key.append(receipt.since)
     return (
-        Record(key=encode(["receipt", receipt.lane, target.topic, target.partition, receipt.start]), value=value),
+        Record(key=encode(key), value=value),
         Record(key=encode(["last", receipt.lane, target.topic, target.partition]), value=value),
     )
 
@@ -193,6 +199,8 @@ def receipt_json(receipt: Receipt) -> Json:
         "source_topic_id": receipt.source_topic_id,
         "target_topic_id": receipt.target_topic_id,
         "source_cluster_id": receipt.source_cluster_id,
+        "target_cluster_id": receipt.target_cluster_id,
+        "since": receipt.since,
         "origin": asdict(receipt.origin),
         "throttled_ms": asdict(receipt.throttled),
     }
@@ -225,6 +233,9 @@ def parse_receipt(body: Json) -> Receipt:
         source_topic_id=parse_topic_id(body["source_topic_id"]),
         target_topic_id=parse_topic_id(body["target_topic_id"]),
         source_cluster_id=body["source_cluster_id"],
+        # These are absent in records of earlier Ferrys, which pass them over in turn.
+        target_cluster_id=body.get("target_cluster_id", ""),
+        since=body.get("since", -1),
         origin=Origin(**body["origin"]),
         throttled=Throttled(**body.get("throttled_ms", {})),
     )
@@ -290,8 +301,10 @@ def accounted_records(lane: str, offsets: Mapping[TopicPartition, int]) -> list[
 
 
 def gap_record(lane: str, gap: Gap) -> Record:
-    """Source offsets that a lane passes over on purpose."""
-    key = ["gap", lane, gap.source.topic, gap.source.partition, gap.start]
+    """A place that a lane passes over, or goes back from, on purpose."""
+    key: list[object] = ["gap", lane, gap.source.topic, gap.source.partition, gap.start]
+    if gap.why is not RefusalKind.RETENTION_PASSED or gap.since >= 0:
+        key += [gap.since, gap.why.value]
     return Record(key=encode(key), value=encode({"v": LEDGER_VERSION, "kind": "gap", **gap_json(gap)}))
 
 
@@ -305,6 +318,13 @@ def gap_json(gap: Gap) -> Json:
         "why": gap.why.value,
         "run": gap.run,
         "at_ms": gap.at_ms,
+        "how": gap.how.value,
+        "who": gap.who,
+        "reason": gap.reason,
+        "generation": gap.generation,
+        "since": gap.since,
+        "void_from": gap.void_from,
+        "topic_id": gap.topic_id,
     }
 
 
@@ -317,6 +337,14 @@ def parse_gap(body: Json) -> Gap:
         why=RefusalKind(body["why"]),
         run=body["run"],
         at_ms=body["at_ms"],
+        # The rest is absent in records of earlier Ferrys, which pass it over in turn.
+        how=Lifted(body.get("how", Lifted.SKIP)),
+        who=body.get("who", ""),
+        reason=body.get("reason", ""),
+        generation=body.get("generation", -1),
+        since=body.get("since", -1),
+        void_from=body.get("void_from", -1),
+        topic_id=body.get("topic_id", ""),
     )
 
 
@@ -343,6 +371,8 @@ def slice_json(piece: Slice) -> Json:
     """A slice as the documented JSON object."""
     body = asdict(piece)
     del body["source"], body["target"]
+    if piece.since < 0:  # no earlier Ferry knows the field
+        del body["since"]
     return {
         "topic": piece.source.topic,
         "partition": piece.source.partition,
@@ -391,6 +421,7 @@ def plan_head_json(plan: Plan) -> Json:
         "changes": [change_json(change) for change in plan.changes],
         "refusals": [refusal_json(refusal) for refusal in plan.refusals],
         "notes": list(plan.notes),
+        "gaps": [gap_json(gap) for gap in plan.gaps],
         "paused": list(plan.paused),
         "source_cluster_id": plan.source_cluster_id,
         "target_cluster_id": plan.target_cluster_id,

@@ -16,6 +16,7 @@ from ferry.decide.ledger_codec import (
     decode_value,
     encode,
     parse_change,
+    parse_gap,
     parse_refusal,
     parse_slice,
     plan_head_json,
@@ -34,7 +35,9 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     head = plan_head_json(plan)
     refusals = head.pop("refusals")
     changes = head.pop("changes")
+    gaps = head.pop("gaps")
     lines += [encode({"refusal": item}) for item in refusals] + [encode({"change": item}) for item in changes]
+    lines += [encode({"gap": item}) for item in gaps]
     parts: list[list[bytes]] = [[]]
     filled = 0
     for line in lines:
@@ -77,6 +80,7 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         slices=tuple(parse_slice(row) for row in rows if "topic" in row),
         changes=tuple(parse_change(row["change"]) for row in rows if "change" in row),
         refusals=tuple(parse_refusal(row["refusal"]) for row in rows if "refusal" in row),
+        gaps=tuple(parse_gap(row["gap"]) for row in rows if "gap" in row),
         notes=tuple(head["notes"]),
         paused=tuple(head["paused"]),
         source_cluster_id=head["source_cluster_id"],

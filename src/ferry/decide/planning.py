@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 from ferry.config.guards import OnGuard
 from ferry.decide.absence import absence_notes, gone_note, gone_refusal, hidden_refusals, lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
-from ferry.decide.gaps import is_passed, passed_note
 from ferry.decide.guards import (
     cluster_refusal,
     leaderless_refusal,
     position_note,
-    source_refusal,
-    target_refusal,
+    target_cluster_refusal,
     unserved_refusal,
 )
+from ferry.decide.onward import onward
 from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
-from ferry.decide.progress import estimated_bytes, next_offset
+from ferry.decide.progress import estimated_bytes
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
 from ferry.decide.topics import owned, topic_changes, topic_refusal
 from ferry.errors import BadInput, Refused
-from ferry.model import Plan, Refusal, Slice, TopicChange, TopicPartition
+from ferry.model import Gap, Plan, Refusal, Slice, TopicChange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +39,8 @@ class _Candidate:
     target_next: int
     log_start: int
     merged: bool
+    since: int
+    gaps: tuple[Gap, ...]
 
     @property
     def first(self) -> bool:
@@ -82,7 +83,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
             refusals.append(refusal)
             continue
         changes += topic_changes(rules, facts, topic)
-        for outcome in _partitions(rules, facts, topic, notes):
+        for outcome in _partitions(rules, facts, topic, notes, run, generation):
             if isinstance(outcome, Refusal):
                 refusals.append(outcome)
             else:
@@ -98,6 +99,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         changes=tuple(changes),
         refusals=tuple(sorted(refusals, key=lambda item: (item.topic, item.partition or 0))),
         notes=tuple(notes),
+        gaps=tuple(gap for candidate in candidates for gap in candidate.gaps),
         paused=tuple(paused),
         source_cluster_id=facts.source_cluster_id,
         target_cluster_id=facts.target_cluster_id,
@@ -115,6 +117,9 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
         )
     for last in facts.receipts.values():
         why = cluster_refusal(facts, last)
+        if why is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
+            raise Refused(why)
+        why = target_cluster_refusal(facts, last)
         if why is not None:
             raise Refused(why)
 
@@ -133,11 +138,14 @@ def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:
     return replace(
         plan,
         slices=tuple(piece for piece in plan.slices if piece.target.topic not in targets),
+        gaps=tuple(gap for gap in plan.gaps if gap.source.topic not in {topic for topic, _ in lost}),
         refusals=(*plan.refusals, *refusals),
     )
 
 
-def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]) -> Iterator[_Candidate | Refusal]:
+def _partitions(
+    rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str], run: str, generation: int
+) -> Iterator[_Candidate | Refusal]:
     target_name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
     target = facts.targets.get(target_name)
     for number in topic.leaderless:
@@ -151,20 +159,16 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
         if unserved is not None:
             yield unserved
             continue
-        if last is not None:
-            refusal = source_refusal(topic, number, part, last)
-            if refusal is not None and rules.guards.retention_passed.of(topic.name) is OnGuard.SKIP and is_passed(refusal):
-                notes.append(passed_note(refusal))
-                refusal = None
-            refusal = refusal or target_refusal(topic, number, target, last)
-            if refusal is not None:
-                yield refusal
-                continue
-            note = position_note(last, facts.positions[place]) if place in facts.positions else None
-            if note is not None:
-                notes.append(note)
+        found = onward(rules, facts, topic, number, target, last, run, generation)
+        if isinstance(found, Refusal):
+            yield found
+            continue
+        notes += found.notes
+        note = position_note(last, facts.positions[place]) if last is not None and place in facts.positions else None
+        if note is not None:
+            notes.append(note)
         source = TopicPartition(topic=topic.name, partition=number)
-        start = max(next_offset(facts, source, part, last), part.log_start)
+        start = found.start
         refusal = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ())) or stranger_refusal(
             facts, source, place
         )
@@ -180,9 +184,11 @@ def _partitions(rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str]
             last_generation=last.generation if last else -1,
             source_topic_id=topic.topic_id,
             target_topic_id=target.topic_id if target else "",
-            target_next=last.target_next if last else -1,
+            target_next=found.target_next,
             log_start=part.log_start,
             merged=rules.merges(topic.name),
+            since=found.since,
+            gaps=found.gaps,
         )
 
 
@@ -218,6 +224,7 @@ def _within_budget(rules: Rules, candidates: list[_Candidate]) -> tuple[Slice, .
             target_next=candidate.target_next,
             log_start=candidate.log_start,
             merged=candidate.merged,
+            since=candidate.since,
         )
         for candidate, weight, slot in zip(chosen, weights, slots, strict=True)
     )

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from ferry.decide.facts import Facts, SourcePartition
-from ferry.model import Receipt, TopicPartition
+from ferry.model import Gap, Receipt, TopicPartition
 
 UNKNOWN_RECORD_BYTES = 1024
 """Assumed bytes per offset where the log's size is not known."""
 
 
 def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
-    """Behind the last receipt; else where the lane's first run began; a later partition: at its beginning."""
+    """Behind the last receipt; else where the lane's first run began; a later partition: at its beginning.
+
+    From there on, behind what somebody passed by hand.
+    """
     if last is not None:
-        return last.end
-    if facts.first_run:
-        return max(part.log_start, part.start)
-    return max(part.log_start, facts.starts.get(source, part.log_start))
+        start = last.end
+    elif facts.first_run:
+        start = max(part.log_start, part.start)
+    else:
+        start = max(part.log_start, facts.starts.get(source, part.log_start))
+    for gap in facts.skips.get(source, ()):
+        if _leads_on(facts, gap, start, last):
+            start = gap.end
+    return start
+
+
+def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:
+    """Whether a gap is where the lane stands, and of the log that is there now: one of an earlier log means nothing."""
+    topic = facts.sources.get(gap.source.topic)
+    same = topic is None or not gap.topic_id or not topic.topic_id or gap.topic_id == topic.topic_id
+    if not same or gap.end <= start or gap.since != (-1 if last is None else last.since):
+        return False
+    # A lane that was never at work has no place of its own: retention may have moved it on meanwhile.
+    return gap.start == start or (last is None and gap.start < start)
 
 
 def estimated_bytes(part: SourcePartition, offsets: int) -> int:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.config.guards import GUARD_KEYS
 from ferry.decide.ledger import Outcome
-from ferry.model import NOT_THROTTLED, Plan, Receipt, Refusal, RefusalKind, Slice, Throttled, TopicPartition
+from ferry.model import (
+    NOT_THROTTLED,
+    Gap,
+    Lifted,
+    Plan,
+    Receipt,
+    Refusal,
+    RefusalKind,
+    Slice,
+    Throttled,
+    TopicPartition,
+)
 
 
 class RunState(StrEnum):
@@ -67,6 +80,29 @@ class Report:
             return RunState.SUCCESS
         in_part = self.receipts or self.done or (not self.plan.slices and self.plan.caught_up)
         return RunState.PARTIAL if in_part else RunState.FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardCount:
+    """How often a guard refused, and how often a policy skipped or restarted in place of a refusal."""
+
+    refused: int = 0
+    skipped: int = 0
+    restarted: int = 0
+
+
+GUARDS = frozenset(guard.kind for guard in GUARD_KEYS) | {RefusalKind.STUCK.value}
+"""The kinds of refusals that a policy, or somebody by hand, may lift."""
+
+
+def guard_counts(refusals: Iterable[Refusal], gaps: Iterable[Gap]) -> dict[str, GuardCount]:
+    """Of the guards that tripped, by the word of their refusals."""
+    told = Counter((refusal.kind.value, "refused") for refusal in refusals if refusal.kind.value in GUARDS)
+    told.update((gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted") for gap in gaps)
+    return {
+        kind: GuardCount(**{what: told[kind, what] for what in ("refused", "skipped", "restarted")})
+        for kind in sorted({kind for kind, _ in told})
+    }
 
 
 def throttling(receipts: Iterable[Receipt]) -> Throttled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferry.config.guards import OnGuard
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import ANEW
 from ferry.decide.rules import Rules
@@ -34,7 +35,7 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
             f"target topic {name} has {target.partitions} partitions, source topic {topic.name} has {_count(topic)}: "
             f"give the source as many, or {other}",
         )
-    if topic.configs is None and rules.sync_configs and _to_create(facts, name):
+    if topic.configs is None and rules.sync_configs and _to_create(rules, facts, topic, name):
         # Created with the target's settings its old records could be deleted within seconds.
         return refusal(
             RefusalKind.NOT_AUTHORIZED,
@@ -58,7 +59,8 @@ def owned(topic: str, target: str, owner: str) -> Refusal:
 def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicChange]:
     """What the target topic needs before the copy: nothing, to be created, or to be grown.
 
-    A topic that was copied before and is gone is not created again: its partitions are refused with their receipts.
+    A topic that was copied before and is gone is not created again, unless its guard says so: its partitions are
+    refused with their receipts.
     """
     name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
     target = facts.targets.get(name)
@@ -70,7 +72,7 @@ def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicC
                 kind="grow", topic=name, source_topic=topic.name, partitions=_count(topic), replication_factor=0
             )
         ]
-    if not _to_create(facts, name):
+    if not _to_create(rules, facts, topic, name):
         return []
     factor = rules.replication_factor if rules.replication_factor > 0 else topic.replication_factor
     found = (topic.configs or {}) if rules.sync_configs else {}
@@ -87,8 +89,10 @@ def topic_changes(rules: Rules, facts: Facts, topic: SourceTopic) -> list[TopicC
     ]
 
 
-def _to_create(facts: Facts, name: str) -> bool:
-    return name not in facts.targets and not any(last.target.topic == name for last in facts.receipts.values())
+def _to_create(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> bool:
+    copied = any(last.target.topic == name for last in facts.receipts.values())
+    again = rules.guards.target_changed.of(topic.name) is not OnGuard.FAIL
+    return name not in facts.targets and (again or not copied)
 
 
 def _count(topic: SourceTopic) -> int:

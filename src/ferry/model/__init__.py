@@ -2,10 +2,11 @@
 
 from ferry.model.compression import Codec, Compression
 from ferry.model.flow import LIVE, Flow, TopicPartition
-from ferry.model.gap import Gap
-from ferry.model.plan import PLAN_VERSION, Plan, Refusal, RefusalKind, Slice, TopicChange
+from ferry.model.gap import Gap, Lifted
+from ferry.model.plan import PLAN_VERSION, Plan, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
+from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 from ferry.model.throttled import NOT_THROTTLED, Throttled
@@ -22,6 +23,7 @@ __all__ = [
     "Flow",
     "Gap",
     "LedgerRecord",
+    "Lifted",
     "OpenedRun",
     "Origin",
     "Pause",

@@ -4,55 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from ferry.model.flow import Flow, TopicPartition
+from ferry.model.gap import Gap
+from ferry.model.refusal import Refusal
 
 PLAN_VERSION = 1
-
-
-class RefusalKind(StrEnum):
-    """Why something was not copied; stable words for reports and alerts."""
-
-    PARTITION_COUNT = "partition-count"
-    NAME_TOO_LONG = "name-too-long"
-    INVALID_NAME = "invalid-name"
-    NAME_CLASH = "name-clash"
-    LOOP = "loop"
-    NOT_AUTHORIZED = "not-authorized"
-    TOPIC_GONE = "topic-gone"
-    TOPIC_RECREATED = "topic-recreated"
-    TARGET_CHANGED = "target-changed"
-    RETENTION_PASSED = "retention-passed"
-    SOURCE_TRUNCATED = "source-truncated"
-    FOREIGN_WRITER = "foreign-writer"
-    TOO_LARGE = "too-large"
-    NEEDS_TRANSCODING = "needs-transcoding"
-    CORRUPT = "corrupt"
-    NO_LEADER = "no-leader"
-    TOO_FEW_REPLICAS = "too-few-replicas"
-    STORAGE = "storage-error"
-    OWNED = "owned-by-another-lane"
-    INVALID_CONFIG = "invalid-config"
-    SLOT_FAILED = "slot-failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Refusal:
-    """One topic or topic-partition that was not (wholly) copied, in one sentence with the remedy.
-
-    `partition` is None when the whole topic is meant; names are the source's.
-    """
-
-    topic: str
-    partition: int | None
-    kind: RefusalKind
-    message: str
-
-    @property
-    def order(self) -> tuple[str, int]:
-        """Sort key: a topic's own refusal before those of its partitions."""
-        return self.topic, -1 if self.partition is None else self.partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +46,9 @@ class Slice:
     target_next: int = -1
     log_start: int = 0
     merged: bool = False
-    """Whether other flows write to the target topic, too: their records may lie between ours."""
+    """Whether others write to the target topic, too: their records may lie between ours."""
+    since: int = -1
+    """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
 
     @property
     def offsets(self) -> int:
@@ -114,6 +73,8 @@ class Plan:
     changes: tuple[TopicChange, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    """What policies passed over, or went back from, where a refusal would stand otherwise."""
     paused: tuple[str, ...] = ()
     source_cluster_id: str = ""
     target_cluster_id: str = ""
@@ -130,10 +91,16 @@ class Plan:
         """Slots that have something to do, ascending."""
         return tuple(sorted({piece.slot for piece in self.slices}))
 
+    @property
+    def sinces(self) -> dict[TopicPartition, int]:
+        """By source partition of the slices, the run that last went back on it."""
+        return {piece.source: piece.since for piece in self.slices}
+
     def without(self, refused: Mapping[str, Refusal]) -> Plan:
         """The plan without the slices of the source topics in `refused`, whose refusals join it."""
         return replace(
             self,
             slices=tuple(piece for piece in self.slices if piece.source.topic not in refused),
+            gaps=tuple(gap for gap in self.gaps if gap.source.topic not in refused),
             refusals=(*self.refusals, *(refusal for _, refusal in sorted(refused.items()))),
         )

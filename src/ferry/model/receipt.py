@@ -45,6 +45,9 @@ class Receipt:
     source_topic_id: str = ""
     target_topic_id: str = ""
     source_cluster_id: str = ""
+    target_cluster_id: str = ""
+    since: int = -1
+    """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
     origin: Origin = LOCAL
     throttled: Throttled = NOT_THROTTLED
 

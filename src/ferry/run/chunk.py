@@ -39,6 +39,7 @@ class PartProgress:
     def pass_over(self, batch: Batch) -> None:
         """A batch whose records stay behind: a marker, an aborted transaction's, an empty one."""
         self.end = max(self.end, batch.next_offset)
+        self.source_epoch = batch.leader_epoch
         if batch.is_control:
             self.control += 1
         elif batch.record_count:
@@ -94,6 +95,8 @@ class PartProgress:
             source_topic_id=self.piece.source_topic_id,
             target_topic_id=self.piece.target_topic_id,
             source_cluster_id=plan.source_cluster_id,
+            target_cluster_id=plan.target_cluster_id,
+            since=self.piece.since,
             origin=self.origin,
             throttled=self.throttled,
         )

@@ -11,7 +11,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.absence import absent_topics, unmatched_names
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
-from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses
+from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses, skips
 from ferry.decide.starts import (
     due_starts,
     first_run,
@@ -129,6 +129,7 @@ async def gather_facts(
         absent=absent_topics(receipts.values(), listed, flow.selection.takes),
         hidden=hidden,
         unmatched=unmatched,
+        skips=skips(view, lane),
     )
 
 

@@ -10,7 +10,6 @@ from operator import attrgetter
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
-from ferry.decide.gaps import gaps_of
 from ferry.decide.ledger import LedgerView, claims, fold_on, resume_at
 from ferry.decide.ledger_codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.neighbours import without_owned_elsewhere
@@ -26,6 +25,7 @@ from ferry.run.kafka_port import KafkaLane
 from ferry.run.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
 from ferry.run.opening import open_run
+from ferry.run.truncation import with_truncations
 
 DEFAULT_LEDGER_REPLICATION = 3
 
@@ -114,6 +114,8 @@ class Planner:
         plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         await self._record_starts(view, gathered)
         plan = await self._claim(view, facts, plan)
+        if plan.gaps:
+            await self.ledger.append([gap_record(self.lane, gap) for gap in plan.gaps])
         changes = tuple(change for change in wish.changes if change.source_topic not in failed)
         taken = opened.record.took_over
         notes = (f"lane {self.lane} was taken over from deployment {taken}",) if taken else ()
@@ -142,7 +144,6 @@ class Planner:
             *(claim_record(name, self.flow.flow, self.lane) for name in names),
             *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
             *accounted_records(self.lane, facts.accounted),
-            *(gap_record(self.lane, gap) for gap in gaps_of(plan, facts)),
         ]
         if not records:
             return plan
@@ -174,6 +175,7 @@ class Planner:
 
     async def _facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
+        facts = await with_truncations(facts, self.lane, self.source, view)
         return await self._with_neighbours(facts, view)
 
     async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:

@@ -1,0 +1,54 @@
+"""Refusals: what was not copied, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RefusalKind(StrEnum):
+    """Why something was not copied; stable words for reports and alerts."""
+
+    PARTITION_COUNT = "partition-count"
+    NAME_TOO_LONG = "name-too-long"
+    INVALID_NAME = "invalid-name"
+    NAME_CLASH = "name-clash"
+    LOOP = "loop"
+    NOT_AUTHORIZED = "not-authorized"
+    TOPIC_GONE = "topic-gone"
+    TOPIC_RECREATED = "topic-recreated"
+    TARGET_CHANGED = "target-changed"
+    RETENTION_PASSED = "retention-passed"
+    SOURCE_TRUNCATED = "source-truncated"
+    FOREIGN_WRITER = "foreign-writer"
+    TOO_LARGE = "too-large"
+    NEEDS_TRANSCODING = "needs-transcoding"
+    CORRUPT = "corrupt"
+    NO_LEADER = "no-leader"
+    TOO_FEW_REPLICAS = "too-few-replicas"
+    STORAGE = "storage-error"
+    OWNED = "owned-by-another-lane"
+    INVALID_CONFIG = "invalid-config"
+    SLOT_FAILED = "slot-failed"
+    TOMBSTONES_PASSED = "tombstones-passed"
+    CLUSTER_CHANGED = "cluster-changed"
+    STUCK = "stuck"
+    """A place that somebody passed by hand (`ferry skip`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Refusal:
+    """One topic or topic-partition that was not (wholly) copied, in one sentence with the remedy.
+
+    `partition` is None when the whole topic is meant; names are the source's.
+    """
+
+    topic: str
+    partition: int | None
+    kind: RefusalKind
+    message: str
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """Sort key: a topic's own refusal before those of its partitions."""
+        return self.topic, -1 if self.partition is None else self.partition

@@ -1,0 +1,62 @@
+"""Logs that were cut since the last receipt: at the source by leader epochs, at the target by its own offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ferry.decide.facts import Facts
+from ferry.decide.ledger import LedgerView, gaps, receipts
+from ferry.decide.truncation import diverged, held_upto
+from ferry.model import Receipt, TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.epochs import epoch_ends
+
+
+async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView) -> Facts:
+    """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
+    last_ones = {
+        last.source: last
+        for last in facts.receipts.values()
+        if last.source.topic in facts.sources
+        and last.source.partition in facts.sources[last.source.topic].partitions
+        and last.source_epoch >= 0
+    }
+    # As long as the leader is the one that was read from, nothing was cut; most plans ask nothing.
+    changed = {
+        place: last.source_epoch
+        for place, last in last_ones.items()
+        if source.topics[place.topic].partitions[place.partition].leader_epoch != last.source_epoch
+    }
+    ends = await epoch_ends(source, changed) if changed else {}
+    cut = {place: at for place, end in ends.items() if (at := diverged(facts, last_ones[place], end)) is not None}
+    return replace(_with_diverged(facts, cut), kept=_kept(facts, lane, view))
+
+
+def _with_diverged(facts: Facts, cut: Mapping[TopicPartition, int]) -> Facts:
+    sources = dict(facts.sources)
+    for place, at in cut.items():
+        topic = sources[place.topic]
+        part = replace(topic.partitions[place.partition], diverged=at)
+        sources[place.topic] = replace(topic, partitions={**topic.partitions, place.partition: part})
+    return replace(facts, sources=sources)
+
+
+def _kept(facts: Facts, lane: str, view: LedgerView) -> dict[TopicPartition, int]:
+    short = {place: last for place, last in facts.receipts.items() if _is_short(facts, place, last)}
+    if not short:
+        return {}
+    known = gaps(view, lane)
+    written: dict[TopicPartition, list[Receipt]] = {place: [] for place in short}
+    for receipt in receipts(view, lane=lane):
+        if receipt.target in written:
+            written[receipt.target].append(receipt)
+    return {
+        place: held_upto(written[place], known, last, facts.targets[place.topic].ends[place.partition])
+        for place, last in short.items()
+    }
+
+
+def _is_short(facts: Facts, place: TopicPartition, last: Receipt) -> bool:
+    target = facts.targets.get(place.topic)
+    return target is not None and target.ends.get(place.partition, last.target_next) < last.target_next

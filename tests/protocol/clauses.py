@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from unittest.mock import patch
 
-from ferry.decide import planning
+from ferry.decide import onward
 from ferry.decide.facts import Facts, SourcePartition
 from ferry.decide.ledger import LedgerView, newest_run, sealed_plan
 from ferry.decide.ledger_codec import decode_key
@@ -98,7 +98,7 @@ def position_trusted() -> ExitStack:
         position = facts.positions.get(last.target) if last else None
         return position.source_next if position else part.log_start
 
-    return _switched(patch.object(planning, "next_offset", start))
+    return _switched(patch.object(onward, "next_offset", start))
 
 
 def attempts_forgotten() -> ExitStack:

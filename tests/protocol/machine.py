@@ -64,6 +64,13 @@ class ProtocolMachine(RuleBasedStateMachine):
         task = self.world.open_run(name, slots, max_records)
         self.proceed(task, place, 0, tarry=False)
 
+    @precondition(lambda self: self.runs < MAX_RUNS)
+    @rule(name=st.sampled_from("abcs"), index=indexes, place=openings | st.just("append gap"))
+    def skip(self, name: str, index: int, place: str) -> None:
+        """Somebody passes a batch by hand, whatever is under way."""
+        self.runs += 1
+        self.proceed(self.world.skip(name, index % len(self.world.source)), place, 0, tarry=False)
+
     @precondition(lambda self: len(self.live()) < MAX_TASKS and self.world.planned())
     @rule(index=indexes, place=attempts, behind=behinds, tarry=st.booleans(), anew=st.booleans())
     def attempt(self, index: int, place: str, behind: int, tarry: bool, anew: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
-from ferry.model import RefusalKind
+from ferry.model import Plan, RefusalKind
 from ferry.run.dropped import Dropped, drop
 from ferry.run.slot import SlotResult
 from tests.decide.values import piece
@@ -184,6 +184,34 @@ def paused_writer(version: int, place: str) -> None:
     _copy(world, "b")
     world.finish(zombie)
     world.end_well()
+
+
+def skipped_while_a_writer_sleeps(version: int, place: str) -> None:
+    """A batch is passed by hand while the task that copies it sleeps; then the task goes on."""
+    world, zombie = _amid(version, place)
+    world.finish(world.skip("s", 0))
+    assert isinstance(world.tasks[-1].result, Plan), world.tasks[-1].error
+    world.finish(zombie)
+    assert isinstance(zombie.error, Superseded)
+    world.finish(world.open_run("b", 1))
+    _copy(world, "b")
+    world.end_well()
+    (receipt,) = world.committed_receipts()
+    assert (receipt.start, receipt.end) == (1, 2)
+
+
+def opened_while_somebody_skips(version: int, place: str) -> None:
+    """A run is opened before the gap is written; what it copies was not skipped, and the skip says so."""
+    world = World([(1, 1)], version=version)
+    world.finish(world.open_run("a", 1))
+    skip = world.skip("s", 0)
+    world.run_until(skip, place)
+    world.finish(world.open_run("b", 1))
+    world.finish(skip)
+    assert isinstance(skip.error, Superseded)
+    _copy(world, "b")
+    world.end_well()
+    assert [(receipt.start, receipt.end) for receipt in world.committed_receipts()] == [(0, 1), (1, 2)]
 
 
 def copied_again_while_the_first_lives(version: int, place: str) -> None:

@@ -62,6 +62,18 @@ def test_a_zombie_wakes_after_its_successor(version: int, place: str) -> None:
 
 
 @versions
+@pytest.mark.parametrize("place", ["init", "produce", "positions", "receipts", "look", "commit"])
+def test_what_was_skipped_stays_so_whenever_its_writer_wakes(version: int, place: str) -> None:
+    schedules.skipped_while_a_writer_sleeps(version, place)
+
+
+@versions
+@pytest.mark.parametrize("place", ["fetch", "append gap"])
+def test_a_skip_that_a_run_was_quicker_than_says_so_and_skips_nothing(version: int, place: str) -> None:
+    schedules.opened_while_somebody_skips(version, place)
+
+
+@versions
 @pytest.mark.parametrize("place", ["produce", "positions", "receipts", "look", "commit"])
 def test_a_retry_is_not_disturbed_by_the_first_attempt(version: int, place: str) -> None:
     schedules.copied_again_while_the_first_lives(version, place)

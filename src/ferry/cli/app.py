@@ -25,6 +25,7 @@ from ferry.cli.pausing import pause_command, resume_command
 from ferry.cli.plan import plan_command
 from ferry.cli.policy import policy_app
 from ferry.cli.run import run_command
+from ferry.cli.skip import skip_command
 from ferry.cli.version import version_command
 from ferry.errors import BadInput, FerryError
 
@@ -86,6 +87,7 @@ app.add_typer(acls_app, name="acls")
 app.command("ledger")(ledger_command)
 app.command("pause")(pause_command)
 app.command("resume")(resume_command)
+app.command("skip")(skip_command)
 app.command("flows")(flows_command)
 app.command("version")(version_command)
 app.add_typer(config_app, name="config")

@@ -89,7 +89,7 @@ def ledger_command(
     if offset is not None:
         known = gaps(view, chosen.lane)
         held = holders(rows, offset, known)
-        skipped = skipped_at(known, topic or "", partition, offset)
+        skipped = skipped_at(known, topic or "", partition, offset, held)
         print_json(holders_json(held, skipped)) if desk.as_json else _print_holders(held, skipped, offset)
         return 0 if any(holder.void is None for holder in held) else NOT_FOUND
     rows = rows[-last:] if last else rows

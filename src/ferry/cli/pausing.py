@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 import time
 from datetime import UTC, datetime
 from typing import Annotated
@@ -22,6 +19,7 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.output import print_json
+from ferry.cli.person import person
 from ferry.errors import BadInput
 
 TopicOption = Annotated[
@@ -58,7 +56,7 @@ def pause_command(
     now_ms = _now_ms()
     if not why.strip():
         raise BadInput("--why is empty: say why, for whoever finds the flow paused")
-    pause = Pause(topic=topic or "", who=_who(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
+    pause = Pause(topic=topic or "", who=person(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
     if topic is not None:
         refuse_foreign_topic(chosen, topic)
     with LedgerAccess(chosen, patience_s=patience) as ledger:
@@ -113,14 +111,6 @@ def _until_ms(text: str | None, now_ms: int) -> int:
     if until_ms <= now_ms:
         raise BadInput(f"--until {text!r} is over already: {remedy}")
     return until_ms
-
-
-def _who() -> str:
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container's user need not have a name
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
 
 
 def _now_ms() -> int:

@@ -12,7 +12,7 @@ from ferry.decide.history import Holder, PastRun
 from ferry.decide.lag import PartitionLag
 from ferry.decide.ledger_codec import change_json, gap_json, receipt_json, refusal_json, slice_json
 from ferry.decide.report import Report, guard_counts
-from ferry.model import Gap, Pause, Plan, Receipt, Refusal, Slice
+from ferry.model import Flow, Gap, Pause, Plan, Receipt, Refusal, Slice
 
 Json = dict[str, Any]
 
@@ -179,6 +179,11 @@ def pause_json(pause: Pause) -> Json:
         "since_ms": pause.since_ms,
         "until_ms": pause.until_ms or None,
     }
+
+
+def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:
+    """`ferry skip`; run null is a dry run."""
+    return {"flow": str(flow), "run": run, "gap": gap_json(gap)}
 
 
 def flow_json(flow: FlowConfig) -> Json:

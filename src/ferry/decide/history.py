@@ -122,8 +122,14 @@ def current_segments(chosen: Iterable[Receipt], gaps: Iterable[Gap]) -> list[Seg
     return sorted(found)
 
 
-def skipped_at(gaps: Iterable[Gap], topic: str, partition: int | None, offset: int) -> list[Gap]:
-    """The gaps of a topic (narrowed to a partition) in which a source offset lies."""
+def skipped_at(
+    gaps: Iterable[Gap], topic: str, partition: int | None, offset: int, held: Iterable[Holder] = ()
+) -> list[Gap]:
+    """The gaps of a topic (narrowed to a partition) in which a source offset lies that no valid receipt holds.
+
+    A skip by hand that came to nothing, for a run was quicker, is such a gap.
+    """
+    copied = {holder.receipt.source for holder in held if holder.void is None}
     return [
         gap
         for gap in gaps
@@ -131,4 +137,5 @@ def skipped_at(gaps: Iterable[Gap], topic: str, partition: int | None, offset: i
         and gap.source.topic == topic
         and partition in (None, gap.source.partition)
         and gap.start <= offset < gap.end
+        and gap.source not in copied
     ]

@@ -220,7 +220,7 @@ class Intake:
             place,
             RefusalKind.CORRUPT,
             f"the batch at offset {self.positions[place]} of {place} says that it has {needed} bytes: the source's "
-            "copy is damaged; restore it from a replica, or skip it explicitly",
+            "copy is damaged; restore it from a replica, or pass it with ferry skip",
         )
 
     def finish(self, place: TopicPartition, at: int) -> None:

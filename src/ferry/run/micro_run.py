@@ -28,8 +28,9 @@ from ferry.decide.ledger import (
 )
 from ferry.decide.ledger_codec import ended_record, outcome_record
 from ferry.decide.report import Report, report_of
+from ferry.decide.skipping import Wish
 from ferry.errors import Refused, Superseded
-from ferry.model import Attempt, Origin, Plan, Slice
+from ferry.model import Attempt, Gap, Origin, Plan, Slice
 from ferry.run.connections import FlowConnections
 from ferry.run.ends import SlotEnd, outcome_of
 from ferry.run.gather import isolation_of
@@ -38,6 +39,7 @@ from ferry.run.known_ledger import KnownLedgers
 from ferry.run.opening import begin_attempt
 from ferry.run.planner import WHOLE, Planner, RunOptions
 from ferry.run.share import Rate
+from ferry.run.skipping import preview_skip, skip
 from ferry.run.slot import SlotRef
 from ferry.run.task import TaskSpec
 
@@ -118,6 +120,24 @@ class MicroRuns:
         """As `plan`, for an id that somebody chose; BadInput when the ledger has a plan of it, which it would hide."""
         refuse_planned(self._run(self._view_if_any), self.lane, run)
         return self.plan(run, origin, options)
+
+    def skip(self, wish: Wish, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
+        """Pass a stuck place by hand, as a run of its own; BadInput when the flow never ran. Raises as `skip`."""
+
+        async def work() -> Plan:
+            await self._ledger.find()
+            return await skip(self._planner, wish, run, origin, interrupt=interrupt)
+
+        return self._run(work)
+
+    def preview_skip(self, wish: Wish) -> Gap:
+        """What would be passed now; writes nothing."""
+
+        async def work() -> Gap:
+            await self._ledger.find()
+            return await preview_skip(self._planner, await self._view(), wish)
+
+        return self._run(work)
 
     def resume(self, run: str) -> Plan:
         """As `opened`, to copy what was left; Superseded when that is a newer run's by now."""

@@ -65,9 +65,9 @@ class Planner:
 
         Raises as `decide_plan`.
         """
-        facts = await self._facts(view, positions=Positions.AT_ONCE)
+        facts = await self.facts(view, positions=Positions.AT_ONCE)
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
-        why = None if options.take_over else conflict(view, self._record(plan.run, Origin()))
+        why = None if options.take_over else conflict(view, self.record(plan.run, Origin()))
         return plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
 
     async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
@@ -78,8 +78,8 @@ class Planner:
         word, so `open_run` reads on from there, to records of its own.
         """
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-        known = await self._known.view()
-        record = admitted(known, self._record(run, origin), take_over=options.take_over)
+        known = await self.known.view()
+        record = admitted(known, self.record(run, origin), take_over=options.take_over)
         outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
         decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
 
@@ -89,7 +89,8 @@ class Planner:
         lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
         return await open_run(lane, record, decide, known)
 
-    def _record(self, run: str, origin: Origin) -> RunRecord:
+    def record(self, run: str, origin: Origin) -> RunRecord:
+        """What opens a run of this flow in this lane now."""
         return RunRecord(
             flow=self.flow.flow,
             lane=self.lane,
@@ -102,9 +103,9 @@ class Planner:
         )
 
     async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
-        self._known.learn(view)
+        self.known.learn(view)
         rules = rules_of(self.flow, self.lane, options)
-        gathered = facts = await self._facts(view)
+        gathered = facts = await self.facts(view)
         wish = decide_plan(rules, facts, opened.record.run, opened.generation)
         failed = await change_topics(self.target, wish.changes)
         if wish.changes:  # the target changed, nothing else is gathered again
@@ -151,7 +152,7 @@ class Planner:
         if not names:
             return plan
         view = fold_on(view, *await self.ledger.read(resume_at(view) or None, last + 1))
-        self._known.learn(view)
+        self.known.learn(view)
         plan = without_foreign(plan, claims(view))
         return await self._without_owned_elsewhere(plan, names, merged)
 
@@ -170,10 +171,12 @@ class Planner:
         return kept
 
     @property
-    def _known(self) -> KnownLedger:
+    def known(self) -> KnownLedger:
+        """The flow's ledger as this process knows it."""
         return self.ledgers.of(self.target, self.flow.flow.source)
 
-    async def _facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
+    async def facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
+        """What a plan is decided from."""
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, view)
         return await self._with_neighbours(facts, view)

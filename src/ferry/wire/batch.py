@@ -44,7 +44,7 @@ _CONTROL_KEY = struct.Struct(">hh")
 COMMIT_MARKER = 1
 ABORT_MARKER = 0
 
-DAMAGED = "the source's copy is damaged; restore it from a replica, or skip it explicitly"
+DAMAGED = "the source's copy is damaged; restore it from a replica, or pass it with ferry skip"
 """What a sentence about damage says in the end."""
 
 
@@ -142,7 +142,7 @@ def check(batch: Batch, topic: str, partition: int) -> None:
     if found != named:
         raise Corrupt(
             f"batch at offset {batch.base_offset} of {topic}-{partition} has checksum {found:#010x} where its header "
-            f"says {named:#010x}: {DAMAGED}"
+            f"says {named:#010x}: {DAMAGED} (--to {batch.next_offset}, if its header is to be believed)"
         )
 
 

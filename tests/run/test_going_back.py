@@ -1,0 +1,155 @@
+"""Guards on real brokers: topics created again on both sides, gone, cut, and what each policy makes of it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from ferry.decide.history import current_segments
+from ferry.decide.ledger import gaps, receipts
+from ferry.decide.report import Report, RunState
+from ferry.dev import RunningCluster
+from ferry.dev.broker import Broker
+from ferry.model import RefusalKind
+from tests.cli.program import ferry
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
+from tests.run.test_faults import wait_until
+
+RESTARTING = {
+    "ferry.guard.topic.recreated": "restart",
+    "ferry.guard.target.changed": "fail, restart:.*-gone, restart:.*-new",
+}
+
+
+def values(bootstrap: str, topic: str) -> list[int]:
+    """The numbers of a topic's records (tests.harness.numbered), in order."""
+    return [int((row[2] or b"").partition(b":")[0]) for row in read_topic(bootstrap, topic)[0]]
+
+
+def assert_map_is_true(lab: Lab, topic: str) -> None:
+    """The offset map names each record of the source's log that was copied, where it lies, and nothing else."""
+    with lab.runs() as runs:
+        view = runs.ledger()
+    written = list(receipts(view, topic=topic))
+    where = {
+        segment.source_start + index: segment.target_start + index
+        for segment in current_segments(written, gaps(view, "live"))
+        for index in range(segment.count)
+    }
+    there = {row[0]: row[1:] for row in read_topic(lab.target.bootstrap, lab.target_topic(topic))[0]}
+    for row in read_topic(lab.source.bootstrap, topic)[0]:
+        assert there[where[row[0]]] == row[1:], f"offset {row[0]} of {topic}"
+
+
+def decided(report: Report) -> list[tuple[str, RefusalKind, str]]:
+    return sorted((gap.source.topic, gap.why, gap.how.value) for gap in report.plan.gaps)
+
+
+def test_what_was_created_again_or_is_gone_is_copied_again_behind_what_is_there(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    again, gone, new, plain = names = [f"{topic}-{end}" for end in ("again", "gone", "new", "plain")]
+    client = producer(source_cluster)
+    for name in names:
+        create_topic(source_cluster, name)
+        send(client, name, numbered(30))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    assert lab.micro_run().records == 120
+    delete_topic(source_cluster, again)
+    for name in (gone, new):
+        delete_topic(target_cluster, lab.target_topic(name))
+    create_topic(target_cluster, lab.target_topic(new))
+    create_topic(source_cluster, again)
+    send(producer(source_cluster), again, numbered(40, start=1_000))
+    send(client, plain, numbered(5, start=30))
+
+    refused = lab.micro_run()
+    assert (refused.state, refused.records) == (RunState.PARTIAL, 5)
+    assert {refusal.topic: refusal.kind for refusal in refused.refusals} == {
+        again: RefusalKind.TOPIC_RECREATED,
+        gone: RefusalKind.TARGET_CHANGED,
+        new: RefusalKind.TARGET_CHANGED,
+    }
+
+    restarting = replace(lab, settings=RESTARTING)
+    report = restarting.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 100), report.refusals
+    assert decided(report) == [
+        (again, RefusalKind.TOPIC_RECREATED, "restart"),
+        (gone, RefusalKind.TARGET_CHANGED, "restart"),
+        (new, RefusalKind.TARGET_CHANGED, "restart"),
+    ]
+    assert all(name in "".join(report.plan.notes) for name in (again, gone, new))
+    at_target = target_cluster.bootstrap
+    assert values(at_target, lab.target_topic(again)) == [*range(30), *range(1_000, 1_040)]
+    assert values(at_target, lab.target_topic(gone)) == list(range(30))
+    assert values(at_target, lab.target_topic(new)) == list(range(30))
+
+    # The next run follows the receipts: nothing is decided twice.
+    send(client, gone, numbered(10, start=30))
+    after = restarting.micro_run()
+    assert (after.state, after.records, after.plan.gaps, after.plan.notes) == (RunState.SUCCESS, 10, (), ())
+    for name in (again, gone, new, plain):
+        assert_map_is_true(lab, name)
+
+    config = restarting.write(tmp_path)
+    answer = ferry("ledger", "--topic", again, "--offset", "12", "--json", config=config).json("ledger-offset")
+    old, now = answer["receipts"]
+    assert (old["target_offset"], old["void"]["why"], old["void"]["run"]) == (12, "topic-recreated", report.plan.run)
+    assert (now["target_offset"], now["void"], now["since"]) == (12 + 31, None, report.plan.generation)
+    said = ferry("run", "--json", config=config).json("run")
+    assert (said["gaps"], said["guards"]) == ([], {})
+
+
+def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_from_where_it_was_cut(
+    three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """The leader's last records are lost with it, and others are written in their place: offsets alone tell nothing."""
+    unclean = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+    create_topic(three_brokers, topic, config=unclean, replicas=2)
+    admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
+
+    def partition() -> tuple[int, Sequence[int], Sequence[int]]:
+        found = admin.list_topics(topic).topics[topic].partitions.get(0)
+        return (found.leader, found.replicas, found.isrs) if found is not None else (-1, (), ())
+
+    wait_until(lambda: len(partition()[2]) == 2)
+    lab = Lab(source=three_brokers, target=target_cluster, alias=new_alias(), topics=(topic,))
+    client = producer(three_brokers, linger_ms=200)
+    send(client, topic, numbered(50))
+    leader, replicas, _ = partition()
+    first, second = (node(three_brokers, number) for number in (leader, *(one for one in replicas if one != leader)))
+    second.kill(signal.SIGTERM)
+    wait_until(lambda: len(partition()[2]) == 1)
+    send(client, topic, numbered(30, start=50))
+    assert lab.micro_run().records == 80
+    first.kill(signal.SIGTERM)
+    second.start()
+    wait_until(lambda: partition()[0] == second.node_id)
+    send(producer(three_brokers, linger_ms=200), topic, numbered(40, start=1_000))
+
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.FAILED, 0)
+    (refusal,) = report.refusals
+    assert refusal.kind is RefusalKind.SOURCE_TRUNCATED
+    assert (
+        f"{topic}-0 was copied up to offset 80, but its log was truncated to 50 since (leader epoch" in refusal.message
+    )
+
+    report = replace(lab, settings={"ferry.guard.source.truncated": "restart"}).micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
+    (gap,) = report.plan.gaps
+    assert (gap.start, gap.end, gap.void_from) == (80, 50, 50)
+    wanted = [*range(80), *range(1_000, 1_040)]
+    assert values(target_cluster.bootstrap, lab.target_topic(topic)) == wanted
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert_map_is_true(lab, topic)
+
+
+def node(cluster: RunningCluster, number: int) -> Broker:
+    """A broker of the cluster."""
+    return next(broker for broker in cluster.brokers if broker.node_id == number)

@@ -30,7 +30,6 @@ class RefusalKind(StrEnum):
     OWNED = "owned-by-another-lane"
     INVALID_CONFIG = "invalid-config"
     SLOT_FAILED = "slot-failed"
-    TOMBSTONES_PASSED = "tombstones-passed"
     CLUSTER_CHANGED = "cluster-changed"
     STUCK = "stuck"
     """A place that somebody passed by hand (`ferry skip`)."""

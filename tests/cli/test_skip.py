@@ -1,0 +1,92 @@
+"""`ferry skip` on real brokers: a batch whose bytes rotted on the source's disk."""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+
+import pytest
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.errors import Superseded
+from ferry.model import RefusalKind
+from ferry.run.micro_run import local_origin
+from ferry.wire.batch import HEADER_BYTES, batches
+from tests.cli.program import Answer, ferry
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.run.test_going_back import values
+
+
+def damage(cluster: RunningCluster, topic: str, offset: int) -> None:
+    """Change a record of the batch at `offset` on the disk of a broker that runs: it serves what lies there."""
+    log = cluster.brokers[0].data / f"{topic}-0" / f"{0:020}.log"
+    at = 0
+    for batch in batches(log.read_bytes()):
+        if batch.base_offset == offset:
+            break
+        at += len(batch.data)
+    with log.open("r+b") as file:
+        file.seek(at + HEADER_BYTES + 20)
+        file.write(b"\xff\xff")
+
+
+def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic)
+    client = producer(source_cluster, linger_ms=200)
+    for start in (0, 10, 20):
+        send(client, topic, numbered(10, start=start))
+    damage(source_cluster, topic, 10)
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    flow, config = str(lab.flow.flow), lab.write(tmp_path)
+
+    def skip(to: int, *more: str, of: str = topic, partition: str = "0") -> Answer:
+        return ferry("skip", flow, of, partition, "--to", str(to), "--reason", "rotten", *more, config=config)
+
+    assert skip(20).code == 2, "the flow never ran"
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 10)
+    (refusal,) = report.refusals
+    assert refusal.kind is RefusalKind.CORRUPT
+    assert "ferry skip (--to 20" in refusal.message
+
+    for answer, words in (
+        (skip(10), "--to 10 leads back: lane live stands at offset 10"),
+        (skip(31), "--to 31 leads beyond what the source has"),
+        (skip(20, partition="7"), "has 1 partition(s)"),
+        (skip(20, of="elsewhere"), "does not copy topic elsewhere"),
+        (ferry("skip", flow, topic, "0", "--to", "20", "--reason", " ", config=config), "--reason is empty"),
+    ):
+        assert (answer.code, words in answer.err) == (2, True), answer.err
+    dry = skip(20, "--dry-run", "--json").json("skip")
+    assert (dry["run"], dry["gap"]["start"], dry["gap"]["end"]) == (None, 10, 20)
+
+    # A run that is at work may yet copy what is to be skipped; to end it takes a word more.
+    with lab.runs() as runs:
+        plan = runs.plan("at-work", local_origin())
+        answer = skip(20)
+        assert (answer.code, "run at-work is at work on lane live" in answer.err) == (2, True), answer.err
+        done = skip(20, "--interrupt", "--json")
+        assert done.code == 0, done.err
+        with pytest.raises(Superseded):
+            lab.copy(runs, plan)
+    said = done.json("skip")
+    assert said["gap"]["who"].startswith(f"{getpass.getuser()}@")
+
+    answer = ferry("run", "--json", config=config)
+    body = answer.json("run")
+    assert (answer.code, body["state"], body["gaps"]) == (0, "success", []), answer.out
+    assert [(receipt["start"], receipt["end"]) for receipt in body["receipts"]] == [(20, 30)]
+    wanted = [*range(10), *range(20, 30)]
+    assert values(target_cluster.bootstrap, lab.target_topic(topic)) == wanted
+
+    found = ferry("ledger", "--topic", topic, "--offset", "12", "--json", config=config)
+    (gap,) = found.json("ledger-offset")["skipped"]
+    assert (found.code, gap) == (1, said["gap"])
+    told = ferry("ledger", "--topic", topic, "--offset", "12", config=config).out
+    assert f"was skipped by run {said['run']}" in told
+    assert f"by {gap['who']}: rotten [stuck]" in told
+    listed = ferry("ledger", "--runs", "--json", config=config).json("ledger-runs")["runs"]
+    assert {run["run"]: run["state"] for run in listed}[said["run"]] == "success"

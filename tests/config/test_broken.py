@@ -60,6 +60,8 @@ ONE_LINE_MORE = [
     ("west->east.ferry.run.max.byte = 1", "mean ferry.run.max.bytes?"),
     ("west.ferry.lane = x", "not behind a cluster's alias"),
     ("ferry.zzzz = 1", "is no key of Ferry; "),
+    ("Ferry.Lane = x", "is no key of Ferry; did you mean ferry.lane?"),
+    ("west->east.FERRY.lane = x", "is no key of Ferry; did you mean ferry.lane?"),
     ("ferry.schedule = every hour", "no cron expression of five fields"),
     ("ferry.schedule = 61 * * * *", "minute '61' is not understood; write 0-59"),
     ("ferry.schedule = * * * foo *", "month 'foo' is not understood"),
@@ -175,6 +177,10 @@ OTHERS = [
 WEST_TLS = "west.security.protocol = SSL\nwest.ssl.truststore.type = PKCS12\nwest.ssl.truststore.location = "
 EAST_TLS = "east.security.protocol = SSL\neast.ssl.keystore.type = PKCS12\neast.ssl.keystore.location = me.p12\n"
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true serviceName=k"
+OAUTH = (
+    "west.security.protocol = SASL_SSL\nwest.sasl.mechanism = OAUTHBEARER\n"
+    "west.sasl.jaas.config = org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+)
 CLIENTS = [
     (
         f"{WEST_TLS}me.p12\nwest.ssl.truststore.password = geheim",
@@ -223,6 +229,20 @@ CLIENTS = [
         6,
         "east.sasl.jaas.config",
         "keyTab /no cannot be read: No such file",
+    ),
+    *(
+        (
+            f"{OAUTH}\nwest.sasl.oauthbearer.token.endpoint.url = {url}",
+            8,
+            "west.sasl.oauthbearer.token.endpoint.url",
+            f"{shown!r} is no address; write https://host/path or file:///path",
+        )
+        for url, shown in (
+            ("https://[x", "[hidden]"),
+            ("https://u:geheim@h:port/t?s=geheim", "https://h:port/t"),
+            ("ftp://h/t", "ftp://h/t"),
+            ("https:///t", "https:///t"),
+        )
     ),
     (
         "west.ssl.key.password = ${env:FERRY_NOT_SET_ANYWHERE}",

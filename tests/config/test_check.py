@@ -104,6 +104,15 @@ def test_a_value_in_the_file_wins_over_a_departure(file: Path, capsys: pytest.Ca
     assert "default: consumer.isolation" not in out
 
 
+def test_an_address_is_shown_without_its_login(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = "sasl.oauthbearer.token.endpoint.url = https://u:geheim@h:8443/token?secret=geheim"
+    file.write_text(f"{FILE}west.{url}\n")
+    for words in ((), ("--json",)):
+        out = Run("config", "check", file, *words, capsys=capsys).out
+        assert "https://h:8443/token" in out
+        assert "geheim" not in out
+
+
 def test_json_is_as_its_schema_says(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(f"{FILE}taks.max = 1\nreplication.factor = 0\n")
     run = Run("config", "check", file, "--json", capsys=capsys)

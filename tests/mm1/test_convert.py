@@ -161,6 +161,13 @@ def test_each_side_has_its_own_security() -> None:
     assert "east.ssl.keystore.password = ${file:/etc/mm/p:ssl.keystore.password}\n" in conversion.text
 
 
+def test_a_misspelt_password_is_hidden_as_well() -> None:
+    lines = "ssl.keystore.pasword=geheim\nsasl.pasword=geheim\nkeystore.pasword=geheim\n"
+    conversion = converted("--whitelist", "x", consumers=(f"{SOURCE}{lines}",))
+    assert "geheim" not in conversion.text + "".join(map(repr, conversion.outcomes))
+    assert outcome(conversion, "ssl.keystore.pasword").became.endswith(":ssl.keystore.pasword}")
+
+
 def test_secrets_are_copied_when_asked_for_and_never_shown() -> None:
     file = f"{SOURCE}security.protocol=SSL\nssl.keystore.password=ge\\\\heim \n"
     conversion = converted("--whitelist", "a", consumers=(file,), copy_secrets=True)

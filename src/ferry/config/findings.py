@@ -9,7 +9,7 @@ from typing import TypeVar
 from ferry.config.catalogue import may_be_shown
 from ferry.config.problem import BadValue, Problem, Severity
 from ferry.config.properties import Property, written
-from ferry.config.secrets import HIDDEN, Providers
+from ferry.config.secrets import HIDDEN, Providers, has_reference, shown_address
 from ferry.config.slips import shown, without_comment
 from ferry.errors import BadInput
 
@@ -33,6 +33,8 @@ class Setting:
         if entry is None:
             return cls(name=name, value=default, line=None)
         value = entry.value if may_be_shown(entry.key) else HIDDEN
+        if entry.key.endswith(".url") and not has_reference(value):
+            value = shown_address(value)
         return cls(name=name, value=value, line=entry.line, key=entry.key)
 
 

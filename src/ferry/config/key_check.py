@@ -19,6 +19,7 @@ from ferry.config.slips import ARROW, alias_ahead, nearest, shown
 from ferry.config.value_slips import look_at_value
 from ferry.model import Flow
 
+_FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
 _MOST_GUESSES = 200
 _TORN = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t\f]+$")
 """A value that was to be continued: there is a blank behind its last backslash."""
@@ -47,7 +48,7 @@ class KeyCheck:
         return tuple(sorted(unneeded, key=lambda one: one.line))
 
     def _look(self, entry: Property, place: Place, torn: Property | None) -> Unneeded | None:
-        if place.name.startswith("ferry.") or ".ferry." in place.name:
+        if _FERRYS.search(place.name):
             self._look_at_ferry_key(entry, place)
             return None
         if self._is_slip(entry, place) or ("->" in entry.key and place.flow is None):
@@ -84,7 +85,7 @@ class KeyCheck:
             message = "Ferry's keys stand at top level or behind S->T., not behind a cluster's alias"
             self.findings.report(entry, entry.key, message)
         elif place.name not in FERRY_KEYS_BY_NAME:
-            near = nearest(place.name, FERRY_KEYS_BY_NAME)
+            near = nearest(place.name.lower(), FERRY_KEYS_BY_NAME)
             remedy = f"did you mean {near}?" if near else f"known are {', '.join(FERRY_KEYS_BY_NAME)}"
             self.findings.report(entry, entry.key, f"is no key of Ferry; {remedy}")
 

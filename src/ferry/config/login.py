@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from ferry.config import values
 from ferry.config.jaas import KAFKA_OPTS, JaasLogin, jaas_file, parse_jaas, read_jaas_file
 from ferry.config.problem import BadValue
+from ferry.config.secrets import shown_address
 from ferry.config.security import KerberosLogin, Login, OAuthLogin, PasswordLogin
 from ferry.errors import BadInput, Refused
 
@@ -140,9 +141,7 @@ def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLog
     url = properties.get(_ENDPOINT, "").strip()
     if not url:
         raise BadInput(f"{_ENDPOINT}: is missing; add the address of the token endpoint, or file:///path/to/a/token")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https", "file") or (parts.scheme != "file" and not parts.hostname):
-        raise BadInput(f"{_ENDPOINT}: {_shown(url)!r} is no address; write https://host/path or file:///path")
+    parts = _address(url)
     names = {
         "client_id": ("sasl.oauthbearer.client.credentials.client.id", "clientId"),
         "client_secret": ("sasl.oauthbearer.client.credentials.client.secret", "clientSecret"),
@@ -176,10 +175,17 @@ def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLog
     )
 
 
-def _shown(url: str) -> str:
-    """An address without user and password."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+def _address(url: str) -> SplitResult:
+    """The parts of the endpoint's address. Raises BadInput for what is none."""
+    wrong = BadInput(f"{_ENDPOINT}: {shown_address(url)!r} is no address; write https://host/path or file:///path")
+    try:
+        parts = urlsplit(url)
+        reachable = parts.scheme == "file" or (bool(parts.hostname) and parts.port != 0)
+    except ValueError:  # an odd bracket, or a port that is no number
+        raise wrong from None
+    if parts.scheme not in ("http", "https", "file") or not reachable:
+        raise wrong
+    return parts
 
 
 def _content(key: str, path: str) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ferry.config.catalogue import KnownKey, find, keys_of
 from ferry.config.fates import Group
+from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, Role, is_common_client_key
 from ferry.model import Flow
 
@@ -65,7 +66,8 @@ class Place:
             head = self.name[: -len(client[1])]
             return [f"{head}{name}" for name in keys_of(client[0])]
         groups: tuple[Group, ...] = ("flow", "worker") if self.alias is None else ("worker",)
-        return [name for group in groups for name in keys_of(group)]
+        ferrys = FERRY_KEYS_BY_NAME if self.alias is None else ()
+        return [*(name for group in groups for name in keys_of(group)), *ferrys]
 
 
 def longest_first(aliases: Iterable[str]) -> tuple[str, ...]:

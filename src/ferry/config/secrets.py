@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ferry.config.properties import parse
 from ferry.errors import BadInput
@@ -36,6 +37,15 @@ def is_secret(key: str) -> bool:
     """Whether the value under `key` must never be shown."""
     name = key.lower()
     return any(word in name for word in _SECRET_WORDS) and not name.endswith(_NOT_SECRET)
+
+
+def shown_address(url: str) -> str:
+    """An address without user, password and query: each may hold a secret. What is no address is hidden."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # brackets that hold no IPv6 address
+        return HIDDEN
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
 def has_reference(value: str) -> bool:

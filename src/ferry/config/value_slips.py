@@ -30,6 +30,8 @@ def look_at_value(entry: Property, name: str, findings: Findings) -> None:
     """Warn about the value of `entry`, whose key is `name` without alias or flow. Secrets are not shown."""
     _look_for_backslash(entry, findings)
     _look_for_comment(entry, findings)
+    if name == "ferry.start":
+        _look_for_seconds(entry, findings)
     if name in _NAME_LISTS and not has_reference(entry.value):
         _look_for_quotes(entry, findings)
         if name in _TOPIC_LISTS:
@@ -81,6 +83,17 @@ def _look_for_comment(entry: Property, findings: Findings) -> None:
 
 def _is_whole_jaas(entry: Property) -> bool:
     return entry.key.endswith("jaas.config") and entry.value.rstrip().endswith(";")
+
+
+def _look_for_seconds(entry: Property, findings: Findings) -> None:
+    """Epoch seconds, which are read as milliseconds: some day of January or February 1970."""
+    text = entry.value.strip()
+    if re.fullmatch(r"[1-9][0-9]{8,9}", text):
+        correction = (written_raw(entry.key, f"{text}000"),)
+        message = (
+            f"{text} is read as milliseconds, which is in 1970; where seconds are meant, write {shown(correction)}"
+        )
+        findings.warn(entry, entry.key, message, correction=correction)
 
 
 def _look_for_quotes(entry: Property, findings: Findings) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.config import values
+from ferry.config.catalogue import may_be_shown
 from ferry.config.examine import examine
 from ferry.config.problem import BadValue, Severity
 from ferry.config.properties import Property
@@ -383,7 +384,7 @@ class _Conversion:
                 Outcome(
                     place=place,
                     option=problem.key,
-                    value=HIDDEN if is_secret(problem.key) or line is None else line.value,
+                    value=line.value if line is not None and may_be_shown(problem.key) else HIDDEN,
                     fate=Fate.LOOK,
                     why=problem.message,
                 )

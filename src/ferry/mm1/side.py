@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePath
 
+from ferry.config.catalogue import find
 from ferry.config.layers import is_common_client_key
 from ferry.config.own_classes import own_classes
 from ferry.config.problem import BadValue
@@ -49,6 +50,11 @@ class Side:
         names = next((rule.names for rule in self.rules if rule.meaning is meaning), ())
         return next((self.entries[name] for name in names if name in self.entries), None)
 
+    def hides(self, key: str) -> bool:
+        """Whether the value under `key` must not be shown: a key that nobody knows may be a password's, misspelt."""
+        known = any(key in rule.names for rule in self.rules) or find(key, "consumer", "producer") is not None
+        return is_secret(key) or not known
+
     def place(self, entry: Property) -> Place:
         """Where the entry stands."""
         return Place(file=self.file.name, line=entry.line)
@@ -59,7 +65,7 @@ class Side:
 
     def say(self, entry: Property, fate: Fate, why: str, became: str = "") -> None:
         """Note what became of an entry."""
-        shown = HIDDEN if is_secret(entry.key) else entry.value
+        shown = HIDDEN if self.hides(entry.key) else entry.value
         self.outcomes.append(
             Outcome(place=self.place(entry), option=entry.key, value=shown, fate=fate, became=became, why=why)
         )
@@ -74,17 +80,17 @@ class Side:
 
     def write(self, entry: Property, key: str, value: str, why: str) -> None:
         """A line of the new file behind the cluster's alias. A secret becomes a reference, unless it may be copied."""
-        if not is_secret(entry.key) and _COMMENT_BEHIND.search(entry.value):
+        if not self.hides(entry.key) and _COMMENT_BEHIND.search(entry.value):
             raise self.bad(
                 entry,
                 f"the value read is {entry.value!r}: text behind a value belongs to it; put the comment on a line of"
                 " its own",
             )
         name = f"{self.alias}.{key}"
-        if is_secret(entry.key):
+        if self.hides(entry.key):
             value = self._reference(entry)
         self.lines.append(Line(key=name, value=value, remark=self.remark(entry), origin=self.place(entry)))
-        shown = HIDDEN if is_secret(entry.key) and not has_reference(value) else value
+        shown = HIDDEN if self.hides(entry.key) and not has_reference(value) else value
         self.say(entry, Fate.KEPT, why, f"{name} = {shown}")
 
     def _reference(self, entry: Property) -> str:

@@ -1,5 +1,6 @@
 """Replication policies of users: one that works, and some that do not."""
 
+import sys
 from collections.abc import Mapping
 
 from ferry.policy import DefaultReplicationPolicy
@@ -9,6 +10,7 @@ class Suffixed:
     """`orders` of west becomes `orders_west`, with the separator that the file names."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
+        self.properties = properties
         self.alias = properties["source.cluster.alias"]
         self.ending = f"{properties.get('replication.policy.joint', '_')}{self.alias}"
 
@@ -54,3 +56,13 @@ class NamesNoTopic(Suffixed):
 class AnswersWrong(Suffixed):
     def is_internal_topic(self, topic: str) -> bool:
         return "no"
+
+
+class Leaves(Suffixed):
+    def topic_source(self, topic: str) -> str | None:
+        sys.exit(0)
+
+
+class ShowsAll(Suffixed):
+    def topic_source(self, topic: str) -> str | None:
+        raise ValueError(str(self.properties))

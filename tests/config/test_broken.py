@@ -120,6 +120,11 @@ ONE_LINE_MORE = [
         "raises RuntimeError in topic_source for topic 'orders' (out of order): correct the class",
     ),
     ("replication.policy.class = tests.config.policies.RaisesAtOnce", "cannot be made: KeyError"),
+    ("replication.policy.class = tests.config.policies.Leaves", "raises SystemExit in topic_source for topic 'orders'"),
+    (
+        "replication.policy.class = tests.config.policies.ShowsAll\nreplication.policy.my.password = geheim",
+        "raises ValueError in topic_source for topic 'orders' (its message shows a secret, so it is left out)",
+    ),
     ("replication.policy.class = tests.config.policies.LacksMethods", "has no method topic_source; derive it"),
     (
         "replication.policy.class = tests.config.policies.NamesNoTopic",

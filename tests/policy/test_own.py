@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -106,6 +107,68 @@ def test_a_policy_that_cannot_be_used_is_refused(
         load_policy(f"{MODULE}.Made", {})
     assert told in str(refused.value)
     assert f"{MODULE}.Made" in str(refused.value)
+
+
+def leave(*_: object) -> None:
+    sys.exit(0)
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_policy_that_exits_ends_nothing(module: ModuleType) -> None:
+    module.__dict__.update(Leaves=lambda _: Odd(topic_source=leave), leaves=leave)
+    with pytest.raises(BadInput, match=r"raises SystemExit in topic_source for topic 'orders' \(0\): correct"):
+        load_policy(f"{MODULE}.Leaves", {})
+    with pytest.raises(BadInput, match="cannot be made: SystemExit: 0; correct the class"):
+        load_policy(f"{MODULE}.leaves", {})
+
+
+def test_a_module_that_exits_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "leaves_at_once.py").write_text("import sys\nprint('bye')\nsys.exit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BadInput, match=r"'leaves_at_once\.Renaming' cannot be made: SystemExit: 3; correct the class"):
+        load_policy("leaves_at_once.Renaming", {})
+
+
+def test_a_persons_interrupt_passes(module: ModuleType) -> None:
+    module.__dict__["Made"] = lambda _: Odd(topic_source=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        load_policy(f"{MODULE}.Made", {})
+
+
+def test_what_a_policy_prints_is_no_answer(module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    def talk(topic: str) -> None:
+        print("looking at", topic)
+
+    module.__dict__["Made"] = lambda _: Odd(topic_source=talk, upstream_topic=lambda _: None)
+    load_policy(f"{MODULE}.Made", {}).topic_source("mine")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "looking at mine\n" in err
+
+
+@pytest.mark.parametrize("secret", ["hunter2", 'hun"t\\er2\n'])
+@pytest.mark.parametrize("when", ["made", "asked", "answered"])
+def test_no_message_shows_a_secret_property(module: ModuleType, secret: str, when: str) -> None:
+    key = "replication.policy.my.password"
+
+    def made(properties: Mapping[str, str]) -> Odd:
+        def show(_: str) -> None:
+            raise ValueError(str(properties))
+
+        if when == "made":
+            show("")
+        return Odd(topic_source=show if when == "asked" else lambda _: properties)
+
+    module.__dict__["Made"] = made
+    with pytest.raises(BadInput) as refused:
+        load_policy(f"{MODULE}.Made", {key: secret}, [secret])
+    chained = "".join(traceback.format_exception(refused.value))
+    assert f"{MODULE}.Made" in str(refused.value)
+    assert secret not in chained
+    assert repr(secret)[1:-1] not in chained
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,13 @@ def check_command(
 ) -> int:
     """Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong."""
     # Imported here: the command line starts light.
+    from ferry.config.secrets import is_secret
     from ferry.policy import make_policy
     from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     properties = {"source.cluster.alias": alias, "target.cluster.alias": "b", **_properties(setting or [])}
-    made = make_policy(policy, properties)
+    made = make_policy(policy, properties, [value for name, value in properties.items() if is_secret(name)])
     topics = tuple(topic or SAMPLE_TOPICS)
     problems = findings(made, source_alias=alias, topics=topics)
     rows = [] if problems else namings(made, alias, topics)

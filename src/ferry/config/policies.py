@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ferry.config.problem import BadValue
+from ferry.config.secrets import is_secret
 from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.policy import (
@@ -30,7 +31,8 @@ def flow_policy(
         "source.cluster.alias": flow.source,
         "target.cluster.alias": flow.target,
     }
+    secrets = [value for name, value in properties.items() if is_secret(name)]
     try:
-        return policy_name(text), make_policy(text, given)
+        return policy_name(text), make_policy(text, given, secrets)
     except BadInput as error:
         raise BadValue(str(error)) from error

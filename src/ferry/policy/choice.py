@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ferry.errors import BadInput
 from ferry.policy.mirror_maker import DefaultReplicationPolicy, IdentityReplicationPolicy
@@ -18,10 +18,10 @@ def policy_name(text: str) -> str:
     return text.strip().removeprefix(JAVA_PACKAGE)
 
 
-def make_policy(text: str, properties: Mapping[str, str]) -> ReplicationPolicy:
+def make_policy(text: str, properties: Mapping[str, str], secrets: Collection[str] = ()) -> ReplicationPolicy:
     """The policy that `text` names, configured by a flow's `replication.policy.*` and `{source,target}.cluster.alias`.
 
-    Raises BadInput as `load_policy`.
+    No message shows those of their values that are among `secrets`. Raises BadInput as `load_policy`.
     """
     separator = properties.get(SEPARATOR, DEFAULT_SEPARATOR)
     internal = properties.get(INTERNAL_SEPARATOR, "true").strip().lower()
@@ -37,4 +37,4 @@ def make_policy(text: str, properties: Mapping[str, str]) -> ReplicationPolicy:
                 internal_separator_enabled=internal == "true",
             )
         case other:
-            return load_policy(other, properties)
+            return load_policy(other, properties, secrets)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TypeVar
@@ -28,8 +30,10 @@ class OwnPolicy:
     """
 
     path: str
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
     policy: ReplicationPolicy = field(repr=False, compare=False)
+    secrets: Collection[str] = field(default=(), repr=False, compare=False)
+    """Values among `properties` that no message may show."""
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
         """As ReplicationPolicy; the answer is text, whether Kafka takes it for a name is judged by the plan."""
@@ -66,26 +70,27 @@ class OwnPolicy:
 
     def _asked(self, method: str, topic: str, kind: type | tuple[type, ...], ask: Callable[[], T]) -> T:
         try:
-            answer = ask()
-        # Whatever a user's class raises is his to see, as one sentence.
-        except Exception as error:
-            said = " ".join(str(error).split()) or "no message"
+            answer = _called(ask)
+        except _Raised as raised:
+            said = raised.said(self.secrets)
             raise BadInput(
-                f"policy {self.path} raises {type(error).__name__} in {method} for topic {topic!r} ({said}): {_REMEDY}"
-            ) from error
+                f"policy {self.path} raises {raised.name} in {method} for topic {topic!r} ({said}): {_REMEDY}"
+            ) from raised.cause(self.secrets)
         if not isinstance(answer, kind):
+            given = f"a {type(answer).__name__} that holds a secret" if _shows(answer, self.secrets) else repr(answer)
             raise BadInput(
-                f"policy {self.path} answers {method} for topic {topic!r} with {answer!r}, which is no "
+                f"policy {self.path} answers {method} for topic {topic!r} with {given}, which is no "
                 f"{_named(kind)}: {_REMEDY}"
             )
         return answer
 
 
-def load_policy(path: str, properties: Mapping[str, str]) -> OwnPolicy:
+def load_policy(path: str, properties: Mapping[str, str], secrets: Collection[str] = ()) -> OwnPolicy:
     """The policy of the Python class `path`, made with `properties`; every method is tried once.
 
-    `properties` are the flow's `replication.policy.*`, `source.cluster.alias` and `target.cluster.alias`. Raises
-    BadInput for a class that is not there, cannot be made, or gives an answer that is none.
+    `properties` are the flow's `replication.policy.*`, `source.cluster.alias` and `target.cluster.alias`; no message
+    shows those of their values that are among `secrets`. Raises BadInput for a class that is not there, cannot be made,
+    or gives an answer that is none.
     """
     module, _, name = path.rpartition(".")
     remedy = (
@@ -95,24 +100,66 @@ def load_policy(path: str, properties: Mapping[str, str]) -> OwnPolicy:
     if not module or not all(part.isidentifier() for part in path.split(".")):
         raise BadInput(f"policy {path!r} is not known; {remedy}")
     try:
-        made = getattr(import_module(module), name)(dict(properties))
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
-            raise BadInput(f"policy {path!r} is not known: there is no module {error.name}; {remedy}") from error
-        raise BadInput(
-            f"policy {path!r} cannot be imported: it needs module {error.name}; install it beside Ferry"
-        ) from error
-    except Exception as error:
-        if isinstance(error, AttributeError) and error.name == name:
-            raise BadInput(f"policy {path!r} is not known: module {module} has no {name}; correct the name") from error
-        said = " ".join(str(error).split()) or "no message"
-        raise BadInput(f"policy {path!r} cannot be made: {type(error).__name__}: {said}; correct the class") from error
+        made = _called(lambda: getattr(import_module(module), name)(dict(properties)))
+    except _Raised as raised:
+        raise BadInput(_not_made(path, module, name, remedy, raised, secrets)) from raised.cause(secrets)
     for method in METHODS:
         if not callable(getattr(made, method, None)):
             raise BadInput(f"policy {path!r} has no method {method}; derive it from ferry.policy.ReplicationPolicy")
-    policy = OwnPolicy(path=path, properties=dict(properties), policy=made)
+    policy = OwnPolicy(path=path, properties=dict(properties), policy=made, secrets=tuple(secrets))
     _try(policy, properties.get("source.cluster.alias", "a"))
     return policy
+
+
+def _not_made(path: str, module: str, name: str, remedy: str, raised: _Raised, secrets: Collection[str]) -> str:
+    """Why there is no policy, as one sentence."""
+    error = raised.error
+    if isinstance(error, ModuleNotFoundError):
+        if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
+            return f"policy {path!r} is not known: there is no module {error.name}; {remedy}"
+        return f"policy {path!r} cannot be imported: it needs module {error.name}; install it beside Ferry"
+    if isinstance(error, AttributeError) and error.name == name:
+        return f"policy {path!r} is not known: module {module} has no {name}; correct the name"
+    return f"policy {path!r} cannot be made: {raised.name}: {raised.said(secrets)}; correct the class"
+
+
+class _Raised(Exception):
+    """What a user's code raised, be it an exit: it never ends Ferry, and it is his to see, as one sentence."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+        self.name = type(error).__name__
+
+    def said(self, secrets: Collection[str]) -> str:
+        """The message on one line, unless it shows a secret."""
+        if _shows(self.error, secrets):
+            return "its message shows a secret, so it is left out"
+        return " ".join(str(self.error).split()) or "no message"
+
+    def cause(self, secrets: Collection[str]) -> BaseException | None:
+        """What the sentence is chained to: with secrets about nothing, for a log prints all that is chained to it."""
+        return None if secrets else self.error
+
+
+def _called(action: Callable[[], T]) -> T:
+    """What a user's code answers. Raises _Raised for whatever it raises but the user's own Ctrl-C.
+
+    What it prints goes to standard error: standard output is the answer of a command, perhaps in JSON.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            return action()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise _Raised(error) from None
+
+
+def _shows(thing: object, secrets: Collection[str]) -> bool:
+    """Whether the text of `thing`, as it is or escaped, has one of `secrets` in it."""
+    told = f"{thing}{thing!r}"
+    return any(secret in told or repr(secret)[1:-1] in told for secret in secrets if secret)
 
 
 def _try(policy: OwnPolicy, alias: str) -> None:

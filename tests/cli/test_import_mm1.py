@@ -12,7 +12,7 @@ import pytest
 from ferry.config.settings import load
 from tests.cli.program import PROGRAM, Answer, environment, ferry
 
-CONSUMER = "bootstrap.servers=west-1:9092\ngroup.id=mirror\nfetch.size=1048576\nauto.offset.reset=smallest\n"
+CONSUMER = "bootstrap.servers=west-1:9092\nfetch.size=1048576\nauto.offset.reset=smallest\n"
 PRODUCER = "bootstrap.servers=east-1:9092\nacks=-1\nssl.key.password=geheim\n"
 
 
@@ -36,7 +36,7 @@ def test_the_file_goes_to_standard_output_and_the_account_beside_it(files: list[
     assert read.problems == ()
     assert [str(flow.flow) for flow in read.flows] == ["source->target"]
     assert (
-        f"{files[1]}:3: fetch.size = 1048576: kept: source.consumer.max.partition.fetch.bytes = 1048576" in answer.err
+        f"{files[1]}:2: fetch.size = 1048576: kept: source.consumer.max.partition.fetch.bytes = 1048576" in answer.err
     )
     assert "ssl.key.password = [hidden]: kept: " in answer.err
     assert "geheim" not in answer.out + answer.err
@@ -64,7 +64,7 @@ def test_json(files: list[str], tmp_path: Path) -> None:
     assert body["properties"].startswith("# Written by")
     assert body["flows"] == [{"source": "source", "target": "target", "topics": ["a"], "topics_exclude": ["__.*"]}]
     fates = {row["option"]: row["fate"] for row in body["options"]}
-    assert (fates["acks"], fates["group.id"], fates["fetch.size"]) == ("always", "gone", "kept")
+    assert (fates["acks"], fates["auto.offset.reset"], fates["fetch.size"]) == ("always", "kept", "kept")
     written = imported(*files, "--whitelist", "a", "--json", "--output", tmp_path / "n").json("config-import-mm1")
     assert (written["file"], written["properties"]) == (str(tmp_path / "n"), None)
 
@@ -76,11 +76,18 @@ def test_something_left_to_decide_is_exit_code_1_and_the_file_is_written(files: 
     assert load(tmp_path / "new").flows
 
 
-def test_positions_left_behind_are_for_you_to_decide(files: list[str], tmp_path: Path) -> None:
-    (tmp_path / "c.properties").write_text(CONSUMER.replace("smallest", "largest"))
+@pytest.mark.parametrize(
+    ("reset", "said"),
+    [
+        ("largest", "latest, so records since MirrorMaker 1"),
+        ("smallest", "earliest, so what MirrorMaker 1 copied is copied once more"),
+    ],
+)
+def test_positions_left_behind_are_for_you_to_decide(reset: str, said: str, files: list[str], tmp_path: Path) -> None:
+    (tmp_path / "c.properties").write_text(f"{CONSUMER.replace('smallest', reset)}group.id=mirror\n")
     answer = imported(*files, "--whitelist", "a", "--output", tmp_path / "new")
     assert answer.code == 1
-    assert "group.id = mirror: look: the first run begins at latest, so records since MirrorMaker 1" in answer.out
+    assert f"group.id = mirror: look: the first run begins at {said}" in answer.out
     assert "1 left for you to decide" in answer.out
     (tmp_path / "o.csv").write_text("a,0,17\n")
     assert imported(*files, "--whitelist", "a", "--offsets", tmp_path / "o.csv").code == 0
@@ -120,7 +127,7 @@ def test_zookeeper_only_asks_a_person_for_the_servers(files: list[str], tmp_path
     finally:
         os.close(keyboard)
         os.close(terminal)
-    assert asked.returncode == 0, asked.stderr
+    assert asked.returncode == 1, asked.stderr  # the group's positions are left to decide
     assert "names ZooKeeper only (zoo:2181/kafka)" in asked.stderr
     assert "source.bootstrap.servers = west-7:9092\n" in asked.stdout
 

@@ -302,9 +302,9 @@ class _Conversion:
         else:
             side.say(
                 group,
-                Fate.GONE,
-                "the first run begins at earliest, so what MirrorMaker 1 copied is copied once more; to go on where"
-                " this group stands, give --offsets",
+                Fate.LOOK,
+                "the first run begins at earliest, so what MirrorMaker 1 copied is copied once more, into topics of the"
+                f" same names: give --offsets with this group's positions, or write {flow}.ferry.start",
             )
 
     def _list(self, side: Side, flow: Flow, name: str, meaning: Meaning) -> tuple[str, ...] | None:

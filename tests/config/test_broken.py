@@ -218,6 +218,12 @@ CLIENTS = [
     ),
     ("security.protocol = SASL_SSL", 5, "west.sasl.jaas.config", "is missing for GSSAPI; write com.sun"),
     (
+        "security.protocol = SSL\nwest.ssl.protocol = TLSv1.1",
+        6,
+        "west.ssl.protocol",
+        "ssl.protocol=TLSv1.1 is not supported: Python speaks TLSv1.2 and TLSv1.3",
+    ),
+    (
         "west.security.protocol = SASL_SSL\nwest.sasl.mechanism = DIGEST-MD5",
         6,
         "west.sasl.mechanism",

@@ -143,16 +143,27 @@ def test_host_names_are_unchecked_only_where_the_file_says_so_and_chains_always(
 
 
 @pytest.mark.parametrize(
-    ("text", "low", "high"),
+    ("protocol", "enabled", "low", "high"),
     [
-        ("TLSv1.2", ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2),
-        ("TLSv1.3", ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_3),
-        ("TLSv1.1, TLSv1.3,TLSv1.2", ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3),
+        (None, "TLSv1.2", ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2),
+        (None, "TLSv1.3", ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_3),
+        (None, "TLSv1.1, TLSv1.3,TLSv1.2", ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3),
+        ("TLSv1.2", None, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2),
+        ("TLSv1.2", "TLSv1.2,TLSv1.3", ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2),
+        ("TLSv1.3", None, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3),
+        ("TLSv1.3", "TLSv1.3", ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_3),
+        ("TLS", None, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3),
     ],
 )
-def test_versions(text: str, low: ssl.TLSVersion, high: ssl.TLSVersion) -> None:
-    context = tls_context(tls_options({"ssl.enabled.protocols": text}))
+def test_versions(protocol: str | None, enabled: str | None, low: ssl.TLSVersion, high: ssl.TLSVersion) -> None:
+    given = {"ssl.protocol": protocol, "ssl.enabled.protocols": enabled}
+    context = tls_context(tls_options({name: text for name, text in given.items() if text is not None}))
     assert (context.minimum_version, context.maximum_version) == (low, high)
+
+
+def test_what_java_does_unless_told_otherwise_is_no_mistake() -> None:
+    javas = {"ssl.protocol": "TLSv1.3", "ssl.provider": "SunJSSE", "ssl.trustmanager.algorithm": "PKIX"}
+    assert tls_options(javas) == tls_options({})
 
 
 @pytest.mark.parametrize(
@@ -207,6 +218,17 @@ def test_versions(text: str, low: ssl.TLSVersion, high: ssl.TLSVersion) -> None:
         ({"ssl.cipher.suites": "X"}, Refused, ("ssl.cipher.suites is not supported", "remove the line")),
         ({"ssl.engine.factory.class": "a.B"}, Refused, ("ssl.engine.factory.class is not supported",)),
         ({"ssl.enabled.protocols": "SSLv3"}, Refused, ("ssl.enabled.protocols=SSLv3 has none of TLSv1.2, TLSv1.3",)),
+        ({"ssl.protocol": "TLSv9"}, Refused, ("ssl.protocol=TLSv9 is not supported", "write the newer one")),
+        ({"ssl.protocol": "TLSv1.1"}, Refused, ("ssl.protocol=TLSv1.1 is not supported: Python speaks TLSv1.2 and",)),
+        ({"ssl.protocol": "SSL"}, Refused, ("ssl.protocol=SSL is not supported",)),
+        ({"ssl.protocol": ""}, Refused, ("ssl.protocol= is not supported",)),
+        (
+            {"ssl.protocol": "TLSv1.2", "ssl.enabled.protocols": "TLSv1.3"},
+            Refused,
+            ("ssl.protocol=TLSv1.2 allows nothing newer", "ssl.enabled.protocols=TLSv1.3 nothing as old"),
+        ),
+        ({"ssl.provider": "BCJSSE"}, Refused, ("ssl.provider=BCJSSE is not supported", "remove the line")),
+        ({"ssl.trustmanager.algorithm": "SunX509"}, Refused, ("ssl.trustmanager.algorithm=SunX509 is not", "PKIX")),
         ({"ssl.endpoint.identification.algorithm": "none"}, BadInput, ("write https, or nothing",)),
     ],
     ids=str,

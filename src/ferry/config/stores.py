@@ -29,6 +29,10 @@ _NOT_SUPPORTED = {
     "ssl.cipher.suites": "the ciphers of TLS 1.2 and 1.3 are agreed with the broker; limit them there",
     "ssl.engine.factory.class": "a Java class cannot be used here; name stores instead",
 }
+_OF_JAVA = {"ssl.provider": "SunJSSE", "ssl.trustmanager.algorithm": "PKIX"}
+"""What decides in Java who speaks TLS and whom to trust, with what it is unless set: Python's TLS does the same."""
+_BOUNDS = {"TLS": TLS_VERSIONS[-1], **{version: version for version in TLS_VERSIONS}}
+"""The newest version that a value of `ssl.protocol` allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,12 @@ def tls_options(properties: Mapping[str, str], prefix: str = "") -> TlsOptions:
     for name, why in _NOT_SUPPORTED.items():
         if properties.get(name, "").strip():
             raise Refused(f"{prefix}{name} is not supported: {why}, and remove the line")
+    for name, known in _OF_JAVA.items():
+        if properties.get(name, "").strip() not in ("", known):
+            raise Refused(
+                f"{prefix}{name}={properties[name].strip()} is not supported: Python's TLS is OpenSSL's, and does"
+                f" what Java does with {known}; remove the line where that is enough"
+            )
     algorithm = properties.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
     if algorithm not in ("https", ""):
         raise BadInput(
@@ -310,13 +320,24 @@ def _upwards(leaf: x509.Certificate, others: Sequence[x509.Certificate]) -> list
 
 
 def _versions(properties: Mapping[str, str], prefix: str) -> tuple[str, ...]:
+    """Those of `ssl.enabled.protocols`, none newer than `ssl.protocol` (as Kafka documents that key)."""
+    protocol = properties.get("ssl.protocol", TLS_VERSIONS[-1]).strip()
+    if protocol not in _BOUNDS:
+        raise Refused(
+            f"{prefix}ssl.protocol={protocol} is not supported: Python speaks {' and '.join(TLS_VERSIONS)}; write the"
+            " newer one of those you allow, or remove the line"
+        )
     text = properties.get("ssl.enabled.protocols", "").strip()
-    if not text:
-        return TLS_VERSIONS
-    wanted = [item.strip() for item in text.split(",") if item.strip()]
-    known = tuple(version for version in TLS_VERSIONS if version in wanted)
-    if not known:
+    wanted = [item.strip() for item in text.split(",") if item.strip()] or list(TLS_VERSIONS)
+    enabled = tuple(version for version in TLS_VERSIONS if version in wanted)
+    if not enabled:
         raise Refused(f"{prefix}ssl.enabled.protocols={text} has none of {', '.join(TLS_VERSIONS)}: add one of them")
+    known = tuple(version for version in enabled if version <= _BOUNDS[protocol])
+    if not known:
+        raise Refused(
+            f"{prefix}ssl.protocol={protocol} allows nothing newer than itself, and ssl.enabled.protocols={text}"
+            " nothing as old; raise the first, or remove it"
+        )
     return known
 
 

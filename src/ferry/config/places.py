@@ -66,7 +66,7 @@ class Place:
             head = self.name[: -len(client[1])]
             return [f"{head}{name}" for name in keys_of(client[0])]
         groups: tuple[Group, ...] = ("flow", "worker") if self.alias is None else ("worker",)
-        ferrys = FERRY_KEYS_BY_NAME if self.alias is None else ()
+        ferrys = FERRY_KEYS_BY_NAME if self.alias is None and self.name.startswith("ferry") else ()
         return [*(name for group in groups for name in keys_of(group)), *ferrys]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic
 from ferry.decide.lag import PartitionLag, is_behind, lag_of, with_ages
+from ferry.decide.topic_settings import TopicSettings
 from ferry.model import Flow, Receipt, TopicPartition
 from ferry.policy import DefaultReplicationPolicy
 from ferry.wire.age import first_timestamp
@@ -28,7 +29,7 @@ def facts(
         partitions={} if part is None else {0: part},
         leaderless=(0,) if part is None else (),
         replication_factor=1,
-        configs={},
+        settings=TopicSettings(),
     )
     return Facts(
         now_ms=10_000,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ferry.decide.deletes import deleted_record
 from ferry.decide.ledger import fold, sealed_plan
 from ferry.decide.ledger_codec import (
     accounted_records,
@@ -112,6 +113,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],
     "share": lambda key, body: [share_record(key[1], Flow.parse(body["flow"]))],
     "accounted": _accounted,
+    "deleted": lambda key, body: [deleted_record(key[1], key[2], body)],
     "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }

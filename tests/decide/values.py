@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.rules import Rules
+from ferry.decide.topic_settings import TopicSettings
 from ferry.model import (
+    ChangeKind,
     Fate,
     Flow,
     Gap,
@@ -48,8 +50,8 @@ RULES = Rules(
     max_bytes=None,
     max_records=None,
     max_seconds=600,
-    replication_factor=-1,
-    config_excluded=lambda key: key.startswith("follower."),
+    replication_factor=3,
+    config_excluded=lambda key: key.startswith("follower.") or key == "min.insync.replicas",
     sync_configs=True,
 )
 RECEIPT = Receipt(
@@ -95,7 +97,7 @@ def topic(
         partitions=dict(zip(numbers, partitions, strict=True)),
         leaderless=leaderless,
         replication_factor=replication_factor,
-        configs=configs or {},
+        settings=TopicSettings(own=configs or {}),
     )
 
 
@@ -105,10 +107,11 @@ def target(
     topic_id: str | None = None,
     replicas: Mapping[int, tuple[int, int]] | None = None,
     min_in_sync: int = 1,
+    configs: Mapping[str, str] | None = None,
 ) -> TargetTopic:
     return TargetTopic(
         replicas=replicas or {},
-        min_in_sync=min_in_sync,
+        settings=TopicSettings(own={"min.insync.replicas": str(min_in_sync), **(configs or {})}),
         name=name,
         topic_id=f"id-{name}" if topic_id is None else topic_id,
         partitions=len(ends),
@@ -255,12 +258,13 @@ slices = st.builds(
 )
 changes = st.builds(
     TopicChange,
-    kind=st.sampled_from(["create", "grow"]),
+    kind=st.sampled_from(ChangeKind),
     topic=names,
     source_topic=names,
     partitions=small,
     replication_factor=small,
-    configs=st.dictionaries(names, texts, max_size=3).map(lambda configs: tuple(sorted(configs.items()))),
+    configs=st.dictionaries(names, st.none() | texts, max_size=3).map(lambda configs: tuple(sorted(configs.items()))),
+    was=st.dictionaries(names, texts, max_size=3).map(lambda configs: tuple(sorted(configs.items()))),
 )
 plans = st.builds(
     Plan,
@@ -271,6 +275,7 @@ plans = st.builds(
     slots=small,
     slices=st.lists(slices, max_size=5).map(tuple),
     changes=st.lists(changes, max_size=2).map(tuple),
+    drift=st.lists(changes, max_size=2).map(tuple),
     refusals=st.lists(refusals, max_size=2).map(tuple),
     notes=st.lists(texts, max_size=2).map(tuple),
     gaps=st.lists(gaps, max_size=2).map(tuple),

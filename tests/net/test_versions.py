@@ -14,9 +14,11 @@ from kafka.future import Future
 from kafka.protocol.broker_version_data import BrokerVersionData
 
 from ferry.model import TopicPartition
-from ferry.net.admin import all_topic_configs, log_sizes, transaction_state
+from ferry.net.admin import transaction_state
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
+from ferry.net.disks import log_sizes
 from ferry.net.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
+from ferry.net.topic_settings import topic_settings
 from ferry.net.transaction import Transaction
 
 PLACE = TopicPartition(topic="orders", partition=0)
@@ -83,7 +85,7 @@ SINCE: dict[str, tuple[Release, Release, Action]] = {
         (2, 7),
         _in_transaction(lambda t: t.send_positions("g", {PLACE: (1, "")})),
     ),
-    "a topic's own settings": ((1, 1), (1, 0), lambda cluster: all_topic_configs(cluster, [PLACE.topic])),
+    "a topic's own settings": ((1, 1), (1, 0), lambda cluster: topic_settings(cluster, [PLACE.topic])),
     "sizes on disk": ((1, 0), (0, 11), log_sizes),
 }
 

@@ -13,6 +13,7 @@ from ferry.decide.planning import decide_plan
 from ferry.decide.progress import next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.skipping import Wish, skip_gap
+from ferry.decide.topic_settings import TopicSettings
 from ferry.errors import FerryError, Retryable
 from ferry.model import (
     Attempt,
@@ -211,7 +212,7 @@ class World:
                     },
                     leaderless=(),
                     replication_factor=1,
-                    configs={},
+                    settings=TopicSettings(),
                 )
             },
             targets={TOPIC: TargetTopic(name=TOPIC, topic_id="", partitions=len(ends), ends=target_ends)},

@@ -67,7 +67,7 @@ def test_all_partitions_that_an_answer_refuses_are_left_out_at_once(
     client = producer(source_cluster, message_max_bytes=5_000_000)
     send(client, topic, [Message(value=b"y" * 2_000_000, partition=number) for number in range(5)])
     send(client, topic, [Message(value=b"y", partition=5)])
-    lab = flow(source_cluster, target_cluster, topic, sync_topic_configs_enabled="false")
+    lab = flow(source_cluster, target_cluster, topic, config_properties_exclude="max.message.bytes")
     with lab.runs() as runs:
         report = lab.copy(runs, runs.plan("one", local_origin()))
     assert [(refusal.partition, refusal.kind) for refusal in report.refusals] == [

@@ -19,8 +19,10 @@ from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
 from ferry.model import RefusalKind
 from ferry.net.transaction import Transaction
+from ferry.run.connections import FlowConnections
 from ferry.run.permissions import Acl, Resource, required_acls
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+from tests.run.test_topic_changes import configure
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ferry" password="{}";'
 GUARDED = ClusterSpec(
@@ -231,3 +233,26 @@ def grant(cluster: RunningCluster, acls: list[Acl]) -> None:
 
 
 OPERATIONS = {"DescribeConfigs": "DESCRIBE_CONFIGS"}
+
+
+def test_settings_that_may_not_be_altered_and_topics_that_may_not_be_seen_are_told_apart_from_missing_ones(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    lab, closed = open_and_closed(source_cluster, guarded, topic)
+    assert lab.micro_run().state is RunState.SUCCESS
+    configure(source_cluster, f"{topic}-closed", retention_ms="86400000")
+    permit(guarded, ResourceType.TOPIC, closed, AclOperation.ALTER_CONFIGS, AclPermissionType.DENY)
+    report = lab.micro_run()
+    assert (report.state, report.plan.changes) == (RunState.SUCCESS, ())
+    (note,) = (note for note in report.plan.notes if closed in note)
+    assert "grant ALTER_CONFIGS on it, or set sync.topic.configs.enabled = false" in note
+
+    gone = lab.target_topic(f"{topic}-open")
+    ids = {receipt.target.topic: receipt.target_topic_id for receipt in lab.receipts()}
+    permit(guarded, ResourceType.TOPIC, closed, AclOperation.DESCRIBE, AclPermissionType.DENY)
+    delete_topic(guarded, gone)
+    with FlowConnections.of(lab.flow) as connections:
+        deleted = connections.run(lambda: connections.target.deleted(ids))
+        listed = connections.run(lambda: connections.target.refresh(None))
+    assert set(ids) & set(listed) == set(), "a list of all has neither"
+    assert deleted == {gone}

@@ -102,6 +102,7 @@ def _where(settings: Settings, why: Why) -> str:
 def show_plan(plan: Plan, *, as_json: bool) -> None:
     """Print a plan that was not written."""
     # Imported here: the command line starts light.
+    from ferry.cli.changes import differences, proposals
     from ferry.cli.shapes import plan_json
 
     if as_json:
@@ -125,15 +126,16 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
             ),
             right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
         )
-    for change in plan.changes:
-        what = "create" if change.kind == "create" else "grow"
-        print(f"would {what} topic {change.topic} with {count_of(change.partitions, 'partition')}")
+    for line in (*proposals(plan.changes), *differences(plan.drift)):
+        print(line)
     for topic in plan.paused:
         print(f"paused: {topic}")
     for note in plan.notes:
         print(f"note: {note}")
     for refusal in plan.refusals:
         print(f"refused: {refusal.message} [{refusal.kind}]")
+    for left in plan.not_copied:
+        print(f"not copied: {left.message} [{left.what}]")
     total = sum(piece.bytes_estimate for piece in plan.slices)
     offsets = sum(piece.offsets for piece in plan.slices)
     print(

@@ -119,11 +119,17 @@ def _new_run() -> str:
 
 def _show(report: Report) -> None:
     # Imported here: the command line starts light.
+    from ferry.cli.changes import differences, summary
     from ferry.cli.shapes import unfinished_sentence
     from ferry.decide.report import throttled_sentence
 
     for note in report.plan.notes:
         print(f"note: {note}")
+    for line in differences(report.plan.drift):
+        print(line)
+    changed = summary(report.plan.changes)
+    if changed is not None:
+        print(changed)
     for topic in report.plan.paused:
         print(f"paused: {topic}")
     for refusal in report.refusals:

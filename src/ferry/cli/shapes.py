@@ -27,6 +27,8 @@ def plan_json(plan: Plan) -> Json:
         "lane": plan.lane,
         "slices": [slice_json(piece) for piece in plan.slices],
         "changes": [change_json(change) for change in plan.changes],
+        "drift": [change_json(change) for change in plan.drift],
+        "not_copied": [asdict(left) for left in plan.not_copied],
         "refusals": [refusal_json(refusal) for refusal in plan.refusals],
         "notes": list(plan.notes),
         "gaps": [gap_json(gap) for gap in plan.gaps],
@@ -62,6 +64,8 @@ def run_json(report: Report) -> Json:
         "records": report.records,
         "bytes": report.bytes,
         "seconds": report.seconds,
+        "changes": [change_json(change) for change in report.plan.changes],
+        "drift": [change_json(change) for change in report.plan.drift],
         "throttled_seconds": {name: ms / 1000 for name, ms in asdict(report.throttled).items()},
         "refusals": [refusal_json(refusal) for refusal in report.refusals]
         + [_unfinished_json(report, piece) for piece in report.unfinished],

@@ -86,6 +86,12 @@ class FlowConfig:
     """The flow's `replication.policy.*`, as written."""
     replication_factor: int | None
     """As the file says (-1: the target broker's default); None when it does not: then DEFAULT_REPLICATION_FACTOR."""
+    replication_from_source: bool
+    """Whether new topics have as many replicas as their source topics (`ferry.replication.factor`)."""
+    sync_topic_deletes: bool
+    """Whether copies of deleted source topics are deleted."""
+    target_free_percent: int | None
+    """What must stay free of a target broker's log directories; None: nobody looks."""
     sync_topic_configs: bool
     sync_topic_configs_interval_s: int | None
     config_exclude: PatternList
@@ -159,7 +165,7 @@ class FlowConfig:
         A key that comes to be later may enter only where it is not at its default: else files that do not name it
         would change their digest with Ferry's version (ADR 12).
         """
-        shown = {
+        shown: dict[str, object] = {
             "flow": str(self.flow),
             "topics": [_set(self.topics.include), _set(self.topics.exclude)],
             "heartbeats": self.selection.heartbeats,
@@ -183,6 +189,10 @@ class FlowConfig:
             "budget": [self.budget.max_bytes, self.budget.max_records, self.budget.max_seconds],
             "lane": self.lane,
         }
+        if self.replication_from_source:
+            shown["replication_from_source"] = True
+        if self.sync_topic_deletes:
+            shown["sync_topic_deletes"] = True
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 

@@ -85,6 +85,10 @@ class FlowReader:
             guards=Guards(**{one.attribute: self._value(one.key, guard_policy(one)) for one in GUARD_KEYS}),
             policy_properties=policy_properties,
             replication_factor=self._replication_factor(),
+            replication_from_source=self._value("ferry.replication.factor", values.optional_one_of(("source",)))
+            is not None,
+            sync_topic_deletes=self._value("ferry.sync.topic.deletes.enabled", values.boolean),
+            target_free_percent=self._value("ferry.target.free.percent", values.optional_integer(0, 99)),
             sync_topic_configs=self._value("sync.topic.configs.enabled", values.boolean),
             sync_topic_configs_interval_s=self._value("sync.topic.configs.interval.seconds", values.interval),
             config_exclude=self._value("config.properties.exclude", values.pattern_list),

@@ -67,6 +67,26 @@ FERRY_KEYS = (
         meaning="topics that several flows write into one target topic; all of these flows must say so",
     ),
     FerryKey(
+        name="ferry.replication.factor",
+        default="",
+        values="`source`; empty: as `replication.factor` says",
+        meaning="with `source` a new topic has as many replicas as at the source; in any case not more than the target "
+        "has brokers",
+    ),
+    FerryKey(
+        name="ferry.sync.topic.deletes.enabled",
+        default="false",
+        values="`true` or `false`",
+        meaning="whether the copy of a topic that was deleted at the source is deleted, too; "
+        "[conditions](#topics-on-the-target)",
+    ),
+    FerryKey(
+        name="ferry.target.free.percent",
+        default="5",
+        values="0 to 99; empty: nobody looks",
+        meaning="what must stay free of a target broker's log directories; what would take more of it is refused",
+    ),
+    FerryKey(
         name="ferry.guard.topic.gone",
         default="fail",
         values="`fail` or `skip`; for some topics `policy:regex` behind a comma",

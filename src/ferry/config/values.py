@@ -102,9 +102,9 @@ def java_class(known: str) -> Callable[[str], str]:
     return read
 
 
-def optional_integer(low: int) -> Callable[[str], int | None]:
+def optional_integer(low: int, high: int | None = None) -> Callable[[str], int | None]:
     """Like `integer`, where no text means None."""
-    read = integer(low)
+    read = integer(low, high)
     return lambda text: read(text) if text.strip() else None
 
 
@@ -122,6 +122,12 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
         return text.strip()
 
     return read
+
+
+def optional_one_of(choices: Sequence[str]) -> Callable[[str], str | None]:
+    """Like `one_of`, where no text means None."""
+    read = one_of(choices)
+    return lambda text: read(text) if text.strip() else None
 
 
 def items(text: str) -> tuple[str, ...]:

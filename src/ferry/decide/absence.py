@@ -55,16 +55,11 @@ def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> l
     ]
 
 
-def lost_partitions(facts: Facts, topic: SourceTopic, target: str) -> list[Receipt]:
-    """Last receipts of partitions that the source topic has no more: it was created again with fewer."""
+def lost_partitions(lasts: Iterable[Receipt], topic: SourceTopic) -> list[Receipt]:
+    """Those of a target topic's last receipts whose source partitions are no more: it was created again with fewer."""
+    there = {*topic.partitions, *topic.leaderless}
     return sorted(
-        (
-            last
-            for place, last in facts.receipts.items()
-            if place.topic == target
-            and last.source.topic == topic.name
-            and last.source.partition not in {*topic.partitions, *topic.leaderless}
-        ),
+        (last for last in lasts if last.source.topic == topic.name and last.source.partition not in there),
         key=lambda last: last.source,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.decide.neighbours import Neighbour, Range
+from ferry.decide.topic_settings import TopicSettings
 from ferry.model import Gap, Pause, Position, Receipt, RefusalKind, TopicPartition
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ class SourcePartition:
 class SourceTopic:
     """A source topic that the filters took; `leaderless` are partitions that no leader serves at the moment.
 
-    `configs` are the settings made on the topic itself; None when this login may not see them.
+    `settings` is None when this login may not see them.
     """
 
     name: str
@@ -47,7 +48,7 @@ class SourceTopic:
     partitions: Mapping[int, SourcePartition]
     leaderless: tuple[int, ...]
     replication_factor: int
-    configs: Mapping[str, str] | None
+    settings: TopicSettings | None
     unserved: Mapping[int, Unserved] = field(default_factory=dict)
     """What is known of leaderless partitions whose leader failed to answer, or answered with an error."""
 
@@ -62,10 +63,26 @@ class TargetTopic:
     ends: Mapping[int, int]
     replicas: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """Replicas in sync and replicas at all, by partition."""
-    min_in_sync: int = 1
-    """`min.insync.replicas`; 1 when it may not be seen."""
+    brokers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """The brokers that have the replicas, by partition."""
+    settings: TopicSettings | None = None
+    """None when this login may not see them."""
     unserved: Mapping[int, Unserved] = field(default_factory=dict)
     """What is known of partitions without an end."""
+
+    @property
+    def min_in_sync(self) -> int:
+        """`min.insync.replicas`; 1 when it may not be seen."""
+        found = None if self.settings is None else self.settings.in_force("min.insync.replicas")
+        return 1 if found is None else int(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSpace:
+    """Bytes of a broker's log directories: their volumes' size, and what can still be written."""
+
+    total: int
+    usable: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +130,12 @@ class Facts:
     """Target topics that the own flow has agreed to share in its ledger."""
     accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Up to where merged target partitions hold nothing but what the flows' receipts name."""
+    target_defaults: Mapping[str, str] = field(default_factory=dict)
+    """What a new topic of the target has where nothing is set; empty when nobody knows."""
+    space: Mapping[int, BrokerSpace] | None = None
+    """Of the target's brokers that tell; None: not asked."""
+    deleted: frozenset[str] = frozenset()
+    """Those of the absent topics of which the source's brokers say that no topic has their id any more."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
 

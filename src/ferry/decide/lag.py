@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.decide.absence import lost_partitions
-from ferry.decide.facts import Facts, SourceTopic
+from ferry.decide.facts import Facts, SourceTopic, by_topic
 from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.errors import BadInput
 from ferry.model import Receipt, TopicPartition
@@ -49,11 +49,12 @@ def lag_of(
             f"cluster {alias} has no topic {unknown[0]}, or does not show it to this login: correct the name, or grant "
             "DESCRIBE on it"
         )
+    receipts = by_topic(facts.receipts)
     rows = [
         *(
             lag
             for name, topic in facts.sources.items()
-            for lag in _of_topic(facts, topic, policy.format_remote_topic(alias, name))
+            for lag in _of_topic(facts, topic, policy.format_remote_topic(alias, name), receipts)
         ),
         *(
             _not_known(last.source, last.target, last)
@@ -64,8 +65,10 @@ def lag_of(
     return sorted((row for row in rows if only is None or row.source.topic in only), key=lambda row: row.source)
 
 
-def _of_topic(facts: Facts, topic: SourceTopic, target: str) -> Iterable[PartitionLag]:
-    for lost in lost_partitions(facts, topic, target):
+def _of_topic(
+    facts: Facts, topic: SourceTopic, target: str, receipts: Mapping[str, Mapping[int, Receipt]]
+) -> Iterable[PartitionLag]:
+    for lost in lost_partitions(receipts.get(target, {}).values(), topic):
         yield _not_known(lost.source, lost.target, lost)
     for number in {*topic.partitions, *topic.leaderless}:
         source = TopicPartition(topic=topic.name, partition=number)

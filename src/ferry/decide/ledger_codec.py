@@ -15,6 +15,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["claim", topic, lane]                    a lane of this flow owns a target topic
 ["share", topic]                          this flow agrees to write a target topic together with other flows
 ["accounted", lane, topic]                how far a merged topic was found to hold records of its flows alone
+["deleted", lane, topic]                  a copy was deleted after its source; its receipts and claim are tombstones
 ["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
                                           and `why`, but where retention took them first
 ["pause", topic]                          a pause; topic "" means the whole flow
@@ -31,6 +32,7 @@ from typing import Any
 from ferry.errors import BadInput
 from ferry.model import (
     Attempt,
+    ChangeKind,
     Flow,
     Gap,
     Lifted,
@@ -399,13 +401,23 @@ def parse_slice(body: Json) -> Slice:
 
 
 def change_json(change: TopicChange) -> Json:
-    """A topic change as the documented JSON object."""
-    return {**asdict(change), "configs": dict(change.configs)}
+    """A topic change as the documented JSON object; `was` where there is something to say."""
+    body = {**asdict(change), "kind": change.kind.value, "configs": dict(change.configs), "was": dict(change.was)}
+    if not change.was:
+        del body["was"]
+    return body
 
 
 def parse_change(body: Json) -> TopicChange:
     """Inverse of `change_json`."""
-    return TopicChange(**{**body, "configs": tuple(sorted(body["configs"].items()))})
+    return TopicChange(
+        **{
+            **body,
+            "kind": ChangeKind(body["kind"]),
+            "configs": tuple(sorted(body["configs"].items())),
+            "was": tuple(sorted(body.get("was", {}).items())),
+        }
+    )
 
 
 def plan_head_json(plan: Plan) -> Json:
@@ -419,6 +431,7 @@ def plan_head_json(plan: Plan) -> Json:
         "generation": plan.generation,
         "slots": plan.slots,
         "changes": [change_json(change) for change in plan.changes],
+        "drift": [change_json(change) for change in plan.drift],
         "refusals": [refusal_json(refusal) for refusal in plan.refusals],
         "notes": list(plan.notes),
         "gaps": [gap_json(gap) for gap in plan.gaps],

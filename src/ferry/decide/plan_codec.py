@@ -25,6 +25,8 @@ from ferry.decide.ledger_codec import (
 from ferry.errors import BadInput
 from ferry.model import PLAN_VERSION, Flow, Plan, Record
 
+_LINES = {"refusals": "refusal", "changes": "change", "drift": "drift", "notes": "note", "gaps": "gap"}
+
 PART_BYTES = 400_000
 """Uncompressed bytes of one plan record: under the default message.max.bytes (1 MiB) whatever the names are."""
 
@@ -33,11 +35,10 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     """The plan's records in the order in which they must be written; the seal is the last."""
     lines = [encode(slice_json(piece)) for piece in plan.slices]
     head = plan_head_json(plan)
-    refusals = head.pop("refusals")
-    changes = head.pop("changes")
-    gaps = head.pop("gaps")
-    lines += [encode({"refusal": item}) for item in refusals] + [encode({"change": item}) for item in changes]
-    lines += [encode({"gap": item}) for item in gaps]
+    # The seal is one record: what a plan may have thousands of stands in its parts.
+    for name, word in _LINES.items():
+        lines += [encode({word: item}) for item in head.pop(name)]
+    head["notes"] = []  # where plans of earlier Ferrys have them
     parts: list[list[bytes]] = [[]]
     filled = 0
     for line in lines:
@@ -81,7 +82,8 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         changes=tuple(parse_change(row["change"]) for row in rows if "change" in row),
         refusals=tuple(parse_refusal(row["refusal"]) for row in rows if "refusal" in row),
         gaps=tuple(parse_gap(row["gap"]) for row in rows if "gap" in row),
-        notes=tuple(head["notes"]),
+        notes=(*head["notes"], *(row["note"] for row in rows if "note" in row)),
+        drift=tuple(parse_change(row["drift"]) for row in rows if "drift" in row),
         paused=tuple(head["paused"]),
         source_cluster_id=head["source_cluster_id"],
         target_cluster_id=head["target_cluster_id"],

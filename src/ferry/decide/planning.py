@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from ferry.config.guards import OnGuard
 from ferry.decide.absence import absence_notes, gone_note, gone_refusal, hidden_refusals, lost_partitions, lost_refusal
-from ferry.decide.facts import Facts, SourceTopic
+from ferry.decide.capacity import Load, space_notes, without_room
+from ferry.decide.deletes import deletion
+from ferry.decide.facts import Facts, SourceTopic, by_topic
 from ferry.decide.guards import (
     cluster_refusal,
     leaderless_refusal,
@@ -20,9 +22,9 @@ from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refu
 from ferry.decide.progress import estimated_bytes
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
-from ferry.decide.topics import owned, topic_changes, topic_refusal
+from ferry.decide.topics import TopicChanges, owned, topic_refusal, without_new
 from ferry.errors import BadInput, Refused
-from ferry.model import Gap, Plan, Refusal, Slice, TopicChange, TopicPartition
+from ferry.model import Gap, Plan, Receipt, Refusal, Slice, TopicChange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +61,12 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     """
     _refuse_what_cannot_be_planned(rules, facts)
     refusals = hidden_refusals(facts, rules.flow, rules.only)
-    changes: list[TopicChange] = []
+    changes = TopicChanges(rules=rules, facts=facts)
     notes = absence_notes(facts, rules.flow) if rules.only is None else []
     paused: list[str] = []
     candidates: list[_Candidate] = []
     against = topic_refusals(rules, facts)
+    receipts = by_topic(facts.receipts)
     for name in sorted(facts.sources.keys() | facts.absent):
         if rules.only is not None and name not in rules.only:
             continue
@@ -72,7 +75,11 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
             continue
         topic = facts.sources.get(name)
         if topic is None:
-            gone = gone_refusal(facts, rules.flow, name)
+            followed = deletion(rules, facts, name)
+            if isinstance(followed, TopicChange):
+                changes.due.append(followed)
+                continue
+            gone = followed or gone_refusal(facts, rules.flow, name)
             if rules.guards.topic_gone.of(name) is OnGuard.SKIP:
                 notes.append(gone_note(gone))
             else:
@@ -82,21 +89,30 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         if refusal is not None:
             refusals.append(refusal)
             continue
-        changes += topic_changes(rules, facts, topic)
-        for outcome in _partitions(rules, facts, topic, notes, run, generation):
+        target_name = rules.policy.format_remote_topic(rules.flow.source, name)
+        lasts = receipts.get(target_name, {})
+        changes.add(topic, lasts.values())
+        for outcome in _partitions(rules, facts, topic, lasts, notes, run, generation):
             if isinstance(outcome, Refusal):
                 refusals.append(outcome)
             else:
                 candidates.append(outcome)
     slices = _within_budget(rules, [candidate for candidate in candidates if candidate.offsets > 0])
+    no_space = without_room(rules, facts, slices, changes.due)
+    refusals += dict.fromkeys(no_space.values())
+    loads = (Load(target=candidate.target, bytes=candidate.bytes) for candidate in candidates)
+    notes += [*changes.notes(), *space_notes(rules, facts, loads, changes.due, refused=bool(no_space))]
+    planned = tuple(piece for piece in slices if piece.source not in no_space)
+    shut_out = {place.topic for place in no_space} - {piece.source.topic for piece in planned}
     return Plan(
         flow=rules.flow,
         lane=rules.lane,
         run=run,
         generation=generation,
         slots=rules.max_tasks,
-        slices=slices,
-        changes=tuple(changes),
+        slices=planned,
+        changes=tuple(without_new(changes.due, shut_out)),
+        drift=tuple(changes.drift),
         refusals=tuple(sorted(refusals, key=lambda item: (item.topic, item.partition or 0))),
         notes=tuple(notes),
         gaps=tuple(gap for candidate in candidates for gap in candidate.gaps),
@@ -144,13 +160,19 @@ def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:
 
 
 def _partitions(
-    rules: Rules, facts: Facts, topic: SourceTopic, notes: list[str], run: str, generation: int
+    rules: Rules,
+    facts: Facts,
+    topic: SourceTopic,
+    lasts: Mapping[int, Receipt],
+    notes: list[str],
+    run: str,
+    generation: int,
 ) -> Iterator[_Candidate | Refusal]:
     target_name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
     target = facts.targets.get(target_name)
     for number in topic.leaderless:
         yield leaderless_refusal(topic, number)
-    for lost in lost_partitions(facts, topic, target_name):
+    for lost in lost_partitions(lasts.values(), topic):
         yield lost_refusal(topic, lost)
     for number, part in sorted(topic.partitions.items()):
         place = TopicPartition(topic=target_name, partition=number)

@@ -22,8 +22,17 @@ class Rules:
     max_records: int | None
     max_seconds: int
     replication_factor: int
+    """Of new topics; -1 is the target's default."""
     config_excluded: Callable[[str], bool]
     sync_configs: bool
+    replication_from_source: bool = False
+    """Whether new topics have as many replicas as their source topics, whatever `replication_factor` says."""
+    defaults_from_source: bool = False
+    """Whose default counts where a source topic does not set a value of its own (`use.defaults.from`)."""
+    topic_deletes: bool = False
+    """Whether copies of deleted source topics are deleted."""
+    free_percent: int | None = None
+    """What must stay free of a target broker's log directories, as a share; None: nobody looks."""
     policy_name: str = "the replication policy"
     way_back: Callable[[str], tuple[Flow, ...]] = lambda _: ()
     """The other flows that would bring a source topic's records back to be copied again, in order; none: empty."""

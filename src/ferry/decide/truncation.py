@@ -15,8 +15,9 @@ def diverged(facts: Facts, last: Receipt, epoch_end: int) -> int | None:
     `epoch_end` is where the log now says that the leader epoch of the receipt's last batch ended. A compacted log may
     have lost the batches between the last copied record and the receipt's end, with the epochs that they were of.
     """
-    configs = facts.sources[last.source.topic].configs or {}
-    compacted = "compact" in configs.get("cleanup.policy", "")
+    settings = facts.sources[last.source.topic].settings
+    policy = None if settings is None else settings.in_force("cleanup.policy")
+    compacted = "compact" in (policy or "")
     seen = max((part.source_end for part in last.segments), default=0) if compacted else last.end
     return epoch_end if epoch_end < seen else None
 

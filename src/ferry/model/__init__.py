@@ -3,20 +3,21 @@
 from ferry.model.compression import Codec, Compression
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
-from ferry.model.plan import PLAN_VERSION, Plan, Slice, TopicChange
+from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 from ferry.model.throttled import NOT_THROTTLED, Throttled
-from ferry.model.topic_id import parse_topic_id, topic_id_text
+from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 
 __all__ = [
     "LIVE",
     "NOT_THROTTLED",
     "PLAN_VERSION",
     "Attempt",
+    "ChangeKind",
     "Codec",
     "Compression",
     "Fate",
@@ -24,6 +25,7 @@ __all__ = [
     "Gap",
     "LedgerRecord",
     "Lifted",
+    "NotCopied",
     "OpenedRun",
     "Origin",
     "Pause",
@@ -41,5 +43,6 @@ __all__ = [
     "TopicPartition",
     "joined",
     "parse_topic_id",
+    "topic_id_of",
     "topic_id_text",
 ]

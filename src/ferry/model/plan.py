@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
@@ -12,16 +13,44 @@ from ferry.model.refusal import Refusal
 PLAN_VERSION = 1
 
 
+class ChangeKind(StrEnum):
+    """What is done to a topic of the target."""
+
+    CREATE = "create"
+    GROW = "grow"
+    """More partitions; never fewer."""
+    CONFIGURE = "configure"
+    """Set or reset settings of the topic."""
+    DELETE = "delete"
+    """The source topic was deleted, and the flow was asked to follow."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:
-    """A change on the target that must come before the copy: create a topic, or grow it to `partitions`."""
+    """A change to a topic of the target that must come before the copy.
 
-    kind: str  # "create" | "grow"
+    `partitions` are those that it has afterwards. A replication factor of -1 is the target's default, 0 says nothing:
+    only a new topic is given one. `configs` are the settings to make; None resets one to the target's default, which
+    only CONFIGURE does. `was` holds what is in force before, where CONFIGURE changes it.
+    """
+
+    kind: ChangeKind
     topic: str
     source_topic: str
     partitions: int
     replication_factor: int
-    configs: tuple[tuple[str, str], ...] = ()
+    configs: tuple[tuple[str, str | None], ...] = ()
+    was: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotCopied:
+    """Something of the source that Ferry leaves to the operator; `count` is None where the cluster does not tell."""
+
+    what: str
+    """A stable word: `client-quotas`, `scram-users`, `schema-ids`, `streams-state`."""
+    count: int | None
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +109,10 @@ class Plan:
     target_cluster_id: str = ""
     max_seconds: int = 0
     caught_up: int = 0
+    drift: tuple[TopicChange, ...] = ()
+    """Changes of settings that are due and not made, for `sync.topic.configs.enabled` is off."""
+    not_copied: tuple[NotCopied, ...] = ()
+    """Looked up for a plan that is only shown."""
     version: int = PLAN_VERSION
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:

@@ -1,4 +1,4 @@
-"""Topics and their settings: describe, create, grow."""
+"""Topics on a cluster: create, grow, delete."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ from typing import Any
 from kafka.protocol.admin import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
-    DescribeConfigsRequest,
-    DescribeLogDirsRequest,
+    DeleteTopicsRequest,
     DescribeTransactionsRequest,
 )
 
-from ferry.errors import FerryError, Refused, Retryable
-from ferry.model import TopicPartition
+from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.net import codes
 from ferry.net.cluster import TRANSACTION, Cluster
 
-_TOPIC_RESOURCE = 2
-_DYNAMIC_TOPIC_CONFIG = 1
-_CONFIG_REQUEST_TOPICS = 500
 _REQUEST_PARTITIONS = 1_000
 _TIMEOUT_MS = 30_000
 _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT, codes.NOT_ENOUGH_REPLICAS})
@@ -35,6 +30,24 @@ class NotPermitted(Refused):
 
 class TooFewBrokers(Refused):
     """The cluster has not as many brokers as replicas were asked for."""
+
+
+class PolicyViolated(Refused):
+    """A policy of the cluster (`create.topic.policy.class.name`, `alter.config.policy.class.name`) forbids it."""
+
+
+class QuotaExceeded(Refused):
+    """The cluster's quota on changes by this login (`controller_mutation_rate`, KIP-599) was used up all the time."""
+
+
+class _OverQuota(Retryable):
+    """Not now: the login has used up its quota on changes."""
+
+
+_KINDS: Mapping[int, type[FerryError]] = {
+    codes.INVALID_REPLICATION_FACTOR: TooFewBrokers,
+    codes.POLICY_VIOLATION: PolicyViolated,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +91,7 @@ async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[st
 
     def judge(outcome: Any) -> None:
         if outcome.error_code not in (codes.NONE, codes.TOPIC_ALREADY_EXISTS):
-            _raise(f"topic {outcome.name} on cluster {cluster.alias} was not created", outcome, "CREATE")
+            raise_for(f"topic {outcome.name} on cluster {cluster.alias} was not created", outcome, "CREATE")
 
     return await _in_portions(cluster, entries, lambda entry: max(1, entry.num_partitions), ask, judge)
 
@@ -102,7 +115,7 @@ async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, 
     def judge(outcome: Any) -> None:
         if outcome.error_code:
             what = f"topic {outcome.name} on cluster {cluster.alias} was not grown to {counts[outcome.name]} partitions"
-            _raise(what, outcome, "ALTER")
+            raise_for(what, outcome, "ALTER")
 
     return await _in_portions(cluster, entries, lambda entry: entry.count, ask, judge)
 
@@ -133,114 +146,66 @@ async def _in_portions(
                 except Refused as error:
                     failed[outcome.name] = error
                 except Retryable as error:
-                    trouble = error
+                    trouble = error if trouble is None or isinstance(trouble, _OverQuota) else trouble
                     continue
                 del waiting[outcome.name]
             if trouble is not None:
                 raise trouble
 
-        await cluster.retrying(partial(action, {entry.name: entry for entry in portion}))
+        waiting = {entry.name: entry for entry in portion}
+        try:
+            await cluster.retrying(partial(action, waiting))
+        except Unreachable as error:
+            if not isinstance(error.__cause__, _OverQuota):
+                raise
+            # What is left would wait as long, and in vain.
+            failed.update({name: _over_quota(cluster, name) for name in (*waiting, *(entry.name for entry in left))})
+            break
     return failed
 
 
-def _raise(what: str, outcome: Any, operation: str) -> None:
+def _over_quota(cluster: Cluster, topic: str) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"topic {topic} on cluster {cluster.alias} was not changed, for this login has used up its quota on that "
+        "(controller_mutation_rate): raise the quota; the next run goes on"
+    )
+
+
+async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str, Refused]:
+    """Delete topics by their ids, so that none goes that was created again under its name; by name what stands against
+    those that are left. One that is gone already is no error. `topics` holds the ids (UUID) by name.
+    """
+    kind = DeleteTopicsRequest.DeleteTopicState
+    names = {topic_id: name for name, topic_id in topics.items()}
+    failed: dict[str, Refused] = {}
+
+    async def action() -> None:
+        states = [kind(name=None, topic_id=topic_id) for topic_id in names]
+        request = DeleteTopicsRequest(topics=states, topic_names=[], timeout_ms=_TIMEOUT_MS, min_version=6)
+        for outcome in (await cluster.ask(request)).responses:
+            name = names.get(outcome.topic_id)
+            if name is None:
+                continue
+            try:
+                if outcome.error_code not in (codes.NONE, codes.UNKNOWN_TOPIC_ID, codes.UNKNOWN_TOPIC_OR_PARTITION):
+                    raise_for(f"topic {name} on cluster {cluster.alias} was not deleted", outcome, "DELETE")
+            except Refused as error:
+                failed[name] = error
+            del names[outcome.topic_id]
+
+    if names:
+        await cluster.retrying(action)
+    return failed
+
+
+def raise_for(what: str, outcome: Any, operation: str) -> None:
+    """Raise what an error in a controller's answer says, by the caller's next move; `operation` is what it takes."""
     code, said = outcome.error_code, (outcome.error_message or "").rstrip(" .")
     if code in codes.UNAUTHORIZED:
         raise NotPermitted(f"{what}, {codes.describe(code)}: grant {operation} on it")
-    error: type[FerryError] = Retryable if code in _TRANSIENT else Refused
-    if code == codes.INVALID_REPLICATION_FACTOR:
-        error = TooFewBrokers
-    raise error(f"{what}: {codes.advised(code, said)}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedConfigs:
-    """Settings per topic, and the topics whose settings this login may not see; vanished ones are in neither."""
-
-    found: dict[str, dict[str, str]]
-    denied: frozenset[str]
-
-
-async def topic_configs(cluster: Cluster, topic: str) -> dict[str, str]:
-    """All settings of one topic in force; Unreachable when the cluster does not show them, or NotPermitted."""
-
-    async def action() -> dict[str, str]:
-        listed = await all_topic_configs(cluster, [topic], own_only=False)
-        if topic in listed.denied:
-            raise NotPermitted(
-                f"not allowed to read the settings of topic {topic} on cluster {cluster.alias}: grant DESCRIBE_CONFIGS "
-                "on it"
-            )
-        if topic not in listed.found:
-            raise Retryable(f"cluster {cluster.alias} does not show the settings of topic {topic}")
-        return listed.found[topic]
-
-    return await cluster.retrying(action)
-
-
-async def all_topic_configs(
-    cluster: Cluster, topics: Sequence[str], *, own_only: bool = True, names: Sequence[str] | None = None
-) -> ListedConfigs:
-    """Settings per topic, all or those of `names`; with `own_only` just those set on the topic itself."""
-    found: dict[str, dict[str, str]] = {}
-    denied: frozenset[str] = frozenset()
-    for at in range(0, len(topics), _CONFIG_REQUEST_TOPICS):
-        part = topics[at : at + _CONFIG_REQUEST_TOPICS]
-        resource = DescribeConfigsRequest.DescribeConfigsResource
-        request = DescribeConfigsRequest(
-            resources=[
-                resource(resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=names) for name in part
-            ],
-            include_synonyms=False,
-            include_documentation=False,
-            min_version=1,  # since Kafka 1.1; before, an answer does not tell a topic's own settings from defaults
-        )
-        listed = await cluster.retrying(partial(_configs, cluster, request, own_only))
-        found |= listed.found
-        denied |= listed.denied
-    return ListedConfigs(found=found, denied=denied)
-
-
-async def _configs(cluster: Cluster, request: Any, own_only: bool) -> ListedConfigs:
-    found: dict[str, dict[str, str]] = {}
-    denied = set()
-    for result in (await cluster.ask(request)).results:
-        if result.error_code in codes.UNAUTHORIZED:
-            denied.add(str(result.resource_name))
-            continue
-        if result.error_code in (codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC):
-            continue
-        if result.error_code:
-            # Without its settings a topic would be created with the target's, and its old records deleted.
-            raise Retryable(
-                f"settings of topic {result.resource_name} on cluster {cluster.alias}: "
-                f"{codes.describe(result.error_code)}"
-            )
-        found[result.resource_name] = {
-            entry.name: entry.value
-            for entry in result.configs
-            if entry.value is not None and (not own_only or entry.config_source == _DYNAMIC_TOPIC_CONFIG)
-        }
-    return ListedConfigs(found=found, denied=frozenset(denied))
-
-
-async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
-    """Bytes on disk per partition (the largest replica), as DescribeLogDirs reports them.
-
-    They serve estimates only, so a broker that is down or that does not permit the request is left out.
-    """
-    sizes: dict[TopicPartition, int] = {}
-    for node in cluster.brokers:
-        try:
-            answer = await cluster.ask(DescribeLogDirsRequest(topics=None), node)
-        except Retryable:
-            continue
-        for directory in answer.results:
-            for topic in directory.topics or ():
-                for part in topic.partitions:
-                    place = TopicPartition(topic=topic.name, partition=part.partition_index)
-                    sizes[place] = max(sizes.get(place, 0), part.partition_size)
-    return sizes
+    if code == codes.THROTTLING_QUOTA_EXCEEDED:
+        raise _OverQuota(what)
+    raise _KINDS.get(code, Retryable if code in _TRANSIENT else Refused)(f"{what}: {codes.advised(code, said)}")
 
 
 async def transaction_state(cluster: Cluster, transactional_id: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
-from ferry.model import TopicPartition, topic_id_text
+from ferry.model import TopicPartition, topic_id_of, topic_id_text
 from ferry.net import codes
 from ferry.net.refusal import LoginDelayed, refusal
 from ferry.net.transport import ConnectionManager, Selector
@@ -245,6 +245,26 @@ class Cluster:
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
         answer = await self.retrying(partial(self.ask, request))
         return frozenset(topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED)
+
+    async def deleted(self, ids: Mapping[str, str]) -> frozenset[str]:
+        """Those of the topics (`ids` as Kafka's tools print them, by name) that no broker knows any more by their ids.
+
+        A topic that is only hidden from this login is not among them: asked by id, a broker tells the two apart. None
+        is when a broker does not answer, or is too old to be asked by id (before Kafka 3.1).
+        """
+        kind = MetadataRequest.MetadataRequestTopic
+        wanted = [kind(topic_id=topic_id_of(text), name=None) for text in ids.values()]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, min_version=12)
+        left = set(ids.values())
+        for node in self.brokers:
+            try:
+                answer = await self.ask(request, node)
+            except (Retryable, Refused):
+                return frozenset()
+            left &= {
+                topic_id_text(each.topic_id) for each in answer.topics if each.error_code == codes.UNKNOWN_TOPIC_ID
+            }
+        return frozenset(name for name, text in ids.items() if text in left)
 
     def leader(self, place: TopicPartition) -> int:
         """The leader of a partition by the remembered metadata; Retryable when it has none."""

@@ -41,6 +41,7 @@ UNKNOWN_LEADER_EPOCH = 75
 OFFSET_NOT_AVAILABLE = 78
 UNSTABLE_OFFSET_COMMIT = 88
 INVALID_RECORD = 87
+THROTTLING_QUOTA_EXCEEDED = 89
 PRODUCER_FENCED = 90
 UNKNOWN_TOPIC_ID = 100
 
@@ -88,7 +89,8 @@ _REMEDIES = {
     NOT_ENOUGH_REPLICAS_AFTER_APPEND: _TOO_FEW,
     INVALID_REPLICATION_FACTOR: "lower replication.factor, or add brokers",
     INVALID_CONFIG: "correct that setting at the source, or name it in config.properties.exclude",
-    POLICY_VIOLATION: "the cluster's create.topic.policy.class.name forbids it, create the topic by hand as it asks",
+    POLICY_VIOLATION: "a policy of the cluster (create.topic.policy.class.name, alter.config.policy.class.name) "
+    "forbids it, do it by hand as it asks",
     KAFKA_STORAGE_ERROR: "its broker cannot write to its disk, look at that broker's log directories",
 }
 """What the operator can do, for codes that only an operator can end."""

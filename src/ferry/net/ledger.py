@@ -12,10 +12,11 @@ from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.net import codes
-from ferry.net.admin import NewTopic, TooFewBrokers, create_topic, topic_configs
+from ferry.net.admin import NewTopic, TooFewBrokers, create_topic
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
+from ferry.net.topic_settings import settings_in_force
 from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch
@@ -63,7 +64,7 @@ class LedgerTopic:
             partitions=len(partitions),
             replicas=min(len(part.replicas) for part in partitions.values()),
             wanted=wanted,
-            configs=await topic_configs(self.cluster, topic),
+            configs=await settings_in_force(self.cluster, topic),
         )
         if why is not None:
             raise Refused(why)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from enum import Enum
 
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.absence import absent_topics, unmatched_names
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, Unserved, by_topic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses, skips
 from ferry.decide.starts import (
     due_starts,
@@ -19,12 +19,15 @@ from ferry.decide.starts import (
     starts_at_time,
     unasked_starts,
 )
+from ferry.decide.topic_settings import TopicSettings
 from ferry.errors import Unreachable
 from ferry.model import Position, RefusalKind, TopicPartition
-from ferry.net.admin import all_topic_configs, log_sizes
 from ferry.net.cluster import Cluster
+from ferry.net.disks import log_sizes
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
+from ferry.net.topic_settings import topic_settings
+from ferry.run.gather_targets import gather_targets
 from ferry.run.kafka_port import position_group
 
 
@@ -82,8 +85,9 @@ async def gather_facts(
     known = ends.found.keys() & starts.found.keys()
     unserved = by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
-    configs = await all_topic_configs(source, sorted(chosen))
-    targets = await gather_targets(flow, target, chosen)
+    settings = await topic_settings(source, sorted(chosen))
+    absent = absent_topics(receipts.values(), listed, flow.selection.takes)
+    targets = await gather_targets(flow, target, chosen.keys() | absent)
     # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
     unmatched = unmatched_names(flow.topics.include, listed)
     hidden = await source.hidden(unmatched)
@@ -114,7 +118,7 @@ async def gather_facts(
                 ),
                 replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
                 unserved=unserved.get(name, {}),
-                configs=None if name in configs.denied else configs.found.get(name, {}),
+                settings=None if name in settings.denied else settings.found.get(name, TopicSettings()),
             )
             for name, info in chosen.items()
         },
@@ -126,7 +130,7 @@ async def gather_facts(
         first_run=is_first,
         claims=claims(view),
         pauses=pauses(view, time.time_ns() // 1_000_000),
-        absent=absent_topics(receipts.values(), listed, flow.selection.takes),
+        absent=absent,
         hidden=hidden,
         unmatched=unmatched,
         skips=skips(view, lane),
@@ -153,7 +157,7 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
                 partitions={},
                 leaderless=(),
                 replication_factor=1,
-                configs={},
+                settings=TopicSettings(),
             )
             for name, info in listed.items()
             if flow.selection.takes(name)
@@ -202,40 +206,6 @@ async def _later_starts(
         why = f"its start cannot be asked for: {error}"
         return ListedOffsets(found=others, failed=dict.fromkeys(due, Unserved(kind=RefusalKind.NO_LEADER, why=why)))
     return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
-
-
-async def gather_targets(flow: FlowConfig, target: Cluster, chosen: Collection[str]) -> dict[str, TargetTopic]:
-    """What the target has now of the copies of the source topics `chosen`."""
-    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in chosen}
-    infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
-    places = [
-        TopicPartition(topic=name, partition=part.partition)
-        for name, info in infos.items()
-        for part in info.partitions.values()
-        if part.leader >= 0
-    ]
-    ends = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
-    found, failed = by_topic(ends.found), by_topic(ends.failed)
-    in_sync = await _min_in_sync(target, sorted(infos))
-    return {
-        name: TargetTopic(
-            name=name,
-            topic_id=info.id_text,
-            partitions=len(info.partitions),
-            ends=found.get(name, {}),
-            replicas={number: (len(part.in_sync), len(part.replicas)) for number, part in info.partitions.items()},
-            min_in_sync=in_sync.get(name, 1),
-            unserved=failed.get(name, {}),
-        )
-        for name, info in infos.items()
-    }
-
-
-async def _min_in_sync(target: Cluster, topics: Sequence[str]) -> dict[str, int]:
-    """`min.insync.replicas` of the topics whose settings may be seen; of the others a copy finds out."""
-    name = "min.insync.replicas"
-    configs = await all_topic_configs(target, topics, own_only=False, names=[name])
-    return {topic: int(found[name]) for topic, found in configs.found.items() if name in found}
 
 
 async def _positions(

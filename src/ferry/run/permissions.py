@@ -37,6 +37,7 @@ class Resource:
 
 
 _EVERY_TOPIC = Resource(kind="topic", name=EVERY)
+_CLUSTER = Resource(kind="cluster", name="kafka-cluster")
 _LEDGERS = Resource(kind="topic", name=ledger_topic("").removesuffix(".internal"), prefixed=True)
 
 
@@ -96,13 +97,14 @@ def _at_source(topics: Collection[Resource]) -> Iterator[Acl]:
         yield Acl(
             side="source", resource=resource, operation="DescribeConfigs", why="to create the copy with its settings"
         )
-    yield Acl(
-        side="source",
-        resource=Resource(kind="cluster", name="kafka-cluster"),
-        operation="Describe",
-        why="to estimate bytes from the size on disk; without it budgets count offsets",
-        optional=True,
-    )
+    for operation in ("Describe", "DescribeConfigs"):
+        yield Acl(
+            side="source",
+            resource=_CLUSTER,
+            operation=operation,
+            why="to estimate bytes from the size on disk, and to count SCRAM users and client quotas",
+            optional=True,
+        )
 
 
 def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
@@ -114,6 +116,7 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
         yield acl(resource, "Alter", "to add partitions where the source has more")
         yield acl(resource, "Write", "to write the copies")
         yield acl(resource, "Read", "to keep positions on them (TxnOffsetCommit asks for it)")
+        yield from _of_features(flow, resource)
     ledger = Resource(kind="topic", name=ledger_topic(flow.flow.source))
     yield acl(ledger, "Create", "to create the ledger")
     yield acl(ledger, "DescribeConfigs", "to check that its settings keep receipts")
@@ -123,6 +126,28 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
     yield acl(group, "Read", "to keep the positions")
     slots = transactional_id(flow.flow, flow.lane, 0).removesuffix("0")
     yield acl(Resource(kind="transactional-id", name=slots, prefixed=True), "Write", "to write in transactions")
+    if flow.target_free_percent is not None:
+        yield Acl(
+            side="target",
+            resource=_CLUSTER,
+            operation="Describe",
+            why="to see whether the copies fit on the disks; without it nobody looks",
+            optional=True,
+        )
+
+
+def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
+    """What the target's topics take beyond being copied to."""
+    why = "to see how settings differ from the source's, and to set them; without it they stay as they were created"
+    for operation in ("DescribeConfigs", "AlterConfigs") if flow.sync_topic_configs else ("DescribeConfigs",):
+        yield Acl(side="target", resource=topics, operation=operation, why=why, optional=True)
+    if flow.sync_topic_deletes:
+        yield Acl(
+            side="target",
+            resource=topics,
+            operation="Delete",
+            why="to delete copies of deleted topics (ferry.sync.topic.deletes.enabled)",
+        )
 
 
 def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import attrgetter
 
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.decide.deletes import deleted_note, forgetting, forgotten
 from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, claims, fold_on, resume_at
 from ferry.decide.ledger_codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.neighbours import without_owned_elsewhere
+from ferry.decide.not_copied import not_copied
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.rules import Rules
 from ferry.decide.starts import settled_records, start_records
-from ferry.model import OpenedRun, Origin, Plan, RunRecord
+from ferry.decide.topics import creation_notes
+from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
-from ferry.run.change_topics import change_topics
-from ferry.run.gather import Positions, gather_facts, gather_outline, gather_targets
+from ferry.net.uncopied import client_quotas, scram_users
+from ferry.run.change_topics import Changed, change_topics
+from ferry.run.gather import Positions, gather_facts, gather_outline
+from ferry.run.gather_targets import gather_targets, with_resources
 from ferry.run.kafka_port import KafkaLane
 from ferry.run.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
@@ -67,6 +73,8 @@ class Planner:
         """
         facts = await self.facts(view, positions=Positions.AT_ONCE)
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
+        quotas, users = await client_quotas(self.source), await scram_users(self.source)
+        plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
         why = None if options.take_over else conflict(view, self.record(plan.run, Origin()))
         return plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
 
@@ -106,28 +114,47 @@ class Planner:
         self.known.learn(view)
         rules = rules_of(self.flow, self.lane, options)
         gathered = facts = await self.facts(view)
-        wish = decide_plan(rules, facts, opened.record.run, opened.generation)
-        failed = await change_topics(self.target, wish.changes)
-        if wish.changes:  # the target changed, nothing else is gathered again
-            sources = {name: topic for name, topic in facts.sources.items() if name not in failed}
-            targets = await gather_targets(self.flow, self.target, facts.sources)
-            facts = await self._with_neighbours(replace(facts, sources=sources, targets=targets), view)
-        plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        changed = await change_topics(self.target, wish.changes)
+        if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
+            facts = await self._changed(view, facts, wish, changed)
+            plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         await self._record_starts(view, gathered)
         plan = await self._claim(view, facts, plan)
-        if plan.gaps:
-            await self.ledger.append([gap_record(self.lane, gap) for gap in plan.gaps])
-        changes = tuple(change for change in wish.changes if change.source_topic not in failed)
+        await self._append([gap_record(self.lane, gap) for gap in plan.gaps])
         taken = opened.record.took_over
-        notes = (f"lane {self.lane} was taken over from deployment {taken}",) if taken else ()
-        refusals = tuple(sorted((*plan.refusals, *failed.values()), key=attrgetter("order")))
-        return replace(plan, changes=changes, refusals=refusals, notes=(*notes, *plan.notes))
+        notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
+        notes += [deleted_note(change) for change in changed.done if change.kind is ChangeKind.DELETE]
+        if plan is not wish:  # it finds the new topics there
+            notes += creation_notes(rules, gathered, changed.done)
+        notes += [*plan.notes, *changed.notes]
+        refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
+        return replace(
+            plan, changes=changed.done, refusals=tuple(sorted(refused, key=attrgetter("order"))), notes=tuple(notes)
+        )
+
+    async def _changed(self, view: LedgerView, facts: Facts, wish: Plan, changed: Changed) -> Facts:
+        """The facts after the changes: the target's topics are gathered again, nothing else.
+
+        What was deleted is forgotten in the ledger. Between the deletion and that record a run may die: the next one
+        finds neither topic, and forgets it then.
+        """
+        deleted = [change for change in changed.done if change.kind is ChangeKind.DELETE]
+        await self._append(forgetting(view, facts, wish, deleted))
+        facts = forgotten(facts, deleted)
+        sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
+        targets = await gather_targets(self.flow, self.target, facts.sources.keys() | facts.absent)
+        return await self._with_neighbours(replace(facts, sources=sources, targets=targets), view)
+
+    async def _append(self, records: Sequence[Record]) -> None:
+        if records:
+            await self.ledger.append(records)
 
     async def _record_starts(self, view: LedgerView, facts: Facts) -> None:
         """Record where partitions begin, also those of topics whose copies could not be created: they come later."""
-        records = start_records(self.lane, facts) if facts.first_run else settled_records(view, self.lane, facts)
-        if records:
-            await self.ledger.append(records)
+        await self._append(
+            start_records(self.lane, facts) if facts.first_run else settled_records(view, self.lane, facts)
+        )
 
     async def _claim(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
         """Claim target topics; the plan without those that another lane claimed first.
@@ -179,6 +206,7 @@ class Planner:
         """What a plan is decided from."""
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, view)
+        facts = await with_resources(self.flow, facts, self.source, self.target)
         return await self._with_neighbours(facts, view)
 
     async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:
@@ -198,8 +226,12 @@ def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
         max_records=_least(budget.max_records, options.max_records),
         max_seconds=min(budget.max_seconds, options.max_seconds or budget.max_seconds),
         replication_factor=factor,
-        config_excluded=flow.config_exclude.matches,
-        sync_configs=flow.sync_topic_configs,
+        replication_from_source=flow.replication_from_source,
+        config_excluded=cache(flow.config_exclude.matches),
+        sync_configs=flow.sync_topic_configs and flow.sync_topic_configs_interval_s is not None,
+        defaults_from_source=flow.use_defaults_from == "source",
+        topic_deletes=flow.sync_topic_deletes,
+        free_percent=flow.target_free_percent,
         policy_name=flow.policy_name,
         way_back=flow.selection.way_back,
         merges=flow.merge.matches,

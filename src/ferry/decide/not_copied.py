@@ -1,0 +1,69 @@
+"""What belongs to a source and is not copied: said before a fail-over, not found out in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ferry.model import Flow, NotCopied
+
+_STREAMS = re.compile(r".+-(changelog|repartition)")
+"""Internal topics of a Kafka Streams application (`ProcessorStateManager.storeChangelogTopic`, `-repartition`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """How many there are of something at the source; None when it did not tell, for the reason `why`."""
+
+    count: int | None
+    why: str = ""
+
+
+def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str]) -> tuple[NotCopied, ...]:
+    """What a plan of the flow leaves out, with what to do about it; nothing of that of which there is none."""
+    streams = sorted(name for name in topics if _STREAMS.fullmatch(name))
+    found = []
+    if quotas.count != 0:
+        found.append(
+            NotCopied(
+                what="client-quotas",
+                count=quotas.count,
+                message=f"{_told(quotas, 'client quota', flow)} not copied: set them on {flow.target} with "
+                "kafka-configs.sh",
+            )
+        )
+    if users.count != 0:
+        found.append(
+            NotCopied(
+                what="scram-users",
+                count=users.count,
+                message=f"{_told(users, 'SCRAM user', flow)} not copied, for a broker tells no password: create them "
+                f"on {flow.target}",
+            )
+        )
+    if streams:
+        found.append(
+            NotCopied(
+                what="streams-state",
+                count=len(streams),
+                message=f"{len(streams)} topic(s) of Kafka Streams applications ({streams[0]}, ...) are copied as "
+                f"plain topics if at all, and the state built on them is not: let the applications build it anew on "
+                f"{flow.target}",
+            )
+        )
+    found.append(
+        NotCopied(
+            what="schema-ids",
+            count=None,
+            message=f"schemas are not copied, and schema ids in records stay as they are: the registry at "
+            f"{flow.target} must know them under the same ids",
+        )
+    )
+    return tuple(found)
+
+
+def _told(counted: Counted, noun: str, flow: Flow) -> str:
+    if counted.count is None:
+        return f"{noun}s of {flow.source} (how many it does not tell: {counted.why}) are"
+    return f"{counted.count} {noun}{'s are' if counted.count != 1 else ' is'}"

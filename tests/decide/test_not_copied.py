@@ -1,0 +1,33 @@
+"""What a plan lists as left to the operator."""
+
+from ferry.decide.not_copied import Counted, not_copied
+from tests.decide.values import FLOW
+
+NONE = Counted(count=0)
+
+
+def test_what_there_is_none_of_is_not_listed() -> None:
+    assert [left.what for left in not_copied(FLOW, NONE, NONE, ["orders"])] == ["schema-ids"]
+
+
+def test_quotas_users_and_streams_are_counted() -> None:
+    topics = ["orders", "app-KSTREAM-AGGREGATE-0003-changelog", "app-by-user-repartition"]
+    found = {left.what: left for left in not_copied(FLOW, Counted(count=2), Counted(count=1), topics)}
+    assert {what: left.count for what, left in found.items()} == {
+        "client-quotas": 2,
+        "scram-users": 1,
+        "streams-state": 2,
+        "schema-ids": None,
+    }
+    assert found["client-quotas"].message == "2 client quotas are not copied: set them on b with kafka-configs.sh"
+    assert found["scram-users"].message.startswith("1 SCRAM user is not copied")
+    assert "app-KSTREAM-AGGREGATE-0003-changelog" in found["streams-state"].message or (
+        "app-by-user-repartition" in found["streams-state"].message
+    )
+
+
+def test_what_may_not_be_counted_is_listed_with_the_remedy() -> None:
+    hidden = Counted(count=None, why="grant DESCRIBE on the cluster")
+    (users, _) = not_copied(FLOW, NONE, hidden, [])
+    assert (users.what, users.count) == ("scram-users", None)
+    assert "SCRAM users of a (how many it does not tell: grant DESCRIBE on the cluster) are not copied" in users.message

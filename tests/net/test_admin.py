@@ -1,0 +1,91 @@
+"""What a controller's refusals come to: one topic at a time, and for good or for now."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ferry.errors import Refused, Unreachable
+from ferry.net import codes
+from ferry.net.admin import NewTopic, NotPermitted, PolicyViolated, QuotaExceeded, TooFewBrokers, create_topics
+from ferry.net.cluster import Cluster, event_loop
+
+Answer = Callable[[list[str]], dict[str, int]]
+Created = Callable[[Answer, list[str]], dict[str, Refused]]
+
+
+@pytest.fixture
+def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Created]:
+    """Creates topics on a controller that answers each request with a code by topic."""
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
+
+    def work(answer: Answer, names: list[str]) -> dict[str, Refused]:
+        async def ask(_: Cluster, request: Any, node: int | None = None) -> Any:
+            said = answer([topic.name for topic in request.topics])
+            return SimpleNamespace(
+                topics=[SimpleNamespace(name=name, error_code=code, error_message=None) for name, code in said.items()]
+            )
+
+        monkeypatch.setattr(Cluster, "ask", ask)
+        topics = [NewTopic(name=name, partitions=600, replication_factor=1, configs={}) for name in names]
+        done: Callable[[], Awaitable[dict[str, Refused]]] = lambda: create_topics(cluster, topics)  # noqa: E731
+        result: dict[str, Refused] = loop.run(done)
+        return result
+
+    yield work
+    cluster.close()
+    loop.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "words"),
+    [
+        (codes.TOPIC_AUTHORIZATION_FAILED, NotPermitted, "grant CREATE on it"),
+        (codes.POLICY_VIOLATION, PolicyViolated, "create.topic.policy.class.name, alter.config.policy.class.name"),
+        (codes.INVALID_REPLICATION_FACTOR, TooFewBrokers, "lower replication.factor, or add brokers"),
+        (codes.INVALID_CONFIG, Refused, "name it in config.properties.exclude"),
+    ],
+)
+def test_a_refusal_names_the_topic_and_the_remedy(created: Created, code: int, kind: type[Refused], words: str) -> None:
+    failed = created(lambda names: {name: code if name == "bad" else 0 for name in names}, ["good", "bad", "last"])
+    assert set(failed) == {"bad"}
+    assert type(failed["bad"]) is kind
+    assert "topic bad on cluster backup was not created" in str(failed["bad"])
+    assert words in str(failed["bad"])
+
+
+def test_a_quota_is_waited_for(created: Created) -> None:
+    asked: list[list[str]] = []
+
+    def answer(names: list[str]) -> dict[str, int]:
+        asked.append(names)
+        return {name: codes.THROTTLING_QUOTA_EXCEEDED if len(asked) == 1 else 0 for name in names}
+
+    assert created(answer, ["one"]) == {}
+    assert asked == [["one"], ["one"]]
+
+
+def test_a_quota_that_stays_used_up_leaves_topics_to_the_next_run(created: Created) -> None:
+    """Six hundred partitions each: a request takes one of them."""
+
+    def answer(names: list[str]) -> dict[str, int]:
+        return {name: 0 if name == "first" else codes.THROTTLING_QUOTA_EXCEEDED for name in names}
+
+    failed = created(answer, ["first", "second", "third"])
+    assert {name: type(error) for name, error in failed.items()} == {"second": QuotaExceeded, "third": QuotaExceeded}
+    assert str(failed["third"]) == (
+        "topic third on cluster backup was not changed, for this login has used up its quota on that "
+        "(controller_mutation_rate): raise the quota; the next run goes on"
+    )
+
+
+def test_a_controller_that_moves_all_the_time_is_no_quota(created: Created) -> None:
+    def answer(names: list[str]) -> dict[str, int]:
+        return dict.fromkeys(names, codes.NOT_CONTROLLER)
+
+    with pytest.raises(Unreachable):
+        created(answer, ["one"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ferry.config.account import LineAccount, LineFate, account
+from ferry.config.effective import effective
 from ferry.config.examine import Examined, examine
 from ferry.config.properties import parse
 from tests.config.test_examples import SLIPS, WORKING
@@ -50,7 +51,28 @@ CASES = [
     ("a.consumer.auto.offset.reset = latest\na->b.ferry.start = earliest", OVERRIDDEN, "overridden by line 8"),
     ("a.consumer.auto.offset.reset = latest\nferry.start = earliest", OVERRIDDEN, "overridden by line 8"),
     ("a.consumer.fetch.max.bytes = 9\na->b.source.consumer.fetch.max.bytes = 8", OVERRIDDEN, "overridden by line 8"),
-    ("a->b.consumer.isolation.level = read_committed\na.consumer.isolation.level = read_committed", USED, ""),
+    (
+        "a->b.consumer.isolation.level = read_committed\na.consumer.isolation.level = read_committed",
+        OVERRIDDEN,
+        "overridden by line 8",
+    ),
+    ("b.producer.acks = 1", UNNEEDED, "all replicas in sync always acknowledge"),
+    ("a.consumer.key.deserializer = x.Y", UNNEEDED, "record batches are copied as bytes"),
+    ("a.consumer.metric.reporters = x.Y", UNNEEDED, "metrics of Java clients"),
+    ("b.producer.partitioner.class = x.Y", UNNEEDED, "the source's batches are copied as they are"),
+    ("a.producer.compression.type = gzip", UNNEEDED, "Ferry reaches the source as its consumer"),
+    ("a.producer.max.request.size = 5", UNNEEDED, "Ferry reaches the source as its consumer"),
+    ("b.producer.max.request.size = 5", USED, ""),
+    ("b.consumer.client.rack = r", USED, ""),
+    ("c.consumer.client.rack = r", UNNEEDED, "Ferry reaches the source as its consumer"),
+    ("a->b.target.consumer.client.rack = r", UNNEEDED, "Ferry reaches the source as its consumer"),
+    ("a->b.source.consumer.client.rack = r", USED, ""),
+    ("a->b.producer.override.max.request.size = 5", USED, ""),
+    ("c->b.source.producer.client.id = r", IDLE, "flow c->b is not enabled"),
+    ("a.admin.client.id = x", UNNEEDED, "Ferry reaches the source as its consumer"),
+    ("a->b.admin.client.id = x", UNNEEDED, "Ferry reaches the source as its consumer"),
+    ("a.admin.bootstrap.servers = a:1", UNNEEDED, "Ferry reaches the source as its consumer"),
+    ("a.admin.bootstrap.servers = x:1", PROBLEM, ""),
     ("security.protocol = PLAINTEXT\na.security.protocol = SSL", USED, ""),
     (
         "security.protocol = SSL\na.security.protocol = SSL\nb.security.protocol = SSL\nc.security.protocol = SSL",
@@ -95,8 +117,21 @@ def test_no_line_is_passed_over(text: str) -> None:
     examined, found = accounts(text)
     assert [(one.line, one.key) for one in found] == [(entry.line, entry.key) for entry in parse(text, "f")]
     in_force = {one.line for settings in examined.settings.values() for one in settings if one.line is not None}
+    needless = {one.line for one in examined.unneeded}
     wrong = {one.line for one in examined.problems}
     for one in found:
         assert one.why or one.fate in (USED, PROBLEM), one
         assert (one.fate is PROBLEM) is (one.line in wrong and one.fate is not OVERRIDDEN), one
         assert one.line not in in_force or one.fate in (USED, PROBLEM), one
+        assert (one.fate is UNNEEDED) is (one.line in needless - wrong and one.fate is not OVERRIDDEN), one
+
+
+def test_what_stands_among_the_values_in_force_is_not_called_needless() -> None:
+    more = "b.producer.acks = 1\na.consumer.metric.reporters = x.Y\na.consumer.x.key = 1\na.admin.retries = 2\n"
+    examined, found = accounts(f"{BASE}{more}a.ssl.key.password = x\nb.consumer.client.id = me\n")
+    shown = {(str(flow.flow), one.name, one.line) for flow in effective(examined) for one in flow.clients}
+    assert {one for one in shown if "bootstrap" not in one[1]} == {
+        ("a->b", "source.*.ssl.key.password", 11),
+        ("b->c", "source.consumer.client.id", 12),
+    }
+    assert [one.fate for one in found[6:]] == [UNNEEDED] * 4 + [USED] * 2

@@ -144,7 +144,7 @@ SLIPS = f"""\
 # our flows
 {FILE}west->east.emit.heartbeats = false
 topics = a.* # only some
-West.admin.bootstrap.servers = h:1
+West.consumer.bootstrap.servers = h:1
 """
 
 
@@ -156,11 +156,11 @@ def test_the_file_that_works_is_written_with_the_rights_of_the_old_one(
     out = file.with_name("new.properties")
     run = Run("config", "check", file, "--fix", out, capsys=capsys)
     assert run.code == 0
-    assert f"corrected: {file}:14: west.admin.bootstrap.servers = h:1\n" in run.out
+    assert f"corrected: {file}:14: west.consumer.bootstrap.servers = h:1\n" in run.out
     assert run.out.endswith(f"written: {out}\n")
     assert out.read_text() == (
         f"# our flows\n{FILE}west->east.emit.heartbeats.enabled = false\n"
-        "# only some\ntopics = a.*\nwest.admin.bootstrap.servers = h:1\n"
+        "# only some\ntopics = a.*\nwest.consumer.bootstrap.servers = h:1\n"
     )
     assert out.stat().st_mode & 0o777 == 0o640
     assert Run("config", "check", out, "--strict", capsys=capsys).code == 0

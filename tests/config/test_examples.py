@@ -58,6 +58,7 @@ class Example:
     flows: int = 1
     settings: dict[str, str] = field(default_factory=dict)
     unneeded: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
 
 
 WORKING = (
@@ -83,7 +84,12 @@ us-east.producer.buffer.memory = 32768
 us-east.admin.bootstrap.servers = broker8-secondary:9092
 """,
         settings={"consumer.isolation.level": "read_committed"},
-        unneeded=("us-east.producer.buffer.memory",),
+        unneeded=(
+            "us-west.admin.bootstrap.servers",
+            "us-east.producer.buffer.memory",
+            "us-east.admin.bootstrap.servers",
+        ),
+        warned=("us-west.admin.bootstrap.servers", "us-east.admin.bootstrap.servers"),
     ),
     Example(
         name="exactly once",
@@ -229,7 +235,7 @@ B->A.enabled = true
 def test_what_works_in_mirror_maker_works_unchanged(example: Example) -> None:
     source, _, target = example.flow.partition("->")
     examined = examine(example.text, "mm2.properties")
-    assert examined.problems == ()
+    assert [(one.key, one.severity) for one in examined.problems] == [(key, Severity.WARNING) for key in example.warned]
     assert len(examined.flows) == example.flows
     settings = {setting.name: setting for setting in examined.settings[parse_flow(example)]}
     for name, value in example.settings.items():
@@ -564,6 +570,7 @@ A->B.enabled = true
             (5, "topics", "the value read is '.* # all topics"),
             (6, "us-west->us.east.topics", "cluster 'us.east' is not among clusters = us-west, us-east; write"),
             (6, "us-west->us.east.topics", "the value read is 'foo.*, bar.* # override"),
+            (10, "us-west.admin.bootstrap.servers", "differs from line 2, which counts: Ferry reaches us-west"),
             (11, "us-east.producer.compression.type", "gzip is not supported"),
             (15, "topics.exclude", "the value read is '.*[-.]internal, .*.replica, __.*': \\- is read as -"),
             (16, "us-east->us-west.enable", "has no effect; write us-east->us-west.enabled = true"),

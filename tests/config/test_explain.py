@@ -58,9 +58,10 @@ def test_a_key_is_found_behind_alias_flow_and_client(
 
 
 def test_what_differs_between_clients_is_told_apart() -> None:
-    clients, worker = explain("request.timeout.ms")
-    assert (clients.fate, worker.fate) == ("used", "not needed")
-    assert {"{alias}.consumer.", "{alias}.producer.", "{alias}.admin."} <= set(clients.places)
+    clients, admin, worker = explain("request.timeout.ms")
+    assert (clients.fate, admin.fate, worker.fate) == ("used", "not needed", "not needed")
+    assert {"{alias}.consumer.", "{alias}.producer."} <= set(clients.places)
+    assert "{alias}.admin." in admin.places
 
 
 def flow_of(line: str = "") -> FlowConfig:

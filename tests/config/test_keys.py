@@ -71,6 +71,8 @@ def test_what_does_not_count_is_a_warning_with_its_remedy(line: str, message: st
         ("west.producer.acks = 0", "all replicas in sync always acknowledge"),
         ("west->east.target.producer.linger.ms = 5", "copied as they are"),
         ("west->east.producer.override.batch.size = 5", "copied as they are"),
+        ("east.consumer.interceptor.classes = x.Y", "the source as its consumer"),
+        ("west.admin.retry.backoff.ms = 5", "no other client"),
         ("west.consumer.group.id = g", "joins no consumer group"),
         ("west.client.id = x", "the worker's own clients"),
         ("west.offset.storage.topic = t", "the ledger on the target"),
@@ -104,7 +106,6 @@ def test_what_ferry_does_not_need_is_said_with_the_reason(line: str, why: str) -
         "west->east.source.cluster.ssl.key.password = x",
         "west->east.source.consumer.fetch.max.bytes = 4",
         "west->east.consumer.fetch.max.bytes = 4",
-        "west.admin.bootstrap.servers = other:1",
         "west.replication.policy.separator = _",
         "topic.filter.class = org.apache.kafka.connect.mirror.DefaultTopicFilter",
         "config.providers.file.param.allowed.paths = /etc",
@@ -120,7 +121,6 @@ def test_what_ferry_does_not_need_is_said_with_the_reason(line: str, why: str) -
         "topics = a, \\\n  b",
         "topics = a\\ \ngroups = b",
         "west.consumer.interceptor.classes =",
-        "east.consumer.interceptor.classes = x.Y",  # what is read at the target is not copied
     ],
 )
 def test_what_counts_is_passed_over(line: str) -> None:

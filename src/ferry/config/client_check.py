@@ -9,19 +9,12 @@ from ferry.config.connection import unknown_here
 from ferry.config.examine import Examined
 from ferry.config.flow import FlowConfig
 from ferry.config.keys import CONNECTION
-from ferry.config.layers import Role, Side
+from ferry.config.layers import CLIENTS, Role, Side
 from ferry.config.origins import named_in, origin_of, said_of
 from ferry.config.problem import Problem, Severity
 from ferry.config.slips import without_comment
 from ferry.errors import BadInput, Refused
 
-_CLIENTS: tuple[tuple[Side, Role], ...] = (
-    ("source", "consumer"),
-    ("source", "admin"),
-    ("target", "producer"),
-    ("target", "consumer"),
-    ("target", "admin"),
-)
 _PARTS = ("ssl.truststore.", "ssl.key", "sasl.")
 """Properties that are read together, by the beginning of their names."""
 
@@ -34,7 +27,7 @@ def check_clients(examined: Examined) -> tuple[Problem, ...]:
     told = {problem.line for problem in examined.problems if problem.severity is Severity.ERROR and problem.line}
     problems: dict[Problem, None] = {}
     for config in examined.flows:
-        for side, role in _CLIENTS:
+        for side, role in CLIENTS:
             found = _tried(examined, config, side, role)
             problems |= dict.fromkeys(problem for problem in found if problem.line not in told)
     return tuple(problems)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ferry.config.catalogue import find
 from ferry.config.examine import Examined
+from ferry.config.fates import Fate
 from ferry.config.findings import Setting
-from ferry.config.layers import ROLES, SIDES
+from ferry.config.layers import CLIENTS, ROLES
 from ferry.model import Flow
 
 _ALREADY_SHOWN = ("isolation.level", "auto.offset.reset")
@@ -39,7 +41,8 @@ class Effective:
     flow: Flow
     settings: tuple[Setting, ...]
     clients: tuple[Setting, ...]
-    """Properties of the flow's clients that a line of the file sets, by side, role (`*`: all three) and Java name."""
+    """Properties of the flow's two clients that a line of the file sets and Ferry reads, by side, role (`*`: of every
+    client of the side) and Java name."""
     departures: tuple[str, ...]
 
 
@@ -63,17 +66,15 @@ def enabled_line(examined: Examined, flow: Flow) -> int | None:
 
 
 def _clients(examined: Examined, flow: Flow) -> Iterator[Setting]:
-    for side in SIDES:
-        by_role = {role: examined.entries.of_flow_client(flow, side, role) for role in ROLES}
-        for name in sorted({name for properties in by_role.values() for name in properties}):
-            found = {role: properties[name] for role, properties in by_role.items() if name in properties}
-            if len(found) == len(ROLES) and len({entry.line for entry in found.values()}) == 1:
-                # One line for all clients of this side, as bootstrap servers and security mostly are.
-                yield Setting.of(f"{side}.*.{name}", found["admin"], "")
+    for side, role in CLIENTS:
+        by_role = {one: examined.entries.of_flow_client(flow, side, one) for one in ROLES}
+        for name, entry in sorted(by_role[role].items()):
+            known = find(name, role)
+            if known is None or known.fate is Fate.UNNEEDED or (role == "consumer" and name in _ALREADY_SHOWN):
                 continue
-            for role, entry in found.items():
-                if (side, role) != ("source", "consumer") or name not in _ALREADY_SHOWN:
-                    yield Setting.of(f"{side}.{role}.{name}", entry, "")
+            # One line for all clients of this side, as bootstrap servers and security mostly are.
+            lines = {properties[name].line if name in properties else None for properties in by_role.values()}
+            yield Setting.of(f"{side}.{'*' if len(lines) == 1 else role}.{name}", entry, "")
 
 
 def _departures(settings: tuple[Setting, ...]) -> Iterator[str]:

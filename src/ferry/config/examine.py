@@ -15,6 +15,7 @@ from ferry.config.flow_reader import FlowReader, written_properties
 from ferry.config.key_check import KeyCheck
 from ferry.config.keys import CONNECTION
 from ferry.config.layers import ROLES, Entries
+from ferry.config.other_clients import look_at_other_clients
 from ferry.config.places import flow_of, longest_first
 from ferry.config.problem import Problem, in_file_order
 from ferry.config.properties import Property, parse, written_raw
@@ -74,6 +75,8 @@ class _Examination:
         look_at_brokers(clusters, self.entries, self.findings)
         self._look_at_references(providers)
         enabled = [flow for flow in mentioned if self._enabled(flow, providers)]
+        others = look_at_other_clients(aliases, enabled, self.entries, self.findings)
+        unneeded_by_line = {one.line: one for one in (*others, *unneeded)}
         flows = [self._flow(flow, providers) for flow in enabled]
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
@@ -86,7 +89,7 @@ class _Examination:
             flows=tuple(flows),
             disabled=tuple(flow for flow in mentioned if flow not in enabled),
             settings=self.settings,
-            unneeded=unneeded,
+            unneeded=tuple(unneeded_by_line[line] for line in sorted(unneeded_by_line)),
             problems=in_file_order(self.findings.problems),
         )
 

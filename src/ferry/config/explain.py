@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from ferry.config.catalogue import FAMILIES, KnownKey, find, keys_of
-from ferry.config.fates import Group
+from ferry.config.fates import Fate, Group
 from ferry.config.flow_reader import DEPARTURES
 from ferry.config.keys import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
 from ferry.config.layers import ROLES, is_common_client_key
@@ -175,7 +175,7 @@ def _of_kafka(key: KnownKey) -> Explanation:
 
 def _defaults(key: KnownKey) -> tuple[str | None, str | None]:
     """Ferry's and MirrorMaker 2's."""
-    if key.group in ROLES and key.name in _OF_FERRYS_CLIENTS:
+    if key.group in ROLES and key.fate is not Fate.UNNEEDED and key.name in _OF_FERRYS_CLIENTS:
         return _OF_FERRYS_CLIENTS[key.name], _OF_MIRROR_MAKERS_CLIENTS.get(key.name, key.default)
     # The connectors' own default is true, but MirrorMaker 2 sets false for a flow without a line.
     theirs = "false" if key.name == "enabled" else key.default

@@ -45,6 +45,7 @@ _NO_METRICS = "metrics of Java clients; Ferry reports what each run did"
 _NO_MEMBERSHIP = "Ferry joins no consumer group: a plan names the offsets to copy"
 _CHANGES = "it may change records, and would be skipped in silence: batches are copied as bytes"
 _CONVERTER = "batches are copied as bytes; a class other than `ByteArrayConverter` would change records: it is refused"
+NO_SUCH_CLIENT = "Ferry reaches the source as its consumer and the target as its producer; it has no other client"
 _NO_RECORDS = "record batches are copied as bytes: no record is read or built on the way"
 
 SECURITY = _rules(
@@ -197,7 +198,7 @@ RULES: dict[Group, tuple[Rule, ...]] = {
     ) + _CONNECTION,
     "consumer": _CONSUMER + SECURITY + _CONNECTION,
     "producer": _PRODUCER + SECURITY + _CONNECTION,
-    "admin": SECURITY + _CONNECTION,
+    "admin": _rules((r".*", _UNNEEDED, NO_SUCH_CLIENT)),
 }  # fmt: skip
 
 

@@ -18,6 +18,8 @@ Side = Literal["source", "target"]
 
 ROLES: tuple[Role, ...] = ("consumer", "producer", "admin")
 SIDES: tuple[Side, ...] = ("source", "target")
+CLIENTS: tuple[tuple[Side, Role], ...] = (("source", "consumer"), ("target", "producer"))
+"""The clients that Ferry has of a flow: all that it asks a cluster, it asks as one of them."""
 
 
 def is_common_client_key(name: str) -> bool:

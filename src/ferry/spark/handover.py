@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ferry.config.flow import FlowConfig
+from ferry.config.layers import CLIENTS
 from ferry.config.secrets import ClientProperties, Providers, is_secret
 from ferry.errors import BadInput
 
@@ -29,7 +30,7 @@ def offered(flow: FlowConfig, path: Path) -> Iterator[Path]:
 
     Raises BadInput, before anything is offered, when a secret cannot be resolved.
     """
-    content = json.dumps([[side, role, dict(flow.client(side, role))] for side, role in flow.clients]).encode()
+    content = json.dumps([[side, role, dict(flow.client(side, role))] for side, role in CLIENTS]).encode()
     os.mkfifo(path, 0o600)
     writer = threading.Thread(target=_write, args=(path, content), name="ferry-handover", daemon=True)
     writer.start()

@@ -22,6 +22,7 @@ from ferry.model import (
 )
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Dropped, drop
+from ferry.run.outgoing import as_it_is
 from ferry.run.slot import SlotRef
 from ferry.wire.batch import Batch
 from tests.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Rejected, Target
@@ -160,9 +161,10 @@ class ModelSlot:
             part.pass_over(batch)
             return
         payloads = [(piece.source, offset) for offset in range(batch.base_offset, batch.next_offset)]
-        part.sent(batch)
+        out = as_it_is(batch)
+        part.sent(out)
         base = await self._send(f"produce {piece.target}@{batch.base_offset}", str(piece.target), payloads)
-        if not part.written(batch.base_offset, batch.record_count, base):
+        if not part.written(out.runs, base):
             message = f"somebody else wrote to {piece.target}"
             raise Dropped([drop(piece, RefusalKind.FOREIGN_WRITER, batch.base_offset, message)])
 

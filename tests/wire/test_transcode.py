@@ -19,7 +19,7 @@ from ferry.wire import transcode
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, check, obstacle, restamped
 from ferry.wire.codecs import TooLong, compressed, decompressed
 from ferry.wire.renumber import renumbered
-from ferry.wire.transcode import NewBatch, Unsplittable, transcoded, transcoded_messages
+from ferry.wire.transcode import NewBatch, Unsplittable, transcoded
 from tests.wire.captured import CODECS, OldSet, captured, old_sets
 
 MOST = 1 << 24
@@ -88,7 +88,7 @@ def assert_same(found: Sequence[NewBatch], wanted: Sequence[tuple[int, Record]],
 
 def anew(batch: Batch, first: int = 0, **options: Any) -> list[NewBatch]:
     given = {"compression": None, "limit": None, "most": MOST, **options}
-    return transcoded(batch, first, place="orders-3", **given)
+    return transcoded([batch], first, place="orders-3", **given)
 
 
 # What goes in comes out
@@ -183,11 +183,9 @@ def test_golden_messages_hold_what_kafkas_classes_read(old: OldSet, first: int) 
     for batch in found:
         check(batch, "orders", 3)
         assert batch.is_wrapper == ("none" not in old.name)
-    new = transcoded_messages(
-        found, first, place="orders-3", compression=Compression(codec=Codec.NONE), limit=None, most=MOST
-    )
+    new = transcoded(found, first, place="orders-3", compression=Compression(codec=Codec.NONE), limit=None, most=MOST)
     assert_same(new, wanted, 106)
-    kept = transcoded_messages(found, first, place="orders-3", compression=None, limit=None, most=MOST)
+    kept = transcoded(found, first, place="orders-3", compression=None, limit=None, most=MOST)
     assert [CODECS[part.batch.codec] for part in kept] == [old.name.split("-")[1]] * len(new)
 
 

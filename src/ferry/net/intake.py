@@ -188,7 +188,7 @@ class Intake:
                 return
             if batch.next_offset <= position:
                 continue
-            if batch.base_offset >= end:
+            if batch.base_offset >= end and not batch.is_wrapper:
                 position = end
                 break
             hidden = aborted.leaves_out(batch)

@@ -52,23 +52,25 @@ class _Shared:
         return self.settings.setdefault((value, source), Inherited(value=value, origin=_ORIGINS[source]))
 
 
-async def topic_settings(cluster: Cluster, topics: Sequence[str]) -> ListedSettings:
-    """All settings per topic. Raises TooOld, and Unreachable when the cluster keeps on answering with errors."""
+async def topic_settings(
+    cluster: Cluster, topics: Sequence[str], *, names: Sequence[str] | None = None
+) -> ListedSettings:
+    """Settings per topic, all or those of `names`. Raises TooOld, and Unreachable when the cluster keeps on answering with errors."""
     found: dict[str, TopicSettings] = {}
     denied: set[str] = set()
     shared = _Shared()
     for at in range(0, len(topics), _REQUEST_TOPICS):
-        request = _request(topics[at : at + _REQUEST_TOPICS], synonyms=False)
+        request = _request(topics[at : at + _REQUEST_TOPICS], synonyms=False, names=names)
         listed = await cluster.retrying(partial(_described, cluster, request, shared))
         found |= listed.found
         denied |= listed.denied
     return ListedSettings(found=found, denied=frozenset(denied))
 
 
-def _request(topics: Iterable[str], *, synonyms: bool) -> Any:
+def _request(topics: Iterable[str], *, synonyms: bool, names: Sequence[str] | None = None) -> Any:
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
-        resources=[resource(resource_type=_TOPIC, resource_name=name, configuration_keys=None) for name in topics],
+        resources=[resource(resource_type=_TOPIC, resource_name=name, configuration_keys=names) for name in topics],
         include_synonyms=synonyms,
         include_documentation=False,
         min_version=1,  # since Kafka 1.1; before, an answer does not tell a topic's own settings from defaults
@@ -98,6 +100,17 @@ async def _described(cluster: Cluster, request: Any, shared: _Shared) -> ListedS
             ),
         )
     return ListedSettings(found=found, denied=frozenset(denied))
+
+
+async def batch_limits(cluster: Cluster, topics: Collection[str]) -> dict[str, int]:
+    """`max.message.bytes` of the topics whose settings this login may see."""
+    name = "max.message.bytes"
+    listed = await topic_settings(cluster, sorted(topics), names=[name])
+    found = {
+        topic: settings.own.get(name) or (settings.inherited[name].value if name in settings.inherited else None)
+        for topic, settings in listed.found.items()
+    }
+    return {topic: int(value) for topic, value in found.items() if value is not None}
 
 
 async def settings_in_force(cluster: Cluster, topic: str) -> dict[str, str]:

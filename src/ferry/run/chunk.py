@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ferry.model import NOT_THROTTLED, Origin, Plan, Receipt, Segment, Slice, Throttled
+from ferry.run.outgoing import Outgoing
 from ferry.wire.batch import Batch, extended_digest
+from ferry.wire.renumber import Run
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,6 +27,7 @@ class PartProgress:
     records: int = 0
     bytes: int = 0
     batches: int = 0
+    transcoded: int = 0
     digest: int = 0
     aborted: int = 0
     control: int = 0
@@ -45,27 +49,30 @@ class PartProgress:
         elif batch.record_count:
             self.aborted += 1
 
-    def sent(self, batch: Batch) -> None:
+    def sent(self, out: Outgoing) -> None:
         """A batch on its way; all answers are awaited before the chunk counts."""
-        if not self.batches:
-            self.start = min(self.start, batch.base_offset)
-        self.end = max(self.end, batch.next_offset)
-        self.records += batch.record_count
-        self.bytes += len(batch.data)
+        self.end = max(self.end, out.end)
+        self.records += out.batch.record_count
+        self.bytes += len(out.batch.data)
         self.batches += 1
-        self.digest = extended_digest(self.digest, batch)
-        self.max_timestamp = max(self.max_timestamp, batch.max_timestamp)
-        self.source_epoch = batch.leader_epoch
+        self.transcoded += out.transcoded
+        self.digest = extended_digest(self.digest, out.batch)
+        self.max_timestamp = max(self.max_timestamp, out.batch.max_timestamp)
+        self.source_epoch = out.source_epoch
 
-    def written(self, source_base: int, count: int, target_base: int) -> bool:
+    def written(self, runs: Iterable[Run], target_base: int) -> bool:
         """The broker's answer for one batch; False when another writer's records lie between ours."""
         last = self.segments[-1] if self.segments else None
         contiguous = last is None or last[1] + last[2] == target_base
-        if last is not None and contiguous and last[0] + last[2] == source_base:
-            last[2] += count
-        else:
-            self.segments.append([source_base, target_base, count])
-        self.target_next = target_base + count
+        at = target_base
+        for start, count in runs:
+            if last is not None and last[0] + last[2] == start and last[1] + last[2] == at:
+                last[2] += count
+            else:
+                last = [start, at, count]
+                self.segments.append(last)
+            at += count
+        self.target_next = at
         return contiguous or self.piece.merged
 
     def receipt(self) -> Receipt:
@@ -88,6 +95,7 @@ class PartProgress:
             batches=self.batches,
             digest=f"{self.digest:08x}",
             at_ms=time.time_ns() // 1_000_000,
+            transcoded=self.transcoded,
             aborted_batches=self.aborted,
             control_batches=self.control,
             max_timestamp_ms=self.max_timestamp,

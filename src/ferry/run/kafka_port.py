@@ -12,6 +12,7 @@ from ferry.decide.ledger_codec import receipt_records
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import (
     NOT_THROTTLED,
+    Compression,
     Flow,
     LedgerRecord,
     Origin,
@@ -28,9 +29,11 @@ from ferry.net.admin import transaction_state
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.source import SourceReader
+from ferry.net.topic_settings import batch_limits
 from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Dropped, drop, refused, verdict
+from ferry.run.packing import PackingRules
 from ferry.run.pump import REQUEST_BYTES, Pump
 from ferry.run.share import Rate, Share
 from ferry.run.slot import SlotRef
@@ -58,6 +61,8 @@ class CopyLimits:
     fetch: FetchOptions = ENGINE_CHOOSES
     request_bytes: int | None = None
     """Most bytes of a produce request with more than one batch; None: the engine chooses."""
+    compression: Compression | None = None
+    """What every batch is compressed with; None: each keeps what it has."""
     rate: Rate | None = None
     """What all tasks of the run together may fetch; None is no limit."""
 
@@ -171,6 +176,11 @@ class KafkaSlot:
             self._transaction,
             pieces,
             positions,
+            rules=PackingRules(
+                compression=self._limits.compression,
+                batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
+                memory_bytes=self._limits.memory_bytes,
+            ),
             request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
         )
         if self._share is not None:

@@ -17,18 +17,17 @@ from ferry.net.intake import Answer
 from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Drop, drop, refused, verdict
+from ferry.run.outgoing import Outgoing
 
 IN_FLIGHT = 5
 """Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""
 
 
 class Entry(NamedTuple):
-    """A batch of a request: where it belongs, its source base offset, its record count, and whose memory it has."""
+    """A batch of a request, and where it belongs."""
 
     part: PartProgress
-    base: int
-    records: int
-    answer: Answer
+    out: Outgoing
 
 
 @dataclass(slots=True)
@@ -102,7 +101,7 @@ class Outbox:
             await self._transaction.join(request.batches)
         except PartitionsRefused as error:
             found = [(request.entries[place.topic, place.partition], code) for place, code in error.codes.items()]
-            raise verdict(self._refused(entry.part.piece, entry.base, code) for entry, code in found) from error
+            raise verdict(self._refused(entry.part.piece, entry.out.start, code) for entry, code in found) from error
 
     async def settle_answered(self) -> None:
         """Note the answers that have come. Raises as `settle_all`."""
@@ -134,10 +133,11 @@ class Outbox:
         for topic in answer.responses:
             name = topic.name or names[topic.topic_id]
             for outcome in topic.partition_responses:
-                part, base, records, memory = request.entries[name, outcome.index]
+                part, out = request.entries[name, outcome.index]
+                base = out.start
                 if not outcome.error_code:
-                    self.acknowledged.append(memory)
-                    if not part.written(base, records, outcome.base_offset):
+                    self.acknowledged += out.answers
+                    if not part.written(out.runs, outcome.base_offset):
                         drops.append(self._foreign(part.piece, base, outcome.base_offset))
                     elif len(part.segments) > self.most_segments:
                         self.most_segments = len(part.segments)
@@ -172,7 +172,8 @@ class Outbox:
                 piece,
                 RefusalKind.TOO_LARGE,
                 base,
-                f"the batch at source offset {base} is larger than {where} accepts: raise max.message.bytes there",
+                f"the batch at source offset {base} is larger than {where} accepts: raise max.message.bytes there, "
+                "or grant DESCRIBE_CONFIGS on the topic, so that Ferry knows the limit and splits batches",
             )
         if code in (codes.INVALID_RECORD, codes.INVALID_TIMESTAMP, codes.CORRUPT_MESSAGE):
             return drop(

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from ferry.errors import Retryable
 from ferry.model import Origin, Plan, Refusal, RefusalKind, Slice, TopicPartition
 from ferry.net.cluster import Cluster
-from ferry.net.intake import Fetched, Intake, ReadFailure
+from ferry.net.intake import Intake
 from ferry.net.transaction import Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Hindered, drop
 from ferry.run.outbox import Entry, Outbox, Request
-from ferry.wire.batch import Batch, obstacle, restamped
+from ferry.run.outgoing import Outgoing
+from ferry.run.packing import Packing, PackingRules
+from ferry.wire.batch import restamped
 
 REQUEST_BYTES = 8 << 20
 """A request is closed when it holds this much, unless the file says less; a single larger batch still goes alone."""
@@ -39,10 +41,12 @@ class Pump:
         pieces: Mapping[TopicPartition, Slice],
         positions: Mapping[TopicPartition, tuple[int, int]],
         *,
+        rules: PackingRules,
         request_bytes: int = REQUEST_BYTES,
     ) -> None:
         """`pieces` by source partition; `positions` are `(source_next, target_next)` per source partition."""
         self._intake = intake
+        self._packing = Packing(intake, rules)
         self.refusals: dict[TopicPartition, Refusal] = {}
         """By source partition: what stopped on the reading side; what came before it is copied."""
         self._plan = plan
@@ -104,7 +108,7 @@ class Pump:
                 self.refusals[place] = Refusal(
                     topic=place.topic, partition=place.partition, kind=failure.kind, message=failure.message
                 )
-            if self._intake.queues[place]:
+            if self._packing.holds(place):
                 self._ready.setdefault(self._leader(place), {})[place] = None
             elif place in self._intake.finished:
                 self._part(place).end = max(self._part(place).end, self._intake.finished[place])
@@ -137,47 +141,20 @@ class Pump:
         request = Request()
         for place in list(waiting):
             part = self._part(place)
-            queue = self._intake.queues[place]
-            while queue and queue[0].hidden:
-                self._pass_over(part, place)
-            if queue:
-                batch = queue[0].batch
-                if request.bytes and request.bytes + len(batch.data) > self._request_bytes:
+            out = self._packing.next(place, part)
+            if out is not None:
+                if request.bytes and request.bytes + len(out.batch.data) > self._request_bytes:
                     break
-                failure = _unfit(batch, part.piece)
-                if failure is None:
-                    self._put(request, part, self._intake.take(place))
-                else:
-                    self._intake.give_up(place, failure)
-            if not queue:
+                self._put(request, part, self._packing.take(place))
+            if not self._packing.holds(place):
                 del waiting[place]
                 if place in self._intake.finished:
                     part.end = max(part.end, self._intake.finished[place])
         return request
 
-    def _pass_over(self, part: PartProgress, place: TopicPartition) -> None:
-        passed = self._intake.take(place)
-        part.pass_over(passed.batch)
-        self._intake.release([passed.answer])
-
-    def _put(self, request: Request, part: PartProgress, taken: Fetched) -> None:
-        transaction, batch = self._transaction, taken.batch
+    def _put(self, request: Request, part: PartProgress, out: Outgoing) -> None:
+        transaction, batch = self._transaction, out.batch
         sequence = transaction.next_sequence(part.piece.target, batch.record_count)
         written = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)
-        request.add(Entry(part, batch.base_offset, batch.record_count, taken.answer), written)
-        part.sent(batch)
-
-
-def _unfit(batch: Batch, piece: Slice) -> ReadFailure | None:
-    """Why a batch cannot be copied as bytes."""
-    why = obstacle(batch)
-    if why is None and batch.base_offset < piece.log_start:
-        why = f"its records before offset {piece.log_start} were deleted at the source, and lie in it still"
-    if why is not None:
-        return ReadFailure(
-            kind=RefusalKind.NEEDS_TRANSCODING,
-            message=f"batch at offset {batch.base_offset} of {piece.source} cannot be copied as bytes: {why}; "
-            "records before it are copied; leave the topic out until Ferry can write such batches anew",
-            offset=batch.base_offset,
-        )
-    return None
+        request.add(Entry(part, out), written)
+        part.sent(out)

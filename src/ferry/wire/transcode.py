@@ -24,7 +24,6 @@ MOST_RUNS = 2_000
 
 _NULL = b"\x01"  # the length -1
 _NO_HEADERS = b"\x00"
-_UNCOMPRESSED = Compression(codec=Codec.NONE)
 _ROOM = 0.9
 """How full the parts of a batch that is too large are made at first: parts compress unequally."""
 
@@ -50,66 +49,64 @@ class Unsplittable(Exception):
 
 
 def transcoded(
-    batch: Batch, first: int, *, place: str, compression: Compression | None, limit: int | None, most: int
+    sources: Sequence[Batch],
+    first: int,
+    *,
+    place: str,
+    compression: Compression | None,
+    limit: int | None,
+    most: int,
 ) -> list[NewBatch]:
-    """A batch of format v2 without its records before offset `first`, as new batches of `limit` bytes at most.
+    """One batch of format v2, or messages of the old formats that follow each other, as new batches; none when empty.
 
-    In the codec that it has, unless a `compression` says another. Not more than `most` bytes are held decompressed.
-    `place` names the partition in errors. Raises Corrupt, TooLong, or Unsplittable.
+    Without records before source offset `first`, `limit` bytes at most each, in the codec of the first of `sources`
+    unless a `compression` says another. Not more than `most` bytes of one source are held decompressed. `place` names
+    the partition in errors. Raises Corrupt, TooLong, or Unsplittable.
     """
+    batch = sources[0]
     try:
-        compression = _chosen(batch, compression)
-        records = decompressed(batch.codec, batch.payload, most)
-        found = renumbered(
-            records,
-            batch.record_count,
-            base=batch.base_offset,
-            base_timestamp=batch.base_timestamp,
-            first=first,
-            stamp=batch.max_timestamp if batch.has_log_append_time else None,
-        )
+        chosen = compression or Compression(codec=_codec(batch))
+        found = _of_batch(batch, first, most) if batch.magic == MAGIC else _of_messages(sources, first, most)
     except Malformed as error:
-        raise _corrupt(batch, place, error) from error
-    return _in_order(found, compression, limit, batch.next_offset)
+        why = (
+            f"batch at offset {batch.base_offset} of {place} is damaged, though its checksum holds: {error}; {DAMAGED}"
+        )
+        raise Corrupt(why) from error
+    return _in_order(found, chosen, limit, sources[-1].next_offset)
 
 
-def transcoded_messages(
-    old: Sequence[Batch], first: int, *, place: str, compression: Compression | None, limit: int | None, most: int
-) -> list[NewBatch]:
-    """As `transcoded`, for messages of the formats v0 and v1 that follow each other."""
-    found: list[Message] = []
-    for wrapper in old:
-        try:
-            compression = _chosen(wrapper, compression)
-            inside = messages(wrapper.data, most)
-            after = found[-1].offset if found else -1
-            for message in inside:
-                if message.offset <= after:
-                    raise Malformed(f"its record {message.offset} does not follow record {after}")
-                after = message.offset
-        except Malformed as error:
-            raise _corrupt(wrapper, place, error) from error
-        found += (message for message in inside if message.offset >= first)
-    return _in_order(_of_messages(found), compression or _UNCOMPRESSED, limit, old[-1].next_offset)
-
-
-def _corrupt(batch: Batch, place: str, error: Malformed) -> Corrupt:
-    return Corrupt(
-        f"batch at offset {batch.base_offset} of {place} is damaged, though its checksum holds: {error}; {DAMAGED}"
-    )
-
-
-def _chosen(batch: Batch, compression: Compression | None) -> Compression:
-    """The compression to write with: the one that is asked for, or the batch's own."""
-    if compression is not None:
-        return compression
+def _codec(batch: Batch) -> Codec:
     try:
-        return Compression(codec=Codec(batch.codec))
+        return Codec(batch.codec)
     except ValueError:
         raise Malformed(f"it names compression {batch.codec}, which does not exist") from None
 
 
-def _of_messages(found: Sequence[Message]) -> Renumbered:
+def _of_batch(batch: Batch, first: int, most: int) -> Renumbered:
+    return renumbered(
+        decompressed(batch.codec, batch.payload, most),
+        batch.record_count,
+        base=batch.base_offset,
+        base_timestamp=batch.base_timestamp,
+        first=first,
+        stamp=batch.max_timestamp if batch.has_log_append_time else None,
+    )
+
+
+def _of_messages(sources: Sequence[Batch], first: int, most: int) -> Renumbered:
+    found: list[Message] = []
+    after = -1
+    for wrapper in sources:
+        for message in messages(wrapper.data, most):
+            if message.offset <= after:
+                raise Malformed(f"its record {message.offset} does not follow record {after}")
+            after = message.offset
+            if after >= first:
+                found.append(message)
+    return _encoded(found)
+
+
+def _encoded(found: Sequence[Message]) -> Renumbered:
     """The same records in format v2, without headers."""
     base = found[0].timestamp if found else LOWEST
     out: list[Buffer] = []

@@ -9,7 +9,6 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
-from ferry.model import RefusalKind
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.run.test_faults import wait_until
 
@@ -36,7 +35,7 @@ def busy_cleaner(cluster: RunningCluster) -> Iterator[None]:
         alter(AlterConfigOpType.DELETE, "")
 
 
-def test_a_batch_with_holes_is_refused_and_what_lies_before_it_and_elsewhere_is_copied(
+def test_batches_with_holes_are_transcoded_and_each_key_ends_with_the_same_value(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     holes, whole = f"{topic}-holes", f"{topic}-whole"
@@ -47,17 +46,17 @@ def test_a_batch_with_holes_is_refused_and_what_lies_before_it_and_elsewhere_is_
 
     def write_batch(*keys: str) -> None:
         now = next(times)
-        send(client, holes, [Message(key=key.encode(), value=key.encode(), timestamp=now) for key in keys])
+        send(client, holes, [Message(key=key.encode(), value=f"{key}{now}".encode(), timestamp=now) for key in keys])
 
     write_batch("a", "b", "c")
     write_batch("d", "e", "d")  # its first record, at offset 3, goes
-    write_batch("f", "g")
+    write_batch("f", "b")  # and so does the one at offset 1
     send(client, whole, numbered(100))
     with busy_cleaner(source_cluster):
 
         def cleaned() -> bool:
             write_batch("last")  # rolls the segment before it, which the cleaner then may touch
-            return [row[0] for row in read_topic(source_cluster.bootstrap, holes)[0]][:5] == [0, 1, 2, 4, 5]
+            return [row[0] for row in read_topic(source_cluster.bootstrap, holes)[0]][:6] == [0, 2, 4, 5, 6, 7]
 
         wait_until(cleaned)
 
@@ -68,13 +67,16 @@ def test_a_batch_with_holes_is_refused_and_what_lies_before_it_and_elsewhere_is_
         topics=(holes, whole),
         settings={"tasks.max": "1"},
     )
-    for state, records in ((RunState.PARTIAL, 103), (RunState.FAILED, 0)):
-        report = lab.micro_run()
-        assert (report.state, report.records) == (state, records), report.refusals
-        (refusal,) = report.refusals
-        assert (refusal.topic, refusal.partition, refusal.kind) == (holes, 0, RefusalKind.NEEDS_TRANSCODING)
-        assert refusal.message == (
-            f"batch at offset 3 of {holes}-0 cannot be copied as bytes: compaction left 2 of its 3 records; records "
-            "before it are copied; leave the topic out until Ferry can write such batches anew"
-        )
-    assert lab.assert_equal() == 103
+    report = lab.micro_run()
+    assert (report.state, report.refusals) == (RunState.SUCCESS, ())
+    by_topic = {receipt.source.topic: receipt for receipt in report.receipts}
+    assert by_topic[whole].transcoded == 0
+    assert 2 <= by_topic[holes].transcoded < by_topic[holes].batches
+    assert [(part.source_start, part.count) for part in by_topic[holes].segments][:2] == [(0, 1), (2, 1)]
+    assert lab.assert_equal() == report.records
+    assert latest(source_cluster, holes) == latest(target_cluster, lab.target_topic(holes))
+
+
+def latest(cluster: RunningCluster, topic: str) -> dict[bytes | None, bytes | None]:
+    """The value that each key ends with."""
+    return {row[1]: row[2] for row in read_topic(cluster.bootstrap, topic)[0]}

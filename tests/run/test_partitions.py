@@ -13,7 +13,7 @@ from ferry.decide.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.model import RefusalKind
 from ferry.net.feeder import Feeder
-from ferry.run import pump
+from ferry.run import kafka_port, pump
 from ferry.run.micro_run import local_origin
 from ferry.run.outbox import IN_FLIGHT
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
@@ -26,7 +26,7 @@ def flow(source: RunningCluster, target: RunningCluster, *topics: str, **setting
     return Lab(source=source, target=target, alias=new_alias(), topics=topics, settings={"tasks.max": "1", **given})
 
 
-def test_a_batch_that_cannot_be_copied_as_bytes_ends_its_partition_and_not_the_chunk(
+def test_log_append_times_stay_and_only_their_batches_are_transcoded(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     create_topic(source_cluster, f"{topic}.plain", 2)
@@ -37,12 +37,13 @@ def test_a_batch_that_cannot_be_copied_as_bytes_ends_its_partition_and_not_the_c
     with lab.runs() as runs:
         plan = runs.plan("one", local_origin())
         result = copy_held(runs, plan, 0, Hooks())
-    assert result.retries == 0
-    assert {(str(place), refusal.kind) for place, refusal in result.refusals.items()} == {
-        (f"{topic}.stamped-{number}", RefusalKind.NEEDS_TRANSCODING) for number in (0, 1)
-    }
-    assert [(receipt.source.topic, receipt.records) for receipt in result.receipts] == [(f"{topic}.plain", 500)] * 2
-    assert lab.assert_equal() == 1_000
+    assert (result.retries, result.refusals) == (0, {})
+    assert [(receipt.source.topic, receipt.records) for receipt in result.receipts] == [
+        (f"{topic}.{name}", 500) for name in ("plain", "plain", "stamped", "stamped")
+    ]
+    for receipt in result.receipts:
+        assert receipt.transcoded == (receipt.batches if "stamped" in receipt.source.topic else 0)
+    assert lab.assert_equal() == 2_000
 
 
 def test_records_deleted_out_of_a_batch_do_not_come_back(
@@ -55,14 +56,27 @@ def test_records_deleted_out_of_a_batch_do_not_come_back(
     assert admin.delete_records([place])[place].result(30).low_watermark == 15
     lab = flow(source_cluster, target_cluster, topic)
     report = lab.micro_run()
-    assert [(refusal.partition, refusal.kind) for refusal in report.refusals] == [(0, RefusalKind.NEEDS_TRANSCODING)]
-    assert "its records before offset 15 were deleted at the source" in report.refusals[0].message
-    assert (report.records, lab.assert_equal()) == (20, 20)
+    assert (report.state, report.records) == (RunState.SUCCESS, 25)
+    assert {(receipt.source.partition, receipt.start, receipt.transcoded) for receipt in report.receipts} == {
+        (0, 15, 1),
+        (1, 0, 0),
+    }
+    assert lab.assert_equal() == 25
 
 
-def test_all_partitions_that_an_answer_refuses_are_left_out_at_once(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+@pytest.mark.parametrize("limit_known", [True, False])
+def test_all_partitions_with_too_large_records_are_left_out_at_once(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    limit_known: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    async def unknown(*_: object) -> dict[str, int]:
+        return {}
+
+    if not limit_known:
+        monkeypatch.setattr(kafka_port, "batch_limits", unknown)
     create_topic(source_cluster, topic, 6, {"max.message.bytes": "5000000"})
     client = producer(source_cluster, message_max_bytes=5_000_000)
     send(client, topic, [Message(value=b"y" * 2_000_000, partition=number) for number in range(5)])
@@ -73,6 +87,12 @@ def test_all_partitions_that_an_answer_refuses_are_left_out_at_once(
     assert [(refusal.partition, refusal.kind) for refusal in report.refusals] == [
         (number, RefusalKind.TOO_LARGE) for number in range(5)
     ]
+    said = report.refusals[0].message
+    if limit_known:
+        assert f"{topic}-0: the record at offset 0 takes 20000" in said
+        assert "takes 1048588: raise max.message.bytes there" in said
+    else:
+        assert "raise max.message.bytes there, or grant DESCRIBE_CONFIGS on the topic" in said
     assert lab.assert_equal() == 1
 
 

@@ -124,7 +124,7 @@ def _print_holders(found: list[Holder], skipped: list[Gap], offset: int) -> None
         held = f"the receipt [{receipt.start}, {receipt.end}) of run {receipt.run}"
         where = f"offset {offset} of {receipt.source} is in {held}"
         if segment is None:
-            print(f"{where}, in a gap: a transaction marker or an aborted record, not copied")
+            print(f"{where}, in a gap: a marker, an aborted record, or nothing since compaction; not copied")
         else:
             print(
                 f"{where}, in the segment of {segment.count} records from {segment.source_start}: "

@@ -138,6 +138,8 @@ def _show(report: Report) -> None:
         print(f"unfinished: {unfinished_sentence(report, piece)}")
     if report.left:
         print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
+    if report.transcoded:
+        print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
     held_back = throttled_sentence(report.throttled)
     if held_back is not None:
         print(held_back)

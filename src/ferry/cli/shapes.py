@@ -63,6 +63,7 @@ def run_json(report: Report) -> Json:
         "slices": len(report.plan.slices),
         "records": report.records,
         "bytes": report.bytes,
+        "transcoded": report.transcoded,
         "seconds": report.seconds,
         "changes": [change_json(change) for change in report.plan.changes],
         "drift": [change_json(change) for change in report.plan.drift],

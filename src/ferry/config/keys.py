@@ -26,8 +26,7 @@ FERRY_KEYS = (
         name="ferry.start",
         default="",
         values="`earliest`, `latest`, a time with its zone, epoch milliseconds, or `topic:partition:offset,...`",
-        meaning="where the first run begins; when absent, the consumer's `auto.offset.reset`. The batch that a given "
-        "offset or time lies in is copied whole",
+        meaning="where the first run begins; when absent, the consumer's `auto.offset.reset`",
     ),
     FerryKey(
         name="ferry.run.max.bytes",

@@ -59,6 +59,16 @@ class Report:
         return sum(receipt.bytes for receipt in self.receipts)
 
     @property
+    def batches(self) -> int:
+        """Batches written."""
+        return sum(receipt.batches for receipt in self.receipts)
+
+    @property
+    def transcoded(self) -> int:
+        """Those of them that were written anew."""
+        return sum(receipt.transcoded for receipt in self.receipts)
+
+    @property
     def throttled(self) -> Throttled:
         """How long the run's tasks were held back, all together."""
         return throttling(self.receipts)

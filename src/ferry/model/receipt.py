@@ -14,11 +14,12 @@ from ferry.model.throttled import NOT_THROTTLED, Throttled
 class Receipt:
     """One chunk's work on one topic-partition.
 
-    Source offsets `[start, end)` became the `segments`; what lies between segments are gaps: control batches and
-    records of aborted transactions. `target_next` is the target offset behind the last copied record (the commit
-    marker comes to lie there). `digest` is the CRC-32C of all copied record payloads in order, as stored (hex);
-    `source_epoch` is the leader epoch of the last batch. `throttled` is the whole chunk's, on one receipt of
-    it, so that receipts add up. Times are ms, sizes bytes on the wire.
+    Source offsets `[start, end)` became the `segments`; what lies between segments are gaps: control batches, records
+    of aborted transactions, offsets that compaction left empty. `target_next` is the target offset behind the last
+    copied record (the commit marker comes to lie there). `digest` is the CRC-32C of all record payloads in order, as
+    written (hex); `transcoded` of the `batches` were written anew; `source_epoch` is the leader epoch of the last
+    batch. `throttled` is the whole chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes
+    on the wire.
     """
 
     flow: Flow

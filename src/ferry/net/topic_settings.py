@@ -55,7 +55,10 @@ class _Shared:
 async def topic_settings(
     cluster: Cluster, topics: Sequence[str], *, names: Sequence[str] | None = None
 ) -> ListedSettings:
-    """Settings per topic, all or those of `names`. Raises TooOld, and Unreachable when the cluster keeps on answering with errors."""
+    """Settings per topic, all or those of `names`.
+
+    Raises TooOld, and Unreachable when the cluster keeps on answering with errors.
+    """
     found: dict[str, TopicSettings] = {}
     denied: set[str] = set()
     shared = _Shared()

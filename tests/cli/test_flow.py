@@ -237,6 +237,24 @@ def test_the_ledger_answers_by_run_topic_and_offset(lab: Lab, config: Path, topi
     spoken = ferry("ledger", "--topic", topic, "--partition", "0", "--offset", "25", config=config)
     assert f"it is offset 24 of {lab.alias}.{topic}-0" in spoken.out
 
+    def translated(name: str, offset: int, *options: str) -> tuple[int, str, int, int]:
+        flow = f"{lab.alias}->t{lab.alias}"
+        answer = ferry("translate", flow, name, "0", str(offset), *options, "--json", config=config)
+        found = answer.json("translate")
+        return answer.code, found["outcome"], found["source_offset"], found["target_offset"]
+
+    copy = lab.target_topic(topic)
+    assert translated(topic, 25) == (0, "exact", 25, 24)
+    assert translated(topic, 20) == (0, "gap", 20, 20)
+    # All is copied, and behind it there is nothing but the commit marker: lag 0.
+    assert translated(topic, 36) == (0, "exact", 36, end_of(lab.target, copy))
+    assert translated(topic, 37) == (1, "ahead", 37, end_of(lab.target, copy))
+    assert translated(copy, 24, "--reverse") == (0, "exact", 25, 24)
+    assert translated(copy, end_of(lab.target, copy), "--reverse") == (0, "exact", 36, end_of(lab.target, copy))
+    mistaken = ferry("translate", f"{lab.alias}->t{lab.alias}", copy, "0", "24", config=config)
+    assert mistaken.code == 2
+    assert f"name that of the source, {topic}-0, or add --reverse" in mistaken.err
+
     runs = ferry("ledger", "--runs", "--json", config=config).json("ledger-runs")["runs"]
     assert [(run["run"], run["state"], run["records"]) for run in runs] == [
         ("r1", "success", 30),

@@ -26,6 +26,7 @@ from ferry.cli.plan import plan_command
 from ferry.cli.policy import policy_app
 from ferry.cli.run import run_command
 from ferry.cli.skip import skip_command
+from ferry.cli.translate import translate_command
 from ferry.cli.version import version_command
 from ferry.errors import BadInput, FerryError
 
@@ -89,6 +90,7 @@ app.command("pause")(pause_command)
 app.command("resume")(resume_command)
 app.command("skip")(skip_command)
 app.command("flows")(flows_command)
+app.command("translate")(translate_command)
 app.command("version")(version_command)
 app.add_typer(config_app, name="config")
 app.add_typer(policy_app, name="policy")

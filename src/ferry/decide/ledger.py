@@ -194,14 +194,22 @@ def lane_ends(
 
 
 def receipts(
-    view: LedgerView, *, lane: str | None = None, run: str | None = None, topic: str | None = None
+    view: LedgerView,
+    *,
+    lane: str | None = None,
+    run: str | None = None,
+    topic: str | None = None,
+    target: TopicPartition | None = None,
 ) -> Iterable[Receipt]:
-    """Committed receipts in ledger order, narrowed by lane, run or source topic."""
-    named = b"" if run is None else encode(run)
+    """Committed receipts in ledger order, narrowed by lane, run, source topic or target partition."""
+    named = [encode(name) for name in (run, topic) if name is not None]
     for key, record in view.of_kind("receipt"):
         if lane is not None and key[1] != lane:
             continue
-        if record.value is not None and named not in record.value:  # a search is a hundred times quicker than decoding
+        if target is not None and key[2:4] != [target.topic, target.partition]:
+            continue
+        # A search is a hundred times quicker than decoding.
+        if record.value is not None and not all(name in record.value for name in named):
             continue
         receipt = parse_receipt(_body(record))
         if (run is None or receipt.run == run) and (topic is None or receipt.source.topic == topic):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.decide.offset_map import Ahead, Before, Exact, InGap, OffsetMap, Translated
-from ferry.model import Receipt, Segment
+from ferry.model import Gap, Lifted, Receipt, RefusalKind, Segment
 from ferry.model.segment import joined
 from tests.decide.values import RECEIPT
 
@@ -72,7 +72,7 @@ def next_record(log: Sequence[int | None], offset: int) -> int | None:
 
 @given(world=worlds(), knows_end=st.booleans())
 def test_a_reader_goes_on_with_the_record_that_would_have_come_next(world: World, knows_end: bool) -> None:
-    made = OffsetMap.forward(world.receipts, len(world.target) if knows_end else None)
+    made = OffsetMap.forward(world.receipts, stands_at=len(world.target) if knows_end else None)
     copied = [*world.source[: world.end]]
     for offset in range(len(world.source) + 2):
         found = made.translate(offset)
@@ -90,7 +90,7 @@ def test_a_reader_goes_on_with_the_record_that_would_have_come_next(world: World
 
 @given(world=worlds())
 def test_the_way_back_leads_to_the_same_record(world: World) -> None:
-    made = OffsetMap.backward(world.receipts, len(world.target))
+    made = OffsetMap.backward(world.receipts, stands_at=len(world.target))
     copied = [*world.source[: world.end]]
     for offset in range(len(world.target) + 1):
         found = made.translate(offset)
@@ -130,7 +130,7 @@ TWO = (
     ],
 )
 def test_each_outcome_is_told_from_the_others(stands_at: int | None, offset: int, found: Translated) -> None:
-    assert OffsetMap.forward(TWO, stands_at).translate(offset) == found
+    assert OffsetMap.forward(TWO, stands_at=stands_at).translate(offset) == found
 
 
 @pytest.mark.parametrize(
@@ -144,28 +144,57 @@ def test_each_outcome_is_told_from_the_others(stands_at: int | None, offset: int
     ],
 )
 def test_a_reader_of_the_target_finds_his_place_at_the_source(offset: int, found: Translated) -> None:
-    assert OffsetMap.backward(TWO, 22).translate(offset) == found
+    assert OffsetMap.backward(TWO, stands_at=22).translate(offset) == found
 
 
-@pytest.mark.parametrize("changed", ["source_topic_id", "target_topic_id"])
-def test_a_topic_that_was_created_again_has_a_map_of_its_own(changed: str) -> None:
-    again = replace(
-        RECEIPT, start=0, end=5, target_next=45, segments=(Segment(source_start=0, target_start=40, count=5),)
+def went_back(void_from: int, to: int) -> Gap:
+    """By a run behind those of TWO: what they say from `void_from` on does not hold, and the lane goes on at `to`."""
+    return Gap(
+        source=RECEIPT.source,
+        start=31,
+        end=to,
+        why=RefusalKind.SOURCE_TRUNCATED,
+        run="run-9",
+        at_ms=1,
+        how=Lifted.RESTART,
+        generation=9,
+        void_from=void_from,
     )
-    made = OffsetMap.forward([*TWO, replace(again, **{changed: "another"})], 46)
+
+
+def test_a_topic_that_was_created_again_has_a_map_of_its_own() -> None:
+    again = replace(
+        RECEIPT,
+        generation=9,
+        start=0,
+        end=5,
+        target_next=45,
+        segments=(Segment(source_start=0, target_start=40, count=5),),
+    )
+    made = OffsetMap.forward([*TWO, again], [went_back(0, 0)], 46)
     assert made.translate(3) == Exact(offset=43)
     assert made.translate(12) == Ahead(offset=46)
+    nothing_yet = OffsetMap.forward(TWO, [went_back(0, 0)], 22)
+    assert (nothing_yet.translate(0), nothing_yet.translate(12)) == (Exact(offset=22), Ahead(offset=22))
 
 
 def test_offsets_that_were_copied_again_count_where_they_lie_now() -> None:
     """The source's log was cut off at 15 and went on with other records, which were copied behind the old ones."""
     again = replace(
-        RECEIPT, start=15, end=18, target_next=25, segments=(Segment(source_start=15, target_start=22, count=3),)
+        RECEIPT,
+        generation=9,
+        start=15,
+        end=18,
+        target_next=25,
+        segments=(Segment(source_start=15, target_start=22, count=3),),
     )
-    made = OffsetMap.forward([*TWO, again], 26)
+    made = OffsetMap.forward([*TWO, again], [went_back(15, 15)], 26)
     assert [made.translate(offset) for offset in (14, 15, 17, 18)] == [
         *(Exact(offset=4), Exact(offset=22), Exact(offset=24), Exact(offset=26)),
     ]
+    back = OffsetMap.backward([*TWO, again], [went_back(15, 15)], 26)
+    # Target offsets 5 to 20 hold records that the source has not any more.
+    assert [back.translate(offset) for offset in (4, 5, 22)] == [Exact(offset=14), InGap(offset=15), Exact(offset=15)]
 
 
 def test_a_chunk_without_records_maps_to_its_end() -> None:

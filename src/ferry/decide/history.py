@@ -96,6 +96,18 @@ def voided(receipt: Receipt, offset: int, gaps: Iterable[Gap]) -> Gap | None:
     )
 
 
+def holds_until(receipt: Receipt, gaps: Iterable[Gap]) -> int:
+    """Up to which source offset a receipt holds: its end, or where the lane went back to later."""
+    return min(
+        (
+            gap.void_from
+            for gap in gaps
+            if gap.source == receipt.source and 0 <= gap.void_from < receipt.end and receipt.generation < gap.generation
+        ),
+        default=receipt.end,
+    )
+
+
 def current_segments(chosen: Iterable[Receipt], gaps: Iterable[Gap]) -> list[Segment]:
     """One partition's offset map: the segments of its receipts that still hold, ascending by source offset.
 
@@ -104,12 +116,7 @@ def current_segments(chosen: Iterable[Receipt], gaps: Iterable[Gap]) -> list[Seg
     later = tuple(gaps)
     found = []
     for receipt in chosen:
-        bounds = [
-            gap.void_from
-            for gap in later
-            if gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
-        ]
-        end = min([receipt.end, *bounds])
+        end = holds_until(receipt, later)
         found += [
             Segment(
                 source_start=part.source_start,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
-from ferry.model import Receipt, Segment
+from ferry.decide.history import current_segments, holds_until
+from ferry.model import Gap, Receipt, Segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,29 +75,29 @@ class OffsetMap:
         return len(self._froms)
 
     @classmethod
-    def forward(cls, receipts: Sequence[Receipt], stands_at: int | None = None) -> Self:
+    def forward(cls, receipts: Sequence[Receipt], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
         """From source to target, of one target partition's receipts in ledger order, one at least.
 
-        `stands_at` is the target's last stable offset. When that is `target_next` + 1, the last commit marker is all
-        that lies between: who has read everything stands behind it, with lag 0.
+        What the lane's `gaps` say of them counts. `stands_at` is the target's last stable offset. When that is
+        `target_next` + 1, the last commit marker is all that lies between: who has read everything stands behind it,
+        with lag 0.
         """
-        segments, first = _history(receipts)
-        last = receipts[-1]
-        return cls(
-            segments, first=first, end=last.end, last=last.end, other=_behind_marker(last.target_next, stands_at)
-        )
+        first, end = _covered(receipts, gaps)
+        other = _behind_marker(receipts[-1].target_next, stands_at)
+        return cls(current_segments(receipts, gaps), first=first, end=end, last=end, other=other)
 
     @classmethod
-    def backward(cls, receipts: Sequence[Receipt], stands_at: int | None = None) -> Self:
+    def backward(cls, receipts: Sequence[Receipt], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
         """From target to source, as `forward`."""
-        segments, _ = _history(receipts)
-        last = receipts[-1]
+        segments = current_segments(receipts, gaps)
+        _, other = _covered(receipts, gaps)
+        end = receipts[-1].target_next
         return cls(
             (Segment(source_start=s.target_start, target_start=s.source_start, count=s.count) for s in segments),
-            first=segments[0].target_start if segments else last.target_next,
-            end=last.target_next,
-            last=_behind_marker(last.target_next, stands_at),
-            other=last.end,
+            first=segments[0].target_start if segments else end,
+            end=end,
+            last=_behind_marker(end, stands_at),
+            other=other,
         )
 
     def translate(self, offset: int) -> Translated:
@@ -116,27 +117,10 @@ def _behind_marker(target_next: int, stands_at: int | None) -> int:
     return target_next + 1 if stands_at == target_next + 1 else target_next
 
 
-def _history(receipts: Sequence[Receipt]) -> tuple[list[Segment], int]:
-    """The segments that count today, and the first source offset that they and the gaps between them cover.
-
-    A topic that was created again, on either side, begins anew: its earlier receipts are about other records. A
-    receipt that begins before the end of those before it takes their place from there on.
-    """
-    segments: list[Segment] = []
-    first = receipts[-1].start
-    for receipt in receipts:
-        if not _same_topics(receipt, receipts[-1]):
-            continue
-        while segments and segments[-1].source_end > receipt.start:
-            cut = segments.pop()
-            if cut.source_start < receipt.start:
-                segments.append(replace(cut, count=receipt.start - cut.source_start))
-        first = min(first, receipt.start)
-        segments += receipt.segments
-    return segments, first
-
-
-def _same_topics(one: Receipt, other: Receipt) -> bool:
-    """Whether two receipts are about the same two topics, as far as their ids are known."""
-    pairs = (one.source_topic_id, other.source_topic_id), (one.target_topic_id, other.target_topic_id)
-    return all(a == b or "" in {a, b} for a, b in pairs)
+def _covered(receipts: Sequence[Receipt], gaps: Sequence[Gap]) -> tuple[int, int]:
+    """The source offsets `[first, end)` that receipts still hold; without any, where the lane went back to."""
+    held = [(receipt.start, holds_until(receipt, gaps)) for receipt in receipts]
+    whole = [(start, end) for start, end in held if start < end]
+    if not whole:
+        return held[-1][1], held[-1][1]
+    return min(start for start, _ in whole), max(end for _, end in whole)

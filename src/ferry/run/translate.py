@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger import LedgerView, receipts
+from ferry.decide.ledger import LedgerView, gaps, receipts
 from ferry.decide.offset_map import OffsetMap, Translated
 from ferry.errors import BadInput
 from ferry.model import Receipt, TopicPartition
@@ -44,7 +44,8 @@ async def _translate(
         raise BadInput(_nothing_of(flow, view, place, backward))
     source, target = found[-1].source, found[-1].target
     stands_at = await _last_stable(connection, target)
-    made = OffsetMap.backward(found, stands_at) if backward else OffsetMap.forward(found, stands_at)
+    make = OffsetMap.backward if backward else OffsetMap.forward
+    made = make(found, gaps(view, flow.lane), stands_at)
     return Translation(source=source, target=target, outcome=made.translate(offset))
 
 

@@ -7,6 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ferry.cli.app import main
+from ferry.config.explain import explain
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "config-check.json"
 FILE = """\
@@ -46,8 +47,9 @@ def test_every_value_has_its_origin(file: Path, capsys: pytest.CaptureFixture[st
     rows = {" ".join(line.split()) for line in run.out.splitlines()}
     assert "line 5 topics orders.*" in rows
     assert "line 6 topics.exclude x" in rows
-    assert "default groups .*" in rows
-    assert "line 7 emit.heartbeats.interval.seconds 5" in rows
+    assert "default tasks.max 1" in rows
+    assert any(row.startswith("not set: ") and "ferry.run.max.records" in row for row in rows)
+    assert "line 7 emit.heartbeats.interval.seconds (not acted on yet) 5" in rows
     assert "line 9 source.*.ssl.key.password [hidden]" in rows
     assert "line 2 west broker-1:9092,broker-2:9092" in rows
     assert "flow east->west: not enabled" in rows
@@ -72,7 +74,8 @@ def test_what_counts_nowhere_is_said_and_every_line_is_in_the_answer(
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     assert body["flows"][0]["enabled_line"] == 4
     assert {one["line"]: one["fate"] for one in body["lines"]} == {
-        **dict.fromkeys((1, 2, 3, 4, 5, 6, 7, 9, 13), "used"),
+        **dict.fromkeys((1, 2, 3, 4, 5, 6, 9, 13), "used"),
+        7: "not acted on yet",
         8: "not needed",
         10: "without effect",
         11: "overridden",
@@ -84,14 +87,15 @@ def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.
     file.write_text(f"{FILE}east->west.enabled = true\nwest->east.tasks.max = 4\n")
     out = Run("config", "check", file, capsys=capsys).out
     rows = [" ".join(line.split()) for line in out.splitlines()]
-    assert rows.count("default groups .*") == 1
-    assert rows.count("default ferry.run.max.records none") == 1
+    assert sum("ferry.run.max.records" in row for row in rows) == 1
     assert (rows.count("default tasks.max 1"), rows.count("line 12 tasks.max 4")) == (1, 1)
-    assert rows.index("default tasks.max 1") < rows.index("defaults of all flows") < rows.index("default groups .*")
+    assert (
+        rows.index("default tasks.max 1") < rows.index("defaults of all flows") < rows.index("default ferry.retries 3")
+    )
     assert sum(row.startswith("not MirrorMaker 2's default: exactly.once") for row in rows) == 1
 
 
-@pytest.mark.parametrize("name", ["consumer.isolation.level", "sync.group.offsets.enabled", "exactly.once"])
+@pytest.mark.parametrize("name", ["consumer.isolation.level", "exactly.once"])
 def test_departures_from_mirror_maker_are_said(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = Run("config", "check", file, capsys=capsys).out
     assert f"not MirrorMaker 2's default: {name}" in out
@@ -111,6 +115,27 @@ def test_an_address_is_shown_without_its_login(file: Path, capsys: pytest.Captur
         out = Run("config", "check", file, *words, capsys=capsys).out
         assert "https://h:8443/token" in out
         assert "geheim" not in out
+
+
+def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{FILE}west->east.groups = mine\nsync.topic.configs.enabled = false\n")
+    body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+    (there, _) = body["flows"]
+    idle = {one["name"] for one in there["settings"] if not one["acted_on"]}
+    assert {"groups", "sync.group.offsets.enabled", "emit.checkpoints.enabled", "refresh.topics.enabled"} <= idle
+    assert not idle & {"topics", "sync.topic.configs.enabled", "sync.topic.acls.enabled", "ferry.start", "tasks.max"}
+    assert not any("group offsets" in departure for departure in there["departures"])
+    rows = [" ".join(line.split()) for line in Run("config", "check", file, capsys=capsys).out.splitlines()]
+    assert "line 11 groups (not acted on yet) mine" in rows
+    assert "line 12 sync.topic.configs.enabled false" in rows
+    shown = {row.split()[1] for row in rows if row.startswith("default ")}
+    assert not shown & idle
+    (told,) = [row for row in rows if row.startswith("at their defaults, and no run acts on them yet: ")]
+    left = {"groups", "emit.heartbeats.interval.seconds"}
+    assert {name.rstrip(",") for name in told.partition(": ")[2].split()} == idle - left
+    for name in idle:
+        assert [one.fate for one in explain(name)] == ["not acted on yet"]
 
 
 def test_json_is_as_its_schema_says(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

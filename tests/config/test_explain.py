@@ -111,7 +111,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["config", "explain", "groups.exclude"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.splitlines() == [
-        "groups.exclude: used: groups that are left out again",
+        "groups.exclude: not acted on yet: groups that are left out again",
         "  written  groups.exclude, S->T.groups.exclude",
         "  values   a list, with commas between",
         "  default  console-consumer-.*,connect-.*,__.*",

@@ -79,7 +79,7 @@ def test_what_does_not_count_is_a_warning_with_its_remedy(line: str, message: st
         ("offset.storage.cleanup.policy = compact", "the ledger on the target"),
         ("key.converter.schemas.enable = false", "copied as bytes"),
         ("key.converter = org.apache.kafka.connect.converters.ByteArrayConverter", "copied as bytes"),
-        ("offset.lag.max = 0", "translated exactly"),
+        ("offset.lag.max = 0", "holds every segment"),
         ("west.metrics.context.place = here", "metrics of Java clients"),
         ("listeners.https.ssl.keystore.location = /x", "no REST server"),
         ("admin.timeout.ms = 5", "a run's patience bounds each request"),

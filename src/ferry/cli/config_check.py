@@ -146,7 +146,7 @@ def _shared(flows: tuple[Effective, ...]) -> list[Setting]:
 def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
     print(f"\nflow {flow.flow} (enabled on {enabled})")
     # What the file says first, in file order; then the defaults.
-    own = [setting for setting in flow.settings if setting not in shared]
+    own = [one for one in flow.settings if one not in shared and (one.line is not None or one.is_acted_on)]
     ranked = sorted((*own, *flow.clients), key=lambda setting: setting.line or sys.maxsize)
     print_table(["from", "setting", "value"], (_row(setting) for setting in ranked))
 
@@ -154,7 +154,12 @@ def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
 def _show_shared(flows: tuple[Effective, ...], shared: list[Setting]) -> None:
     if flows:
         print(f"\ndefaults of {'all flows' if len(flows) > 1 else 'the flow'}")
-        print_table(["from", "setting", "value"], (_row(setting) for setting in shared))
+        acted_on = [setting for setting in shared if setting.is_acted_on]
+        print_table(["from", "setting", "value"], (_row(setting) for setting in acted_on if setting.value))
+        print(f"not set: {', '.join(setting.name for setting in acted_on if not setting.value)}")
+    idle = {one.name: one for flow in flows for one in flow.settings if one.line is None and not one.is_acted_on}
+    if idle:
+        print(f"at their defaults, and no run acts on them yet: {', '.join(idle)}")
     for departure in dict.fromkeys(departure for flow in flows for departure in flow.departures):
         where = [str(flow.flow) for flow in flows if departure in flow.departures]
         which = "" if len(where) == len(flows) else f" ({', '.join(where)})"
@@ -165,7 +170,10 @@ def _row(setting: Setting) -> list[str]:
     by = ""
     if setting.name == "ferry.start" and setting.key is not None and not setting.key.endswith(setting.name):
         by = f" (by {setting.key})"
-    return [_origin(setting.line), f"{setting.name}{by}", setting.value or "none"]
+    elif not setting.is_acted_on:
+        by = " (not acted on yet)"
+    nothing = "(not set)" if setting.line is None else "(empty)"
+    return [_origin(setting.line), f"{setting.name}{by}", setting.value or nothing]
 
 
 def _origin(line: int | None) -> str:

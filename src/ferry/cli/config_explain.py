@@ -59,6 +59,6 @@ def _show(one: Explanation) -> None:
     if one.values:
         print(f"  values   {one.values}")
     departs = f" (MirrorMaker 2: {one.kafkas_default})" if one.kafkas_default is not None else ""
-    if one.default and one.fate != "used":
+    if one.default and one.fate in ("not needed", "refused"):
         departs = " (Kafka's)"
-    print(f"  default  {'none' if one.default is None else one.default or 'empty'}{departs}")
+    print("  no default" if one.default is None else f"  default  {one.default or 'empty'}{departs}")

@@ -90,4 +90,10 @@ def _disabled_json(flow: Flow) -> Json:
 
 
 def _setting_json(setting: Setting) -> Json:
-    return {"name": setting.name, "value": setting.value, "line": setting.line, "key": setting.key}
+    return {
+        "name": setting.name,
+        "value": setting.value,
+        "line": setting.line,
+        "key": setting.key,
+        "acted_on": setting.is_acted_on,
+    }

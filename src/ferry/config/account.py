@@ -8,6 +8,7 @@ from enum import Enum
 
 from ferry.config.effective import Effective, effective
 from ferry.config.examine import Examined
+from ferry.config.fates import Fate
 from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
 from ferry.config.layers import SIDES, Side
@@ -16,6 +17,7 @@ from ferry.config.problem import Problem
 from ferry.config.properties import Property
 from ferry.model import Flow
 
+NOT_YET = "read and checked; no run acts on it yet"
 _ONCE = "exactly.once.source.support"
 
 
@@ -23,6 +25,8 @@ class LineFate(Enum):
     """What a line does."""
 
     USED = "used"
+    NOT_YET = "not acted on yet"
+    """It is read, its value is in force, and no run does anything with it so far."""
     UNNEEDED = "not needed"
     OVERRIDDEN = "overridden"
     """Other lines say the same with more weight, for every flow that would read it."""
@@ -93,7 +97,7 @@ class _Accounts:
         if entry.line in self.problems:
             return LineAccount(line=entry.line, key=entry.key, fate=LineFate.PROBLEM)
         if entry.line in self.used:
-            return LineAccount(line=entry.line, key=entry.key, fate=LineFate.USED)
+            return self._counts(entry)
         if entry.line in unneeded:
             return LineAccount(line=entry.line, key=entry.key, fate=LineFate.UNNEEDED, why=unneeded[entry.line])
         place = place_of(entry.key, self.aliases)
@@ -101,6 +105,12 @@ class _Accounts:
         if by and place.name != _ONCE:
             return self._overridden(entry, by)
         return LineAccount(line=entry.line, key=entry.key, fate=LineFate.WITHOUT_EFFECT, why=self._why(place))
+
+    def _counts(self, entry: Property) -> LineAccount:
+        known = place_of(entry.key, self.aliases).known()
+        if known is not None and known.fate is Fate.NOT_YET:
+            return LineAccount(line=entry.line, key=entry.key, fate=LineFate.NOT_YET, why=NOT_YET)
+        return LineAccount(line=entry.line, key=entry.key, fate=LineFate.USED)
 
     def _overridden(self, entry: Property, by: tuple[int, ...]) -> LineAccount:
         lines = f"line {by[0]}" if len(by) == 1 else f"lines {', '.join(map(str, by))}"
@@ -111,6 +121,8 @@ class _Accounts:
     def _rivals(self, place: Place) -> Iterator[Setting]:
         """The values that are in force where this place would count."""
         role, bare = place.client or (None, place.name)
+        if _counts_elsewhere(place):
+            return
         for flow in self._readers(place):
             names = {bare, f"consumer.{bare}"} if role in (None, "consumer") else set()
             names |= {"ferry.start"} if bare == "auto.offset.reset" else set()
@@ -136,9 +148,16 @@ class _Accounts:
         if not self._readers(place):
             owner = f"of {place.flow or place.alias}" if place.owner else "at all"
             return f"no flow {owner} is enabled here"
+        if _counts_elsewhere(place):
+            return f"it counts at top level or behind S->T.; write {place.name} = ..."
         if place.name == _ONCE:
             return f"only a target's own line counts, as in MirrorMaker 2: {{alias}}.{_ONCE}"
         return "no enabled flow reads it"
+
+
+def _counts_elsewhere(place: Place) -> bool:
+    """Whether a flow's setting stands behind a cluster's alias, where MirrorMaker 2 takes it for another client's."""
+    return place.alias is not None and place.client is None and place.name.startswith("replication.policy.")
 
 
 def _sides(place: Place, flow: Flow) -> tuple[Side, ...]:

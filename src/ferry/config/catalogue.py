@@ -166,6 +166,12 @@ def default_of(name: str, group: Group = "flow") -> str:
     return default
 
 
+def is_acted_on(setting: str) -> bool:
+    """Whether runs do something with the setting of a flow that goes by this name; those of Ferry's own all count."""
+    known = find(setting, "flow")
+    return known is None or known.fate is not Fate.NOT_YET
+
+
 def may_be_shown(key: str) -> bool:
     """Whether the value under a full key may appear: it is known, and no secret. A misspelt key may hold a password.
 

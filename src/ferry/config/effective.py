@@ -80,5 +80,5 @@ def _clients(examined: Examined, flow: Flow) -> Iterator[Setting]:
 def _departures(settings: tuple[Setting, ...]) -> Iterator[str]:
     for setting in settings:
         for name, value, sentence in DEPARTURES:
-            if setting.name == name and (setting.line is None or not value):
+            if setting.name == name and (setting.line is None or not value) and setting.is_acted_on:
                 yield f"{name}: {sentence}"

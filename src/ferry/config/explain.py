@@ -70,7 +70,7 @@ class Explanation:
     kafkas_default: str | None
     """MirrorMaker 2's default, where Ferry departs from it."""
     fate: str
-    """`used`, `not needed` or `refused`."""
+    """`used`, `not acted on yet`, `not needed` or `refused`."""
     text: str
 
 

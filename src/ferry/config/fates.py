@@ -1,4 +1,4 @@
-"""What becomes of each key of MirrorMaker 2: used, not needed, or refused, and why.
+"""What becomes of each key of MirrorMaker 2: used, not acted on yet, not needed, or refused, and why.
 
 The rules stand in groups: keys of a flow (or of the top level), of Connect's worker, and of the three clients. The
 first rule whose expression matches the whole name counts. Every key of Kafka's ConfigDefs is met by a rule (tested).
@@ -18,13 +18,15 @@ class Fate(Enum):
     """What Ferry does with a key."""
 
     USED = "used"
+    NOT_YET = "not acted on yet"
+    """It is read and checked, and its value kept; no run does anything with it so far."""
     UNNEEDED = "not needed"
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What becomes of the keys that `name` matches; `text` is the meaning of a used key, else the reason."""
+    """What becomes of the keys that `name` matches; `text` is the meaning of a key that is read, else the reason."""
 
     name: re.Pattern[str]
     fate: Fate
@@ -35,7 +37,7 @@ def _rules(*rows: tuple[str, Fate, str]) -> tuple[Rule, ...]:
     return tuple(Rule(name=re.compile(name), fate=fate, text=text) for name, fate, text in rows)
 
 
-_USED, _UNNEEDED, _REFUSED = Fate.USED, Fate.UNNEEDED, Fate.REFUSED
+_USED, _NOT_YET, _UNNEEDED, _REFUSED = Fate.USED, Fate.NOT_YET, Fate.UNNEEDED, Fate.REFUSED
 
 _NO_REST = "Ferry starts no Connect worker, so there is no REST server"
 _NO_WORKER = "Ferry starts no Connect worker; Airflow and the ledger do its work"
@@ -96,8 +98,8 @@ _FLOW = _rules(
     (r"enabled", _USED, "whether the flow exists; only the flow's own line counts"),
     (r"topics", _USED, "the topics to copy: Java regular expressions, of which one must match the whole name"),
     (r"topics\.exclude", _USED, "topics that are left out again"),
-    (r"groups", _USED, "the consumer groups whose offsets are translated: Java regular expressions"),
-    (r"groups\.exclude", _USED, "groups that are left out again"),
+    (r"groups", _NOT_YET, "the consumer groups whose offsets are translated: Java regular expressions"),
+    (r"groups\.exclude", _NOT_YET, "groups that are left out again"),
     (r"config\.properties\.exclude", _USED, "topic configurations that are not taken over"),
     (r"use\.defaults\.from", _USED, "whose default counts where a source topic sets no value of its own"),
     (r"replication\.policy\.class", _USED, "how topics are named at the target"),
@@ -105,22 +107,23 @@ _FLOW = _rules(
     (r"replication\.policy\.internal\.topic\.separator\.enabled", _USED,
      "whether internal topics use the separator too"),
     (r"replication\.factor", _USED, "replicas of topics that Ferry creates; -1: the target's default"),
-    (r"(checkpoints|heartbeats|offset-syncs)\.topic\.replication\.factor", _USED,
+    (r"(checkpoints|heartbeats|offset-syncs)\.topic\.replication\.factor", _NOT_YET,
      "replicas of this internal topic when Ferry creates it"),
-    (r"offset-syncs\.topic\.location", _USED, "on which cluster the topic of offset syncs is kept"),
-    (r"offset\.lag\.max", _UNNEEDED, "offsets are translated exactly, not from samples"),
+    (r"offset-syncs\.topic\.location", _NOT_YET, "on which cluster the topic of offset syncs is kept"),
+    (r"offset\.lag\.max", _UNNEEDED, "the ledger holds every segment of the offset map, not samples"),
     (r"sync\.topic\.configs\..*", _USED,
      "whether topics keep the source's configuration, in every run (a negative interval: no)"),
     (r"sync\.topic\.acls\..*", _USED, "whether, and how often at most, topics take over the source's ACLs"),
-    (r"sync\.group\.offsets\..*", _USED,
+    (r"sync\.group\.offsets\..*", _NOT_YET,
      "whether, and how often at most, translated group offsets are written to groups without members at the target"),
-    (r"refresh\.topics\..*", _USED, "whether, and how often at most, new topics of the source are looked for"),
-    (r"refresh\.groups\..*", _USED, "whether, and how often at most, new groups of the source are looked for"),
-    (r"emit\.checkpoints\..*", _USED,
+    (r"refresh\.topics\..*", _NOT_YET,
+     "whether, and how often at most, new topics of the source are looked for; each run looks for them"),
+    (r"refresh\.groups\..*", _NOT_YET, "whether, and how often at most, new groups of the source are looked for"),
+    (r"emit\.checkpoints\..*", _NOT_YET,
      "whether, and how often at most, checkpoints are written in MirrorMaker 2's format"),
-    (r"emit\.heartbeats\..*", _USED,
+    (r"emit\.heartbeats\..*", _NOT_YET,
      "whether, and how often at most, heartbeats are written in MirrorMaker 2's format"),
-    (r"emit\.offset-syncs\..*", _USED, "whether offset syncs are written in MirrorMaker 2's format"),
+    (r"emit\.offset-syncs\..*", _NOT_YET, "whether offset syncs are written in MirrorMaker 2's format"),
     (r"heartbeats\.replication\.enabled", _USED, "whether heartbeat topics are copied whatever `topics` says"),
     (r"tasks\.max", _USED, "most Spark tasks of a run"),
     (r"tasks\.max\.enforce", _UNNEEDED, "`tasks.max` always holds"),

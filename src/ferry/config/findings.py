@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ferry.config.catalogue import may_be_shown
+from ferry.config.catalogue import is_acted_on, may_be_shown
 from ferry.config.problem import BadValue, Problem, Severity
 from ferry.config.properties import Property, written
 from ferry.config.secrets import HIDDEN, Providers, has_reference, shown_address
@@ -26,6 +26,11 @@ class Setting:
     """None when no line sets it, so that the default counts."""
     key: str | None = None
     """The key as that line spells it."""
+
+    @property
+    def is_acted_on(self) -> bool:
+        """Whether runs do something with it."""
+        return is_acted_on(self.name)
 
     @classmethod
     def of(cls, name: str, entry: Property | None, default: str) -> Setting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ferry.decide.change_sentences import deeds, differences
 from ferry.decide.report import Report, throttled_sentence
 from ferry.model import Plan, Receipt, TopicPartition
 
@@ -23,10 +24,7 @@ def plan_lines(plan: Plan) -> list[str]:
         for piece in plan.slices
     ]
     lines = [head, *table(["source", "target", "from", "to", "bytes, about"], rows)]
-    lines += [
-        f"{change.kind} {change.topic} with {change.partitions} partitions for {change.source_topic}"
-        for change in plan.changes
-    ]
+    lines += [*deeds(plan.changes), *differences(plan.drift)]
     lines += [f"refused: {refusal.message}" for refusal in plan.refusals]
     lines += [f"paused: {name or 'the whole flow'}" for name in plan.paused]
     return lines + [f"note: {note}" for note in plan.notes]

@@ -102,8 +102,8 @@ def _where(settings: Settings, why: Why) -> str:
 def show_plan(plan: Plan, *, as_json: bool) -> None:
     """Print a plan that was not written."""
     # Imported here: the command line starts light.
-    from ferry.cli.changes import differences, proposals
     from ferry.cli.shapes import plan_json
+    from ferry.decide.change_sentences import differences, proposals
 
     if as_json:
         print_json(plan_json(plan))

@@ -119,8 +119,8 @@ def _new_run() -> str:
 
 def _show(report: Report) -> None:
     # Imported here: the command line starts light.
-    from ferry.cli.changes import differences, summary
     from ferry.cli.shapes import unfinished_sentence
+    from ferry.decide.change_sentences import differences, summary
     from ferry.decide.report import throttled_sentence
 
     for note in report.plan.notes:

@@ -1,0 +1,77 @@
+"""Changes to the target's topics, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ferry.model import ChangeKind, TopicChange
+
+_WORDS = {
+    ChangeKind.CREATE: ("would create", "created"),
+    ChangeKind.GROW: ("would grow", "grew"),
+    ChangeKind.CONFIGURE: ("would configure", "configured"),
+    ChangeKind.DELETE: ("would delete", "deleted"),
+}
+
+
+def proposals(changes: Iterable[TopicChange]) -> list[str]:
+    """What a run would do to the target's topics, a line for each topic and each setting."""
+    return [line for change in changes for line in _lines(change, made=False)]
+
+
+def deeds(changes: Iterable[TopicChange]) -> list[str]:
+    """The same of what was done."""
+    return [line for change in changes for line in _lines(change, made=True)]
+
+
+def _lines(change: TopicChange, *, made: bool) -> list[str]:
+    word = _WORDS[change.kind][made]
+    match change.kind:
+        case ChangeKind.CREATE:
+            factor = change.replication_factor
+            replicas = "the default replicas" if factor < 0 else _count(factor, "replica")
+            settings = "".join(f", {name} = {value}" for name, value in change.configs)
+            return [f"{word} topic {change.topic} with {_count(change.partitions, 'partition')}, {replicas}{settings}"]
+        case ChangeKind.GROW:
+            return [f"{word} topic {change.topic} to {_count(change.partitions, 'partition')}"]
+        case ChangeKind.DELETE:
+            return [f"{word} topic {change.topic}, for source topic {change.source_topic} was deleted"]
+        case ChangeKind.CONFIGURE:
+            was = dict(change.was)
+            verb = "" if made else "would "
+            return [
+                f"{verb}{_setting(name, value)} on topic {change.topic} ({'was' if made else 'now'} "
+                f"{was.get(name, 'unknown there')})"
+                for name, value in change.configs
+            ]
+
+
+def _setting(name: str, value: str | None) -> str:
+    return f"reset {name}" if value is None else f"set {name} = {value}"
+
+
+def differences(drift: Iterable[TopicChange]) -> list[str]:
+    """What differs from the source and is left alone, a line for each setting."""
+    lines = []
+    for change in drift:
+        was = dict(change.was)
+        for name, value in change.configs:
+            there = "not set" if value is None else value
+            lines.append(
+                f"drift: {name} is {was.get(name, 'unknown')} on topic {change.topic} and {there} at the source; "
+                "sync.topic.configs.enabled is false"
+            )
+    return lines
+
+
+def summary(changes: Iterable[TopicChange]) -> str | None:
+    """What a run did to the target's topics, counted; None when it did nothing."""
+    found = list(changes)
+    counts = {word: sum(change.kind is kind for change in found) for kind, (_, word) in _WORDS.items()}
+    counts["grown"] = counts.pop("grew")
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return f"topics on the target: {told}" if told else None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

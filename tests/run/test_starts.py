@@ -65,7 +65,7 @@ class Scripted(Cluster):
             return SimpleNamespace(topics=[self._create(topic.name, topic.num_partitions) for topic in request.topics])
         if isinstance(request, CreatePartitionsRequest):
             return SimpleNamespace(results=[self._create(topic.name, topic.count) for topic in request.topics])
-        return SimpleNamespace(results=[])  # of log directories and settings
+        return SimpleNamespace(error_code=0, results=[], entries=[])  # of log directories, settings, quotas and users
 
     def _create(self, topic: str, partitions: int) -> Any:
         if not self.creates:

@@ -142,16 +142,15 @@ async def default_settings(cluster: Cluster, topic: str) -> dict[str, str]:
     request = _request([topic], synonyms=True)
 
     async def action() -> dict[str, str]:
-        (result,) = (await cluster.ask(request)).results
-        if result.error_code:
-            return {}
         found: dict[str, str] = {}
-        for entry in result.configs:
-            values = [word.value for word in entry.synonyms if word.source in _ORIGINS and word.value is not None]
-            if values:  # the first one counts
-                found[entry.name] = values[0]
-            elif entry.config_source in _ORIGINS and entry.value is not None:
-                found[entry.name] = entry.value
+        for result in (await cluster.ask(request)).results:
+            for entry in result.configs:  # none where there is an error
+                # The first synonym that is not the topic's own counts.
+                values = [word.value for word in entry.synonyms if word.source in _ORIGINS and word.value is not None]
+                if values:
+                    found[entry.name] = values[0]
+                elif entry.config_source in _ORIGINS and entry.value is not None:
+                    found[entry.name] = entry.value
         return found
 
     return await cluster.retrying(action)

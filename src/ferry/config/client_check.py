@@ -15,6 +15,7 @@ from ferry.config.problem import Problem, Severity
 from ferry.config.slips import without_comment
 from ferry.errors import BadInput, Refused
 
+_SERVERS = "bootstrap.servers"
 _PARTS = ("ssl.truststore.", "ssl.key", "sasl.")
 """Properties that are read together, by the beginning of their names."""
 
@@ -46,7 +47,7 @@ def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> It
         )
         return
     left: Mapping[str, str] = dict(config.clients[side, role])
-    if "bootstrap.servers" not in left:
+    if _SERVERS not in left:
         return  # told where the cluster is looked at
     while True:
         message, severity = _first_error(config, side, role, left)
@@ -78,12 +79,15 @@ def _first_error(
             read(resolved)
         except (BadInput, Refused) as error:
             missing = "cannot be read" in str(error)
-            return str(error), Severity.WARNING if missing else Severity.ERROR
+            return resolved.told(str(error)), Severity.WARNING if missing else Severity.ERROR
     return None, Severity.ERROR
 
 
 def _without(properties: Mapping[str, str], name: str) -> dict[str, str]:
     """The properties without what an error about `name` spoils, so that the rest can be tried."""
+    if name == _SERVERS:
+        # A client without brokers could not be tried at all.
+        return {**properties, _SERVERS: "broker:9092"}
     part = next((part for part in _PARTS if name.startswith(part)), None)
     if part is None:
         return {key: value for key, value in properties.items() if key != name}

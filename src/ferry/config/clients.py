@@ -17,6 +17,7 @@ from ferry.config.layers import Role, Side
 from ferry.config.login import login
 from ferry.config.origins import placed
 from ferry.config.problem import BadValue
+from ferry.config.secrets import ClientProperties
 from ferry.config.security import Login, OAuthLogin, PasswordLogin, TlsOptions
 from ferry.errors import BadInput, Refused
 
@@ -91,10 +92,12 @@ def flow_produce_options(flow: FlowConfig) -> ProduceOptions:
 
 def _of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping[str, str]], T]) -> T:
     alias = flow.flow.source if side == "source" else flow.flow.target
+    properties = ClientProperties(values_by_key={})
     try:
-        return read(flow.client(side, role))
+        properties = flow.client(side, role)
+        return read(properties)
     except (BadInput, Refused) as error:
-        raise type(error)(placed(str(error), flow.origins[side, role], alias)) from None
+        raise type(error)(placed(properties.told(str(error)), flow.origins[side, role], alias)) from None
 
 
 def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.config.catalogue import is_acted_on, may_be_shown
+from ferry.config.looked_up import LookedUp, without_values
 from ferry.config.problem import BadValue, Problem, Severity
 from ferry.config.properties import Property, written
 from ferry.config.secrets import HIDDEN, Providers, has_reference, shown_address
@@ -102,7 +103,8 @@ class Findings:
         if entry is None:
             return default
         try:
-            value = providers.resolved(entry.key, entry.value)
+            looked_up: list[LookedUp] = []
+            value = providers.resolved(entry.key, entry.value, looked_up)
         except BadInput as error:
             self.report(entry, entry.key, str(error).removeprefix(f"{entry.key}: "))
             return default
@@ -114,8 +116,9 @@ class Findings:
             if correction is not None:
                 apart = f"put the comment on a line of its own: {shown(correction)}"
                 hint = f" (text behind a value belongs to it: {apart})"
-            elif error.instead is not None:
+            elif error.instead is not None and not looked_up:
                 correction = (written(entry.key, error.instead),)
                 hint = f": {shown(correction)}"
-            self.report(entry, entry.key, f"{error}{hint}", correction=correction)
+            message = without_values(str(error), looked_up)
+            self.report(entry, entry.key, f"{message}{hint}", correction=correction)
             return default

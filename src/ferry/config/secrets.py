@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ferry.config.looked_up import LookedUp, without_values
 from ferry.config.properties import parse
 from ferry.errors import BadInput
 
@@ -63,6 +64,8 @@ class ClientProperties(Mapping[str, str]):
     """A read-only mapping of Java property names to values, whose repr hides the values of secret keys."""
 
     values_by_key: Mapping[str, str]
+    looked_up: tuple[LookedUp, ...] = ()
+    """What of the values came out of references."""
 
     def __getitem__(self, key: str) -> str:
         return self.values_by_key[key]
@@ -75,6 +78,10 @@ class ClientProperties(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return f"ClientProperties({self.shown()})"
+
+    def told(self, message: str) -> str:
+        """`message`, which is about these properties, without what was looked up."""
+        return without_values(message, self.looked_up)
 
     def shown(self) -> dict[str, str]:
         """The properties in key order, secrets hidden: fit for a screen or a digest."""
@@ -114,27 +121,33 @@ class Providers:
 
     limits: Mapping[str, Limits] = field(default_factory=dict)
 
-    def resolved(self, key: str, value: str) -> str:
+    def resolved(self, key: str, value: str, found: list[LookedUp] | None = None) -> str:
         """`value` with every reference replaced; text that names no known provider stays as it is, as in Kafka.
 
-        Raises BadInput, naming `key` and the reference, when a variable, file or entry is missing or not allowed, or
-        holds a reference again: Kafka looks up once, and would take that text for the password.
+        What is looked up joins `found`. Raises BadInput, naming `key` and the reference, when a variable, file or entry
+        is missing or not allowed, or holds a reference again: Kafka looks up once, and would take that text for the
+        password.
         """
 
         def replacement(match: re.Match[str]) -> str:
             kind = self.kinds.get(match.group(1))
             if kind is None:
                 return match.group()
-            found = _looked_up(key, kind, self.limits.get(match.group(1), Limits()), match)
-            again = next((other for other in _REFERENCE.finditer(found) if other.group(1) in self.kinds), None)
+            text = _looked_up(key, kind, self.limits.get(match.group(1), Limits()), match)
+            again = next((other for other in _REFERENCE.finditer(text) if other.group(1) in self.kinds), None)
             if again is not None:
                 raise BadInput(
                     f"{key}: {match.group()} holds the reference {again.group()} again, and references are looked up"
                     " once; write the value there"
                 )
-            return found
+            texts.append(LookedUp(key=key, text=text, reference=match.group()))
+            return text
 
-        return _REFERENCE.sub(replacement, value)
+        texts: list[LookedUp] = []
+        whole = _REFERENCE.sub(replacement, value)
+        if texts and found is not None:
+            found += [LookedUp(key=key, text=whole, reference=value), *texts]
+        return whole
 
     def variables(self, value: str) -> frozenset[str]:
         """The environment variables that `value` refers to."""
@@ -143,7 +156,9 @@ class Providers:
 
     def resolve_all(self, properties: Mapping[str, str]) -> ClientProperties:
         """`resolved` for every property."""
-        return ClientProperties(values_by_key={key: self.resolved(key, value) for key, value in properties.items()})
+        found = list(properties.looked_up) if isinstance(properties, ClientProperties) else []
+        values = {key: self.resolved(key, value, found) for key, value in properties.items()}
+        return ClientProperties(values_by_key=values, looked_up=tuple(found))
 
 
 def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:

@@ -12,11 +12,12 @@ import stat
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ferry.config.flow import FlowConfig
 from ferry.config.layers import CLIENTS
+from ferry.config.looked_up import LookedUp
 from ferry.config.secrets import ClientProperties, Providers, is_secret
 from ferry.errors import BadInput
 
@@ -30,9 +31,12 @@ def offered(flow: FlowConfig, path: Path) -> Iterator[Path]:
 
     Raises BadInput, before anything is offered, when a secret cannot be resolved.
     """
-    content = json.dumps([[side, role, dict(flow.client(side, role))] for side, role in CLIENTS]).encode()
+    clients = [(side, role, flow.client(side, role)) for side, role in CLIENTS]
+    content = json.dumps(
+        [[side, role, dict(had), [asdict(one) for one in had.looked_up]] for side, role, had in clients]
+    )
     os.mkfifo(path, 0o600)
-    writer = threading.Thread(target=_write, args=(path, content), name="ferry-handover", daemon=True)
+    writer = threading.Thread(target=_write, args=(path, content.encode()), name="ferry-handover", daemon=True)
     writer.start()
     try:
         yield path
@@ -56,7 +60,10 @@ def taken(flow: FlowConfig, path: Path) -> FlowConfig:
         rows = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} hands no connection data over ({type(error).__name__}); start the task anew") from None
-    clients = {(side, role): ClientProperties(values_by_key=properties) for side, role, properties in rows}
+    clients = {
+        (side, role): ClientProperties(values_by_key=properties, looked_up=tuple(LookedUp(**one) for one in looked_up))
+        for side, role, properties, looked_up in rows
+    }
     return replace(flow, clients=clients, providers=Providers(kinds={}), unknown=frozenset())
 
 

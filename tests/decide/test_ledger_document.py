@@ -90,7 +90,8 @@ def _outcome(key: list[Any], body: Any) -> list[Record]:
 
 
 def _accounted(key: list[Any], body: Any) -> list[Record]:
-    return accounted_records(key[1], {place(key[2], number): offset for number, offset in body["offsets"]})
+    offsets = {place(key[2], number): offset for number, offset in body["offsets"]}
+    return accounted_records(key[1], offsets, {key[2]: body["topic_id"]})
 
 
 def _start(key: list[Any], body: Any) -> list[Record]:

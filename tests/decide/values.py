@@ -254,6 +254,7 @@ slices = st.builds(
     target_next=st.integers(-1, 2**62),
     log_start=counts,
     merged=st.booleans(),
+    target_end=st.integers(-1, 2**62),
     since=st.integers(-1, 2**62),
 )
 changes = st.builds(

@@ -50,6 +50,7 @@ class Guards:
     retention_passed: GuardPolicy = FAIL
     source_truncated: GuardPolicy = FAIL
     target_changed: GuardPolicy = FAIL
+    foreign_writer: GuardPolicy = FAIL
     cluster_changed: GuardPolicy = FAIL
 
     def of(self, kind: str, topic: str) -> OnGuard:
@@ -91,6 +92,7 @@ GUARD_KEYS = (
     GuardKey(attribute="retention_passed", policies=(_F, _S)),
     GuardKey(attribute="source_truncated", policies=(_F, _R, _S)),
     GuardKey(attribute="target_changed", policies=(_F, _R, _S)),
+    GuardKey(attribute="foreign_writer", policies=(_F, _S)),
     GuardKey(attribute="cluster_changed", policies=(_F, _R), per_topic=False),
 )
 

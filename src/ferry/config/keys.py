@@ -121,6 +121,12 @@ FERRY_KEYS = (
         "again, or gone on with where the lane stands",
     ),
     FerryKey(
+        name="ferry.guard.foreign.writer",
+        default="fail",
+        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
+        meaning="records of another producer on the target: refused, or left where they are",
+    ),
+    FerryKey(
         name="ferry.guard.cluster.changed",
         default="fail",
         values="`fail` or `restart`",

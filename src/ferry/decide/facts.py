@@ -129,13 +129,15 @@ class Facts:
     shared: frozenset[str] = frozenset()
     """Target topics that the own flow has agreed to share in its ledger."""
     accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Up to where merged target partitions hold nothing but what the flows' receipts name."""
+    """Up to where target partitions were looked through for records of others."""
     target_defaults: Mapping[str, str] = field(default_factory=dict)
     """What a new topic of the target has where nothing is set; empty when nobody knows."""
     space: Mapping[int, BrokerSpace] | None = None
     """Of the target's brokers that tell; None: not asked."""
     deleted: frozenset[str] = frozenset()
     """Those of the absent topics of which the source's brokers say that no topic has their id any more."""
+    foreign: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By target partition the first offset behind our last record that somebody else wrote."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
 

@@ -146,6 +146,25 @@ def target_trouble(
     )
 
 
+def foreign_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt, start: int) -> Trouble | None:
+    """Records of somebody else behind ours at the target; None when there are none. The lane would go on at `start`."""
+    offset = facts.foreign.get(last.target)
+    if offset is None:
+        return None
+    return Trouble(
+        refusal=Refusal(
+            topic=topic.name,
+            partition=number,
+            kind=RefusalKind.FOREIGN_WRITER,
+            message=f"somebody else wrote to target {last.target}, at offset {offset}, behind our last record at "
+            f"{last.target_next - 1}: find the writer and take its right to write, then {ANEW}; or leave its records "
+            "where they are with ferry.guard.foreign.writer = skip",
+        ),
+        restart=start,
+        lost=(start, start),
+    )
+
+
 def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None) -> Refusal | None:
     """The target partition cannot be written now: None when it can, or is still to be created.
 

@@ -263,13 +263,16 @@ def shared_topics(view: LedgerView) -> frozenset[str]:
     return frozenset(key[1] for key, _ in view.of_kind("share"))
 
 
-def accounted(view: LedgerView, lane: str) -> dict[TopicPartition, int]:
-    """How far each merged target partition was found to hold records of the flows alone."""
+def accounted(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None) -> dict[TopicPartition, int]:
+    """How far each target partition was looked through for records of others.
+
+    With `ids` (topic ids by target topic) without topics that were created again since.
+    """
     return {
         TopicPartition(topic=key[2], partition=number): offset
         for key, record in view.of_kind("accounted")
-        if key[1] == lane
-        for number, offset in _body(record)["offsets"]
+        if key[1] == lane and (body := _body(record)).get("topic_id", "") in ("", (ids or {}).get(key[2], ""))
+        for number, offset in body["offsets"]
     }
 
 

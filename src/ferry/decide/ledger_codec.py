@@ -14,7 +14,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["outcome", lane, run]                    what the run's tasks refused
 ["claim", topic, lane]                    a lane of this flow owns a target topic
 ["share", topic]                          this flow agrees to write a target topic together with other flows
-["accounted", lane, topic]                how far a merged topic was found to hold records of its flows alone
+["accounted", lane, topic]                how far a target topic was looked through for records of others
 ["deleted", lane, topic]                  a copy was deleted after its source; its receipts and claim are tombstones
 ["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
                                           and `why`, but where retention took them first
@@ -288,15 +288,25 @@ def released_claim(topic: str, lane: str) -> Record:
     return Record(key=encode(["claim", topic, lane]), value=None)
 
 
-def accounted_records(lane: str, offsets: Mapping[TopicPartition, int]) -> list[Record]:
-    """Up to where the partitions of merged target topics hold nothing but what the flows' receipts name."""
+def accounted_records(
+    lane: str, offsets: Mapping[TopicPartition, int], ids: Mapping[str, str] | None = None
+) -> list[Record]:
+    """Up to where the partitions of target topics were looked through; `ids` are the topics', where they are known."""
     by_topic: dict[str, list[tuple[int, int]]] = {}
     for place, offset in sorted(offsets.items()):
         by_topic.setdefault(place.topic, []).append((place.partition, offset))
     return [
         Record(
             key=encode(["accounted", lane, topic]),
-            value=encode({"v": LEDGER_VERSION, "kind": "accounted", "topic": topic, "offsets": parts}),
+            value=encode(
+                {
+                    "v": LEDGER_VERSION,
+                    "kind": "accounted",
+                    "topic": topic,
+                    "offsets": parts,
+                    "topic_id": (ids or {}).get(topic, ""),
+                }
+            ),
         )
         for topic, parts in by_topic.items()
     ]
@@ -373,8 +383,9 @@ def slice_json(piece: Slice) -> Json:
     """A slice as the documented JSON object."""
     body = asdict(piece)
     del body["source"], body["target"]
-    if piece.since < 0:  # no earlier Ferry knows the field
-        del body["since"]
+    for name in ("since", "target_end"):  # no earlier Ferry knows them
+        if body[name] < 0:
+            del body[name]
     return {
         "topic": piece.source.topic,
         "partition": piece.source.partition,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.config.guards import OnGuard
 from ferry.decide.facts import Facts, SourceTopic, TargetTopic
-from ferry.decide.guards import Trouble, retention_trouble, source_trouble, target_trouble
+from ferry.decide.guards import Trouble, foreign_trouble, retention_trouble, source_trouble, target_trouble
 from ferry.decide.progress import next_offset
 from ferry.decide.rules import Rules
 from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
@@ -44,7 +44,10 @@ def onward(
     looks: tuple[Callable[[int], Trouble | None], ...] = (
         lambda start: source_trouble(facts, topic, number, last, start),
         lambda start: retention_trouble(topic, number, start),
-        lambda start: target_trouble(facts, topic, number, target, last, start),
+        lambda start: (
+            target_trouble(facts, topic, number, target, last, start)
+            or foreign_trouble(facts, topic, number, last, start)
+        ),
     )
     for look in looks:
         trouble = look(found.start)

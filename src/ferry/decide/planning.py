@@ -24,7 +24,7 @@ from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
 from ferry.decide.topics import TopicChanges, owned, topic_refusal, without_new
 from ferry.errors import BadInput, Refused
-from ferry.model import Gap, Plan, Receipt, Refusal, Slice, TopicChange, TopicPartition
+from ferry.model import Gap, Plan, Receipt, Refusal, RefusalKind, Slice, TopicChange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class _Candidate:
     target_next: int
     log_start: int
     merged: bool
+    target_end: int
     since: int
     gaps: tuple[Gap, ...]
 
@@ -208,7 +209,9 @@ def _partitions(
             target_topic_id=target.topic_id if target else "",
             target_next=found.target_next,
             log_start=part.log_start,
-            merged=rules.merges(topic.name),
+            merged=rules.merges(topic.name)
+            or rules.guards.of(RefusalKind.FOREIGN_WRITER, topic.name) is not OnGuard.FAIL,
+            target_end=-1 if target is None else target.ends.get(number, -1),
             since=found.since,
             gaps=found.gaps,
         )
@@ -246,6 +249,7 @@ def _within_budget(rules: Rules, candidates: list[_Candidate]) -> tuple[Slice, .
             target_next=candidate.target_next,
             log_start=candidate.log_start,
             merged=candidate.merged,
+            target_end=candidate.target_end,
             since=candidate.since,
         )
         for candidate, weight, slot in zip(chosen, weights, slots, strict=True)

@@ -76,6 +76,8 @@ class Slice:
     log_start: int = 0
     merged: bool = False
     """Whether others write to the target topic, too: their records may lie between ours."""
+    target_end: int = -1
+    """Where the target partition ended when the plan was made; -1: not known."""
     since: int = -1
     """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
 

@@ -34,6 +34,8 @@ class PartProgress:
     max_timestamp: int = -1
     source_epoch: int = -1
     throttled: Throttled = NOT_THROTTLED
+    expected: int = -1
+    """Where the first batch must come to lie if nobody else writes; -1: that is not known."""
 
     @property
     def moved(self) -> bool:
@@ -74,6 +76,10 @@ class PartProgress:
             at += count
         self.target_next = at
         return contiguous or self.piece.merged
+
+    def is_elsewhere(self, target_base: int) -> bool:
+        """Whether the first batch came to lie where it should not: somebody may have written before it."""
+        return not self.segments and 0 <= self.expected != target_base and not self.piece.merged
 
     def receipt(self) -> Receipt:
         """The receipt of this part."""

@@ -33,6 +33,7 @@ from ferry.net.topic_settings import batch_limits
 from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.run.chunk import PartProgress
 from ferry.run.dropped import Dropped, drop, refused, verdict
+from ferry.run.foreign import ends_after_look
 from ferry.run.packing import PackingRules
 from ferry.run.pump import REQUEST_BYTES, Pump
 from ferry.run.share import Rate, Share
@@ -156,6 +157,7 @@ class KafkaSlot:
         pieces = {place: piece for place, (piece, _, _) in todo.items()}
         self._plan = plan
         await self._check_targets(plan, todo)
+        expected = await self._look_behind(plan, todo)
         self._reader = SourceReader(
             self._source,
             {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
@@ -182,6 +184,7 @@ class KafkaSlot:
                 memory_bytes=self._limits.memory_bytes,
             ),
             request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
+            expected=expected,
         )
         if self._share is not None:
             self._share.begin(plan)
@@ -205,6 +208,32 @@ class KafkaSlot:
             drops.append(drop(piece, RefusalKind.TARGET_CHANGED, source_next, message))
         if drops:
             raise Dropped(drops)
+
+    async def _look_behind(
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
+    ) -> dict[TopicPartition, int]:
+        """Where our first batches must come to lie; raises Dropped where somebody else wrote since the plan's look."""
+        begins = {
+            piece.target: max(piece.target_end, target_next)
+            for piece, _, target_next in todo.values()
+            if piece.target_end >= 0 and not piece.merged
+        }
+        ends, foreign = await ends_after_look(self._target, begins)
+        drops = [
+            drop(
+                piece,
+                RefusalKind.FOREIGN_WRITER,
+                source_next,
+                f"somebody else wrote to {piece.target} on cluster {self._target.alias}, at offset "
+                f"{foreign[piece.target]}, after run {plan.run} was planned: find the writer and take its right to "
+                "write, then run again",
+            )
+            for piece, source_next, _ in todo.values()
+            if piece.target in foreign
+        ]
+        if drops:
+            raise Dropped(drops)
+        return ends
 
     async def copy_chunk(self) -> list[PartProgress]:
         """As SlotPort."""

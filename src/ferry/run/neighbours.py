@@ -48,7 +48,7 @@ async def with_neighbours(
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
     ends, begins = listed.found, begun.found
-    facts = _without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
+    facts = without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
     neighbours: tuple[Neighbour, ...] = ()
     asked = merged | (set(targets.values()) - facts.claims.keys())
     if asked:
@@ -58,7 +58,7 @@ async def with_neighbours(
     if begins:
         own_view = await ledgers.of(target, flow.flow.source).view() if view.by_key else UNREAD
         own = ranges(every_receipt(own_view))
-        before = accounted(view, lane)
+        before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
         open_parts = {
             place: gaps(
                 [*own.get(place, ()), *(part for other in neighbours for part in other.written.get(place, ()))],
@@ -70,13 +70,13 @@ async def with_neighbours(
         looked = await first_strangers(target, open_parts)
         strangers = looked.found
         upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
-        facts = _without_unseen(facts, looked.failed.keys(), looked.failed)
+        facts = without_unseen(facts, looked.failed.keys(), looked.failed)
     return replace(
         facts,
         neighbours=neighbours,
         returned=await _returned(facts, source, ledgers),
         strangers=strangers,
-        accounted=upto,
+        accounted={**facts.accounted, **upto},
         shared=shared_topics(view),
     )
 
@@ -90,7 +90,7 @@ def _places(facts: Facts, merged: Collection[str]) -> set[TopicPartition]:
     }
 
 
-def _without_unseen(
+def without_unseen(
     facts: Facts, places: Collection[TopicPartition], failed: Mapping[TopicPartition, Unserved]
 ) -> Facts:
     """The facts without the ends of target partitions that could not be looked into: nothing is copied to those."""

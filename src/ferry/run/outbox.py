@@ -137,6 +137,11 @@ class Outbox:
                 base = out.start
                 if not outcome.error_code:
                     self.acknowledged += out.answers
+                    if part.is_elsewhere(outcome.base_offset):
+                        raise Retryable(
+                            f"a batch came to lie at offset {outcome.base_offset} of {part.piece.target} instead of "
+                            f"{part.expected}: somebody else may have written there"
+                        )
                     if not part.written(out.runs, outcome.base_offset):
                         drops.append(self._foreign(part.piece, base, outcome.base_offset))
                     elif len(part.segments) > self.most_segments:

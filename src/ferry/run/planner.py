@@ -25,6 +25,7 @@ from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.uncopied import client_quotas, scram_users
 from ferry.run.change_topics import Changed, change_topics
+from ferry.run.foreign import with_foreign_writers
 from ferry.run.gather import Positions, gather_facts, gather_outline
 from ferry.run.gather_targets import gather_targets, with_resources
 from ferry.run.kafka_port import KafkaLane
@@ -171,7 +172,9 @@ class Planner:
         records = [
             *(claim_record(name, self.flow.flow, self.lane) for name in names),
             *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
-            *accounted_records(self.lane, facts.accounted),
+            *accounted_records(
+                self.lane, facts.accounted, {name: topic.topic_id for name, topic in facts.targets.items()}
+            ),
         ]
         if not records:
             return plan
@@ -207,6 +210,7 @@ class Planner:
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, view)
         facts = await with_resources(self.flow, facts, self.source, self.target)
+        facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view)
         return await self._with_neighbours(facts, view)
 
     async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:

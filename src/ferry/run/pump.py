@@ -43,8 +43,12 @@ class Pump:
         *,
         rules: PackingRules,
         request_bytes: int = REQUEST_BYTES,
+        expected: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """`pieces` by source partition; `positions` are `(source_next, target_next)` per source partition."""
+        """`pieces` by source partition; `positions` are `(source_next, target_next)` per source partition.
+
+        `expected`: by target partition where our first batch must come to lie, where that is known.
+        """
         self._intake = intake
         self._packing = Packing(intake, rules)
         self.refusals: dict[TopicPartition, Refusal] = {}
@@ -55,6 +59,7 @@ class Pump:
         self._transaction = transaction
         self._pieces = pieces
         self._positions = dict(positions)
+        self._expected = dict(expected or {})
         self._request_bytes = request_bytes
         self._parts: dict[TopicPartition, PartProgress] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
@@ -91,6 +96,8 @@ class Pump:
         parts = [part for part in self._parts.values() if part.moved]
         for part in parts:
             self._positions[part.piece.source] = part.end, part.target_next
+            if part.segments:
+                self._expected[part.piece.target] = part.target_next + 1  # our marker
         return parts
 
     def _release(self, outbox: Outbox) -> None:
@@ -132,6 +139,7 @@ class Pump:
                 start=source_next,
                 end=source_next,
                 target_next=target_next,
+                expected=self._expected.get(self._pieces[place].target, -1),
             )
         return part
 

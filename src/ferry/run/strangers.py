@@ -1,4 +1,4 @@
-"""Read what no flow's ledger accounts for in merged topics: markers, aborted chunks, or the records of a stranger."""
+"""Read what no ledger accounts for in target topics: markers, aborted chunks, or the records of a stranger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 
 _GAP_BYTES = 64 << 10
-"""Read per gap and request: gaps are markers, or chunks that were aborted."""
+"""Read per gap and request, at least: gaps are markers, or chunks that were aborted."""
+
+_ALL_BYTES = 8 << 20
+"""Read per request, shared by its gaps, where they are few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,7 @@ async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, l
 def _denied(target: Cluster, place: TopicPartition) -> Unserved:
     return Unserved(
         kind=RefusalKind.NOT_AUTHORIZED,
-        why=f"merged topic {place.topic} may not be read on cluster {target.alias}: grant READ on it",
+        why=f"topic {place.topic} may not be read on cluster {target.alias}: grant READ on it",
     )
 
 
@@ -87,8 +90,8 @@ async def _read(target: Cluster, at: Mapping[TopicPartition, int]) -> list[Fetch
         target,
         offsets,
         isolation=READ_COMMITTED,
-        max_bytes=len(offsets) * _GAP_BYTES,
-        partition_bytes=_GAP_BYTES,
+        max_bytes=max(_ALL_BYTES, len(offsets) * _GAP_BYTES),
+        partition_bytes=max(_GAP_BYTES, _ALL_BYTES // len(offsets)),
         max_wait_ms=200,
     )
     try:

@@ -28,7 +28,7 @@ def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_wh
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     early, late, busy = names = [f"{topic}-{end}" for end in ("early", "late", "busy")]
-    client = producer(source_cluster)
+    client = producer(source_cluster, batch_num_messages=50)
     for name in names:
         create_topic(source_cluster, name)
         send(client, name, numbered(10))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ferry.decide.deletes import deleted_record
+from ferry.decide.facts import Seen
 from ferry.decide.ledger import fold, sealed_plan
 from ferry.decide.ledger_codec import (
     accounted_records,
@@ -35,8 +36,9 @@ from ferry.decide.ledger_codec import (
 )
 from ferry.decide.plan_codec import plan_records
 from ferry.decide.starts import start_records
+from ferry.decide.tombstones import seen_records
 from ferry.model import Flow, Record
-from tests.decide.values import FACTS, lying, part, place, topic
+from tests.decide.values import FACTS, PLAN, RECEIPT, RULES, lying, part, place, topic
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "ledger.md").read_text()
 
@@ -94,6 +96,18 @@ def _accounted(key: list[Any], body: Any) -> list[Record]:
     return accounted_records(key[1], offsets, {key[2]: body["topic_id"]})
 
 
+def _seen(key: list[Any], body: Any) -> list[Record]:
+    ((number, whole_ms, asked_ms, end),) = body["read"]
+    long_ago = {place(key[2], number): Seen(whole_ms=0, asked_ms=whole_ms, asked_end=end)}
+    compacted = {"cleanup.policy": "compact", "delete.retention.ms": "1"}
+    there = topic(key[2], part(end=end + 1), topic_id=body["topic_id"], configs=compacted)
+    last = replace(RECEIPT, source=place(key[2]), target=place(f"a.{key[2]}"), end=end)
+    receipts = {last.target: last}
+    facts = replace(FACTS, now_ms=asked_ms, sources={key[2]: there}, seen=long_ago, receipts=receipts)
+    (record,) = seen_records(replace(RULES, lane=key[1]), facts, PLAN)
+    return [replace(record, value=encode(json.loads(record.value or b"") | {"read": body["read"]}))]
+
+
 def _start(key: list[Any], body: Any) -> list[Record]:
     pending = {place(key[2], number): timestamp for number, timestamp in body["pending"]}
     away = tuple(at.partition for at in pending)
@@ -115,6 +129,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "share": lambda key, body: [share_record(key[1], Flow.parse(body["flow"]))],
     "accounted": _accounted,
     "deleted": lambda key, body: [deleted_record(key[1], key[2], body)],
+    "seen": _seen,
     "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }

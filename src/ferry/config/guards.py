@@ -51,6 +51,7 @@ class Guards:
     source_truncated: GuardPolicy = FAIL
     target_changed: GuardPolicy = FAIL
     foreign_writer: GuardPolicy = FAIL
+    tombstones_passed: GuardPolicy = FAIL
     cluster_changed: GuardPolicy = FAIL
 
     def of(self, kind: str, topic: str) -> OnGuard:
@@ -93,6 +94,7 @@ GUARD_KEYS = (
     GuardKey(attribute="source_truncated", policies=(_F, _R, _S)),
     GuardKey(attribute="target_changed", policies=(_F, _R, _S)),
     GuardKey(attribute="foreign_writer", policies=(_F, _S)),
+    GuardKey(attribute="tombstones_passed", policies=(_F, _S)),
     GuardKey(attribute="cluster_changed", policies=(_F, _R), per_topic=False),
 )
 

@@ -127,6 +127,13 @@ FERRY_KEYS = (
         meaning="records of another producer on the target: refused, or left where they are",
     ),
     FerryKey(
+        name="ferry.guard.tombstones.passed",
+        default="fail",
+        values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
+        meaning="a compacted source topic that was not read to its end for longer than its `delete.retention.ms`, "
+        "so that deleted keys may live on at the target: refused, or gone on with",
+    ),
+    FerryKey(
         name="ferry.guard.cluster.changed",
         default="fail",
         values="`fail` or `restart`",

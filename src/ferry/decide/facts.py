@@ -37,6 +37,17 @@ class SourcePartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the ledger knows of one compacted source partition (`ferry.decide.tombstones`). Times are ms."""
+
+    whole_ms: int
+    """All that was there then, the lane has copied."""
+    asked_ms: int
+    asked_end: int
+    """Where the partition ended at `asked_ms`; when the lane stands there, `asked_ms` becomes the new `whole_ms`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTopic:
     """A source topic that the filters took; `leaderless` are partitions that no leader serves at the moment.
 
@@ -51,6 +62,14 @@ class SourceTopic:
     settings: TopicSettings | None
     unserved: Mapping[int, Unserved] = field(default_factory=dict)
     """What is known of leaderless partitions whose leader failed to answer, or answered with an error."""
+
+    @property
+    def delete_retention_ms(self) -> int | None:
+        """`delete.retention.ms` where the topic is compacted; None where it is not, or does not show its settings."""
+        if self.settings is None or "compact" not in (self.settings.in_force("cleanup.policy") or ""):
+            return None
+        value = self.settings.in_force("delete.retention.ms")
+        return None if value is None else int(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +139,8 @@ class Facts:
     """Names in the flow's `topics` that match no topic of the source."""
     skips: Mapping[TopicPartition, tuple[Gap, ...]] = field(default_factory=dict)
     """What somebody passed by hand, by source partition, ascending."""
+    seen: Mapping[TopicPartition, Seen] = field(default_factory=dict)
+    """What is known of compacted source partitions."""
     kept: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By target partition that lost records: up to which source offset it still has what was copied."""
     neighbours: tuple[Neighbour, ...] = ()

@@ -16,6 +16,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["share", topic]                          this flow agrees to write a target topic together with other flows
 ["accounted", lane, topic]                how far a target topic was looked through for records of others
 ["deleted", lane, topic]                  a copy was deleted after its source; its receipts and claim are tombstones
+["seen", lane, topic]                     when the lane last had all of a compacted source topic
 ["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
                                           and `why`, but where retention took them first
 ["pause", topic]                          a pause; topic "" means the whole flow

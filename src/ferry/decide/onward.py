@@ -10,6 +10,7 @@ from ferry.decide.facts import Facts, SourceTopic, TargetTopic
 from ferry.decide.guards import Trouble, foreign_trouble, retention_trouble, source_trouble, target_trouble
 from ferry.decide.progress import next_offset
 from ferry.decide.rules import Rules
+from ferry.decide.tombstones import tombstone_trouble
 from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
 
 
@@ -48,6 +49,8 @@ def onward(
             target_trouble(facts, topic, number, target, last, start)
             or foreign_trouble(facts, topic, number, last, start)
         ),
+        # Whoever went back has the whole log before him.
+        lambda start: None if _went_back(found) else tombstone_trouble(facts, topic, number, start),
     )
     for look in looks:
         trouble = look(found.start)
@@ -58,6 +61,10 @@ def onward(
             return trouble.refusal
         found = _lifted(found, trouble, policy, _gap(facts, source, trouble, policy, found, last, run, generation))
     return found
+
+
+def _went_back(now: Onward) -> bool:
+    return any(gap.how is Lifted.RESTART for gap in now.gaps)
 
 
 def _lifted(now: Onward, trouble: Trouble, policy: OnGuard, gap: Gap) -> Onward:

@@ -33,6 +33,7 @@ class RefusalKind(StrEnum):
     QUOTA = "quota-exceeded"
     NO_SPACE = "no-space"
     SLOT_FAILED = "slot-failed"
+    TOMBSTONES_PASSED = "tombstones-passed"
     CLUSTER_CHANGED = "cluster-changed"
     STUCK = "stuck"
     """A place that somebody passed by hand (`ferry skip`)."""

@@ -19,6 +19,7 @@ from ferry.decide.starts import (
     starts_at_time,
     unasked_starts,
 )
+from ferry.decide.tombstones import seen_to_end
 from ferry.decide.topic_settings import TopicSettings
 from ferry.errors import Unreachable
 from ferry.model import Position, RefusalKind, TopicPartition
@@ -134,6 +135,7 @@ async def gather_facts(
         hidden=hidden,
         unmatched=unmatched,
         skips=skips(view, lane),
+        seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
     )
 
 

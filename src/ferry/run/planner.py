@@ -19,6 +19,7 @@ from ferry.decide.not_copied import not_copied
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.rules import Rules
 from ferry.decide.starts import settled_records, start_records
+from ferry.decide.tombstones import seen_records
 from ferry.decide.topics import creation_notes
 from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RunRecord
 from ferry.net.cluster import Cluster
@@ -122,7 +123,7 @@ class Planner:
             plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         await self._record_starts(view, gathered)
         plan = await self._claim(view, facts, plan)
-        await self._append([gap_record(self.lane, gap) for gap in plan.gaps])
+        await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *seen_records(rules, facts, plan)])
         taken = opened.record.took_over
         notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
         notes += [deleted_note(change) for change in changed.done if change.kind is ChangeKind.DELETE]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from ferry.decide.history import current_segments
@@ -14,7 +15,9 @@ from ferry.decide.ledger import gaps, receipts
 from ferry.decide.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
+from ferry.errors import Refused
 from ferry.model import RefusalKind
+from ferry.net import ledger
 from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.run.test_faults import wait_until
@@ -103,6 +106,26 @@ def test_what_was_created_again_or_is_gone_is_copied_again_behind_what_is_there(
     assert (now["target_offset"], now["void"], now["since"]) == (12 + 31, None, report.plan.generation)
     said = ferry("run", "--json", config=config).json("run")
     assert (said["gaps"], said["guards"]) == ([], {})
+
+
+def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_copied(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(10))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == 10
+    swapped = replace(lab, source=target_cluster, target=source_cluster)
+    with pytest.raises(Refused, match=f"aliases {lab.alias} and t{lab.alias} are swapped: .* written from the one"):
+        swapped.micro_run()
+    send(producer(source_cluster), topic, numbered(10, start=10))
+    now = ledger._now_ms
+    monkeypatch.setattr(ledger, "_now_ms", lambda: now() + 3_600_000)
+    with pytest.raises(Refused, match=r"clock of this machine is 3\d\d\d s ahead of that of the broker that leads"):
+        lab.micro_run()
+    report = replace(lab, settings={"ferry.guard.clock.skew": "skip"}).micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 10)
+    assert ["ferry.guard.clock.skew says to go on" in note for note in report.plan.notes] == [True]
 
 
 def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_from_where_it_was_cut(

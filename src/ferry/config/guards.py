@@ -53,6 +53,7 @@ class Guards:
     foreign_writer: GuardPolicy = FAIL
     tombstones_passed: GuardPolicy = FAIL
     cluster_changed: GuardPolicy = FAIL
+    clock_skew: GuardPolicy = FAIL
 
     def of(self, kind: str, topic: str) -> OnGuard:
         """What becomes of a source topic that is refused for `kind`: the refusal's word is the guard's name."""
@@ -96,6 +97,7 @@ GUARD_KEYS = (
     GuardKey(attribute="foreign_writer", policies=(_F, _S)),
     GuardKey(attribute="tombstones_passed", policies=(_F, _S)),
     GuardKey(attribute="cluster_changed", policies=(_F, _R), per_topic=False),
+    GuardKey(attribute="clock_skew", policies=(_F, _S), per_topic=False),
 )
 
 

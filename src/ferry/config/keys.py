@@ -141,6 +141,13 @@ FERRY_KEYS = (
         "beginning behind the old records",
     ),
     FerryKey(
+        name="ferry.guard.clock.skew",
+        default="fail",
+        values="`fail` or `skip`",
+        meaning="this machine's clock is more than five minutes off that of the broker that leads the ledger: the run "
+        "is refused, or goes on with a note",
+    ),
+    FerryKey(
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
         values="bytes, at least 1048576",

@@ -25,6 +25,8 @@ def created_with(replicas: int) -> dict[str, str]:
         "min.insync.replicas": str(wanted_in_sync(replicas)),
         "unclean.leader.election.enable": "false",
         "compression.type": "producer",
+        # By the broker's clock, so that ours can be held against it.
+        "message.timestamp.type": "LogAppendTime",
         # Compaction leaves the newest segment alone: small ones keep what every run reads short.
         "segment.bytes": str(64 << 20),
         "segment.ms": str(24 * 3600 * 1000),

@@ -35,6 +35,7 @@ class RefusalKind(StrEnum):
     SLOT_FAILED = "slot-failed"
     TOMBSTONES_PASSED = "tombstones-passed"
     CLUSTER_CHANGED = "cluster-changed"
+    CLOCK_SKEW = "clock-skew"
     STUCK = "stuck"
     """A place that somebody passed by hand (`ferry skip`)."""
 

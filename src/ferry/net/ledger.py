@@ -8,6 +8,7 @@ from functools import partial
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
+from ferry.decide.clock import skew
 from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_replicas
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import LedgerRecord, Record, TopicPartition
@@ -37,6 +38,11 @@ class LedgerTopic:
     def __init__(self, cluster: Cluster, source_alias: str) -> None:
         self.cluster = cluster
         self.place = TopicPartition(topic=ledger_topic(source_alias), partition=0)
+        self.skew_ms: int | None = None
+        """By how much this machine's clock is ahead of the leader's, as the last `append` showed it.
+
+        None: nothing was appended, or the ledger has the times of its writers, as earlier versions created it.
+        """
 
     async def open(self, replication_factor: int) -> None:
         """Create the ledger if it is missing, then check its settings; Refused when they would not keep receipts.
@@ -127,13 +133,17 @@ class LedgerTopic:
                 partition_data=[part],
             )
             request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
+            sent_ms = _now_ms()
             try:
                 answer = await self.cluster.ask(request, self.cluster.leader(self.place))
             except Retryable:
                 await self.cluster.refresh([self.place.topic])
                 raise
+            answered_ms = _now_ms()
             outcome = answer.responses[0].partition_responses[0]
             await self._check_written(outcome.error_code)
+            if outcome.log_append_time_ms >= 0:
+                self.skew_ms = skew(sent_ms, outcome.log_append_time_ms, answered_ms)
             return int(outcome.base_offset) + len(records) - 1
 
         return await self.cluster.retrying(send)

@@ -9,10 +9,12 @@ from functools import cache
 from operator import attrgetter
 
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.config.guards import OnGuard
+from ferry.decide.clock import skew_sentence
 from ferry.decide.deletes import deleted_note, forgetting, forgotten
 from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
-from ferry.decide.ledger import LedgerView, claims, fold_on, resume_at
+from ferry.decide.ledger import LedgerView, claims, fold_on, last_receipts, resume_at
 from ferry.decide.ledger_codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.not_copied import not_copied
@@ -21,6 +23,7 @@ from ferry.decide.rules import Rules
 from ferry.decide.starts import settled_records, start_records
 from ferry.decide.tombstones import seen_records
 from ferry.decide.topics import creation_notes
+from ferry.errors import Refused
 from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
@@ -73,6 +76,7 @@ class Planner:
 
         Raises as `decide_plan`.
         """
+        await self._refuse_swapped(view)
         facts = await self.facts(view, positions=Positions.AT_ONCE)
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
@@ -89,6 +93,7 @@ class Planner:
         """
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         known = await self.known.view()
+        await self._refuse_swapped(known)
         record = admitted(known, self.record(run, origin), take_over=options.take_over)
         outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
         decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
@@ -112,8 +117,26 @@ class Planner:
             deployment=self.flow.deployment,
         )
 
+    async def _refuse_swapped(self, view: LedgerView) -> None:
+        """Raise Refused when the flow's ledger lies on the source, and was written from what is the target now."""
+        topic = self.ledger.place.topic
+        if view.runs or topic not in await self.source.refresh([topic]):
+            return
+        theirs = await self.ledgers.of(self.source, self.flow.flow.source).view()
+        if any(last.source_cluster_id == self.target.cluster_id for last in last_receipts(theirs, self.lane).values()):
+            source, target = self.flow.flow.source, self.flow.flow.target
+            raise Refused(
+                f"aliases {source} and {target} are swapped: the cluster that {source} leads to has this flow's ledger "
+                f"{topic}, written from the one that {target} leads to now: correct the bootstrap servers "
+                f"({self.flow.where('source', 'consumer', 'bootstrap.servers')}, "
+                f"{self.flow.where('target', 'producer', 'bootstrap.servers')}), or use other aliases"
+            )
+
     async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
         self.known.learn(view)
+        clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
+        if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
+            raise Refused(clock)
         rules = rules_of(self.flow, self.lane, options)
         gathered = facts = await self.facts(view)
         wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
@@ -126,6 +149,8 @@ class Planner:
         await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *seen_records(rules, facts, plan)])
         taken = opened.record.took_over
         notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
+        if clock is not None:
+            notes.append(f"{clock.partition(': ')[0]}: ferry.guard.clock.skew says to go on")
         notes += [deleted_note(change) for change in changed.done if change.kind is ChangeKind.DELETE]
         if plan is not wish:  # it finds the new topics there
             notes += creation_notes(rules, gathered, changed.done)

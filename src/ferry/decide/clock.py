@@ -1,0 +1,27 @@
+"""This machine's clock beside a broker's: pauses, start times and deleted keys are judged by it."""
+
+from __future__ import annotations
+
+MAX_SKEW_MS = 300_000
+"""Beyond this the guard trips; Kerberos draws the line there, too (RFC 4120's customary five minutes)."""
+
+
+def skew(sent_ms: int, stamped_ms: int, answered_ms: int) -> int:
+    """By how many ms this clock is at least ahead of a broker's (negative: behind).
+
+    The broker stamped the record (LogAppendTime) at some moment between the request and its answer, both by this
+    clock; so 0 is all that can be said when the stamp lies between them.
+    """
+    return min(0, answered_ms - stamped_ms) or max(0, sent_ms - stamped_ms)
+
+
+def skew_sentence(skew_ms: int, cluster: str) -> str | None:
+    """What is wrong with the clock of this machine, or of the ledger's broker; None when it is near enough."""
+    if abs(skew_ms) <= MAX_SKEW_MS:
+        return None
+    way = "ahead of" if skew_ms > 0 else "behind"
+    return (
+        f"the clock of this machine is {abs(skew_ms) // 1000} s {way} that of the broker that leads the ledger on "
+        f"cluster {cluster}, by which pauses, start times and deleted keys would be judged wrongly: set both clocks by "
+        "NTP; or go on with ferry.guard.clock.skew = skip"
+    )

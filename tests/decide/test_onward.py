@@ -10,13 +10,15 @@ from ferry.config.filters import PatternList
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.facts import Facts
 from ferry.decide.history import current_segments, holders, voided
+from ferry.decide.ledger import fold, lane_ends
+from ferry.decide.ledger_codec import receipt_records
 from ferry.decide.planning import decide_plan
 from ferry.decide.report import GuardCount, guard_counts
 from ferry.decide.truncation import diverged, held_upto
 from ferry.errors import Refused
 from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
 from tests.decide.test_guards import OTHER, SOUND, at_target, source
-from tests.decide.values import RECEIPT, RULES, part, place, target, topic
+from tests.decide.values import LANE, RECEIPT, RULES, lying, part, place, target, topic
 
 RESTART = GuardPolicy(default=OnGuard.RESTART)
 SKIP = GuardPolicy(default=OnGuard.SKIP)
@@ -136,6 +138,20 @@ def test_the_run_that_went_back_is_carried_on_by_the_runs_after_it() -> None:
     again = replace(RECEIPT, since=9, end=60, target_next=90)
     facts = replace(at_target(target("a.orders", 91)), receipts={**SOUND.receipts, RECEIPT.target: again})
     assert [piece.since for piece in planned(facts).slices if piece.source.topic == "orders"] == [9]
+
+
+def test_a_plan_that_goes_back_is_not_done_by_what_was_copied_before_and_an_old_one_misses_nothing_after() -> None:
+    before, after = (lying(*receipt_records(last)) for last in (RECEIPT, replace(RECEIPT, since=9, start=0, end=10)))
+    old = planned(source(topic("orders", part())))
+    (back,) = (piece for piece in planned(RECREATED, topic_recreated=RESTART).slices if piece.source == place("orders"))
+    going_back = replace(old, slices=(replace(back, end=30),))
+    done = replace(old, slices=(replace(back, since=-1, start=0, end=40),))
+    here = place("orders")
+    assert lane_ends(fold(before, 9), LANE, done) == {here: 40}
+    assert lane_ends(fold(before, 9), LANE, going_back) == {}, "what is there is of the old log"
+    assert lane_ends(fold(after, 9), LANE, going_back) == {here: 10}
+    assert lane_ends(fold(after, 9), LANE, done) == {here: 40}, "the lane went back after it was done"
+    assert lane_ends(fold(after, 9), LANE) == {here: 10}
 
 
 STUCK = Gap(

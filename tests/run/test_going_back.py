@@ -128,6 +128,25 @@ def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_
     assert ["ferry.guard.clock.skew says to go on" in note for note in report.plan.notes] == [True]
 
 
+def test_a_compacted_topic_that_was_not_looked_at_for_too_long_is_refused(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """Of a millisecond, so that any rest is too long."""
+    create_topic(source_cluster, topic, config={"cleanup.policy": "compact", "delete.retention.ms": "1"})
+    client = producer(source_cluster)
+    send(client, topic, numbered(10))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == 10
+    assert lab.micro_run().state is RunState.SUCCESS, "nothing came, so nothing was missed"
+    send(client, topic, numbered(5, start=10))
+    refused = lab.micro_run()
+    assert [refusal.kind for refusal in refused.refusals] == [RefusalKind.TOMBSTONES_PASSED]
+    skipping = replace(lab, settings={"ferry.guard.tombstones.passed": "skip"})
+    report = skipping.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 5)
+    assert decided(report) == [(topic, RefusalKind.TOMBSTONES_PASSED, "skip")]
+
+
 def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_from_where_it_was_cut(
     three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:

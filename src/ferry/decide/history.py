@@ -48,7 +48,7 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
     if found is None:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
     ended = outcome(view, lane, run)
-    report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane, found[0].sinces), ended)
+    report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane, found[0]), ended)
     newest = newest_run(view, lane)
     under_way = ended is None and bool(report.unfinished) and newest == opened
     state = PastState.OPEN if under_way else PastState(report.state.value)

@@ -64,7 +64,7 @@ def slices_left(view: LedgerView, plan: Plan) -> list[Slice]:
 
     Raises Superseded when there are such, and a newer run owns the lane: only that run and later ones may copy them.
     """
-    ends = lane_ends(view, plan.lane, plan.sinces)
+    ends = lane_ends(view, plan.lane, plan)
     left = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
     newer = superseded_by(view, plan.lane, plan.generation)
     if left and newer is not None:

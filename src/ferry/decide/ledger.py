@@ -179,18 +179,21 @@ def last_receipts(view: LedgerView, lane: str) -> dict[TopicPartition, Receipt]:
     }
 
 
-def lane_ends(
-    view: LedgerView, lane: str, sinces: Mapping[TopicPartition, int] | None = None
-) -> dict[TopicPartition, int]:
+def lane_ends(view: LedgerView, lane: str, plan: Plan | None = None) -> dict[TopicPartition, int]:
     """How far the lane has come, as source offsets by source partition.
 
-    With `sinces` (of a plan) without the partitions that the plan went back on and nobody has copied since.
+    As a `plan` has it to know: a partition that it went back on is left out as long as nobody has copied since. One
+    that a later run went back on has come as far as the plan wanted: what the plan left there is not missing any more.
     """
-    return {
-        last.source: last.end
-        for last in last_receipts(view, lane).values()
-        if last.since >= (sinces or {}).get(last.source, -1)
-    }
+    pieces = {} if plan is None else {piece.source: piece for piece in plan.slices}
+    ends: dict[TopicPartition, int] = {}
+    for last in last_receipts(view, lane).values():
+        piece = pieces.get(last.source)
+        if piece is None or last.since == piece.since:
+            ends[last.source] = last.end
+        elif last.since > piece.since:
+            ends[last.source] = max(last.end, piece.end)
+    return ends
 
 
 def receipts(

@@ -126,11 +126,6 @@ class Plan:
         """Slots that have something to do, ascending."""
         return tuple(sorted({piece.slot for piece in self.slices}))
 
-    @property
-    def sinces(self) -> dict[TopicPartition, int]:
-        """By source partition of the slices, the run that last went back on it."""
-        return {piece.source: piece.since for piece in self.slices}
-
     def without(self, refused: Mapping[str, Refusal]) -> Plan:
         """The plan without the slices of the source topics in `refused`, whose refusals join it."""
         return replace(

@@ -263,7 +263,7 @@ class MicroRuns:
             written = receipts(view, lane=self.lane, run=run)
             done = [receipt for receipt in written if receipt.generation == plan.generation]
             ended = outcome(view, self.lane, run)
-            return report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane, plan.sinces), ended)
+            return report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane, plan), ended)
 
         return self._run(work)
 

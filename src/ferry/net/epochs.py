@@ -9,7 +9,7 @@ from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
 from ferry.errors import Retryable
 from ferry.model import TopicPartition
-from ferry.net.cluster import Cluster
+from ferry.net.cluster import Cluster, TooOld
 
 _FOR_CONSUMERS_SINCE = 3  # before, it takes CLUSTER_ACTION
 
@@ -32,6 +32,8 @@ async def epoch_ends(cluster: Cluster, epochs: Mapping[TopicPartition, int]) -> 
             answer = await cluster.ask(_request(part), node)
         except Retryable:
             continue
+        except TooOld:  # before 2.3; then a log that was cut is known by its end alone
+            break
         found |= {place: end for place, code, end in _answered(answer) if not code and end >= 0}
     return found
 

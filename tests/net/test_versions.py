@@ -17,6 +17,7 @@ from ferry.model import TopicPartition
 from ferry.net.admin import transaction_state
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
 from ferry.net.disks import log_sizes
+from ferry.net.epochs import epoch_ends
 from ferry.net.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
 from ferry.net.topic_settings import topic_settings
 from ferry.net.transaction import Transaction
@@ -125,3 +126,15 @@ def test_a_state_that_an_older_coordinator_does_not_show_is_said_to_be_unknown(
     assert said[0].startswith("state unknown (cluster primary is too old")
     with pytest.raises(Unanswered):
         ask((3, 0), state)
+
+
+def test_brokers_that_do_not_tell_consumers_of_leader_epochs_are_passed_over(ask: Ask) -> None:
+    told: list[dict[TopicPartition, int]] = []
+
+    async def ends(cluster: Cluster) -> None:
+        told.append(await epoch_ends(cluster, {PLACE: 3}))
+
+    ask((2, 2), ends)
+    assert told == [{}]
+    with pytest.raises(Unanswered):
+        ask((2, 3), ends)

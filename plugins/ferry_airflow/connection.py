@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,5 +88,9 @@ def flow_of(path: Path, name: str) -> FlowConfig:
     flow = load(path, deployment=deployment).flow(name)
     if not flow.connections:
         return flow
-    known = {conn_id: settings_of(conn_id) for conn_id in flow.connections.values()}
-    return load(path, known.get, deployment=deployment).flow(name)
+    names = frozenset(flow.connections.values())
+
+    def lookup(conn_id: str) -> Mapping[str, str] | None:
+        return settings_of(conn_id) if conn_id in names else None
+
+    return load(path, lookup, deployment=deployment).flow(name)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ferry.cli.app import main
 from ferry.config.connection import AirflowConnection, connection_properties, from_environment
 from ferry.config.jaas import parse_jaas
-from ferry.config.settings import parse_settings
+from ferry.config.settings import load, parse_settings
 from ferry.errors import BadInput
 
 FILE = """\
@@ -155,6 +157,28 @@ def test_a_wrong_line_is_named(line: str, sentence: str) -> None:
         parse_settings(f"{FILE}{line}\n", "f")
     assert str(caught.value).startswith(sentence), str(caught.value)
     assert "s3cret" not in str(caught.value)
+
+
+def test_a_connection_that_cannot_be_used_is_a_problem_of_its_line_among_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_WEST", '{"conn_type": "kafka_cluster", "password": "s3cret"}')
+    file = tmp_path / "mm2.properties"
+    file.write_text(f"{FILE}tasks.max = many\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "check", str(file), "--json"])
+    out = capsys.readouterr().out
+    line = FILE.splitlines().index("west.ferry.airflow.conn.id = kafka_west") + 1
+    assert ended.value.code == 2
+    assert [(one["line"], one["key"], one["message"][:48]) for one in json.loads(out)["problems"]] == [
+        (line, "west.ferry.airflow.conn.id", "Airflow connection 'kafka_west': Host is empty; w"[:48]),
+        (7, "tasks.max", "'many' is not a whole number; write one of at le"),
+    ]
+    assert "s3cret" not in out
+    with pytest.raises(
+        BadInput, match=rf"^{file}:{line}: west\.ferry\.airflow\.conn\.id: Airflow connection 'kafka_west'"
+    ):
+        load(file, from_environment)
 
 
 @pytest.mark.parametrize("as_text", [False, True])

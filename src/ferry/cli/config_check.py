@@ -54,7 +54,7 @@ def check_command(
     from ferry.config.examine import examine
     from ferry.config.fix import fix as corrected
     from ferry.config.problem import Severity
-    from ferry.config.properties import parse
+    from ferry.config.properties import parse_all
     from ferry.config.settings import read_text
 
     desk = Desk.of(ctx, config=file or config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -72,7 +72,7 @@ def check_command(
             written, examined, text = fix, fixed.examined, fixed.text
     examined = desk.limited(examined)
     problems = all_problems(examined)
-    lines = account(parse(text, str(path)), examined, problems)
+    lines = account(parse_all(text)[0], examined, problems)
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
     if desk.as_json:
         from ferry.cli.config_shapes import check_json

@@ -112,7 +112,7 @@ def _properties(connection: AirflowConnection) -> dict[str, str]:
         properties[JAAS] = _login(connection, properties)
     for key, value in properties.items():
         if has_reference(value):
-            raise BadValue(f"{key} holds a ${{...}} reference, which files may only; write the value itself")
+            raise BadValue(f"{key} holds a ${{...}} reference, which counts in files alone; write the value itself")
     return properties
 
 

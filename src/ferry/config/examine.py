@@ -18,7 +18,7 @@ from ferry.config.layers import ROLES, Entries
 from ferry.config.other_clients import look_at_other_clients
 from ferry.config.places import flow_of, longest_first
 from ferry.config.problem import Problem, in_file_order
-from ferry.config.properties import Property, parse, written_raw
+from ferry.config.properties import MALFORMED, Property, parse_all, written_raw
 from ferry.config.provider_lines import read_providers
 from ferry.config.secrets import ClientProperties, Providers, has_reference, names_of_providers
 from ferry.config.slips import alias_ahead, alias_meant, nearest, shown
@@ -50,12 +50,12 @@ class Examined:
 def examine(text: str, file: str, lookup: Lookup = nobody) -> Examined:
     """What `text` says and everything wrong with it, in file order.
 
-    `lookup` is asked for the Airflow connections that the text names. Raises BadInput for a bad escape, and what
-    `lookup` raises.
+    `lookup` is asked for the Airflow connections that the text names; one that it refuses (BadInput) is a problem of
+    the line that names it, as an escape that Java refuses is one of its line.
     """
-    properties = parse(text, file)
+    properties, malformed = parse_all(text)
     entries = Entries(file=file, by_key={entry.key: entry for entry in properties}).with_connections(lookup)
-    return _Examination(entries=entries, findings=Findings(file=file)).run(properties)
+    return _Examination(entries=entries, findings=Findings(file=file)).run(properties, malformed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,14 @@ class _Examination:
     findings: Findings
     settings: dict[Flow, tuple[Setting, ...]] = field(default_factory=dict)
 
-    def run(self, properties: tuple[Property, ...]) -> Examined:
+    def run(self, properties: tuple[Property, ...], malformed: tuple[Property, ...]) -> Examined:
+        for entry in malformed:
+            self.findings.report(entry, entry.key, MALFORMED)
+        # What else such a line says nobody can tell.
+        refused, wrong = tuple(self.findings.problems), {entry.line for entry in malformed}
+        for alias, why in self.entries.refused.items():
+            connection = self.entries.by_key[f"{alias}.{CONNECTION.name}"]
+            self.findings.report(connection, connection.key, why)
         self._look_at_duplicates(properties)
         providers = read_providers(self.entries, self.findings)
         aliases = read_aliases(self.entries, self.findings, providers)
@@ -90,7 +97,7 @@ class _Examination:
             disabled=tuple(flow for flow in mentioned if flow not in enabled),
             settings=self.settings,
             unneeded=tuple(unneeded_by_line[line] for line in sorted(unneeded_by_line)),
-            problems=in_file_order(self.findings.problems),
+            problems=in_file_order(one for one in self.findings.problems if one.line not in wrong or one in refused),
         )
 
     def _look_at_references(self, providers: Providers) -> None:

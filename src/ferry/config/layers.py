@@ -11,6 +11,7 @@ from typing import Literal
 
 from ferry.config.keys import CONNECTION
 from ferry.config.properties import Property
+from ferry.errors import BadInput
 from ferry.model import Flow
 
 Role = Literal["consumer", "producer", "admin"]
@@ -34,17 +35,24 @@ class Entries:
     file: str
     by_key: Mapping[str, Property]
     connected: Mapping[str, Mapping[str, Property] | None] = field(default_factory=dict)
-    """Settings out of Airflow connections, by alias and key; None for one that is not looked up."""
+    """Settings out of Airflow connections, by alias and key; None for one that is not looked up, or cannot be used."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why a connection cannot be used, by alias."""
 
     def with_connections(self, lookup: Callable[[str], Mapping[str, str] | None]) -> Entries:
         """With the settings of the connections that `lookup` knows, as if they stood on the lines that name them."""
         connected: dict[str, Mapping[str, Property] | None] = {}
+        refused: dict[str, str] = {}
         for key, entry in self.by_key.items():
             alias, dot, name = key.partition(f".{CONNECTION.name}")
             if dot and not name and "->" not in alias:
-                found = lookup(entry.value.strip())
+                found = None
+                try:
+                    found = lookup(entry.value.strip())
+                except BadInput as error:
+                    refused[alias] = str(error)
                 connected[alias] = None if found is None else _on_line(alias, entry, found)
-        return replace(self, connected=connected)
+        return replace(self, connected=connected, refused=refused)
 
     def connection(self, alias: str) -> str | None:
         """The Airflow connection that stands in for the cluster's settings, if one does."""

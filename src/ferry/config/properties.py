@@ -13,6 +13,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 _ESCAPED = re.compile(r"[\\ \t\f=:#!]")
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
+_UNICODE = re.compile(r"\\(?:u(.{0,4})|.)", re.DOTALL)
+MALFORMED = "malformed \\uXXXX escape; write four hexadecimal digits after \\u, or \\\\ for a backslash"
+"""Why Java refuses a file, as the second half of a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +39,24 @@ def parse(text: str, file: str) -> tuple[Property, ...]:
 
     Source: `java.util.Properties.load(Reader)`. Raises BadInput for a malformed `\uXXXX`, the only text Java refuses.
     """
-    entries = []
+    entries, malformed = parse_all(text)
+    if malformed:
+        raise BadInput(f"{file}:{malformed[0].line}: {malformed[0].key}: {MALFORMED}")
+    return entries
+
+
+def parse_all(text: str) -> tuple[tuple[Property, ...], tuple[Property, ...]]:
+    """The same, and those of the entries that Java refuses: an escape that is none stands in them as it is written."""
+    entries, malformed = [], []
     for line, last_line, logical in _logical_lines(text):
         key_end, value_start = _split(logical)
-        try:
-            key, value = _unescaped(logical[:key_end]), _unescaped(logical[value_start:])
-        except ValueError:
-            raise BadInput(
-                f"{file}:{line}: {logical[:key_end]}: malformed \\uXXXX escape; write four hexadecimal digits after"
-                " \\u, or \\\\ for a backslash"
-            ) from None
-        entries.append(Property(key=key, value=value, raw=logical[value_start:], line=line, last_line=last_line))
-    return tuple(entries)
+        raw = logical[value_start:]
+        key, value = _unescaped(logical[:key_end]), _unescaped(raw)
+        entry = Property(key=key, value=value, raw=raw, line=line, last_line=last_line)
+        entries.append(entry)
+        if _is_malformed(logical[:key_end]) or _is_malformed(raw):
+            malformed.append(entry)
+    return tuple(entries), tuple(malformed)
 
 
 def written(key: str, value: str) -> str:
@@ -125,6 +134,10 @@ def _split(logical: str) -> tuple[int, int]:
     return key_end, value_start
 
 
+def _is_malformed(text: str) -> bool:
+    return any(_HEX4.match(found.group(1)) is None for found in _UNICODE.finditer(text) if found.group(1) is not None)
+
+
 def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
@@ -140,10 +153,9 @@ def _unescaped(text: str) -> str:
         at += 1
         if escaped == "u":
             digits = text[at : at + 4]
-            if not _HEX4.fullmatch(digits):
-                raise ValueError(digits)
-            out.append(chr(int(digits, 16)))
-            at += 4
+            is_one = _HEX4.fullmatch(digits) is not None
+            out.append(chr(int(digits, 16)) if is_one else "\\u")
+            at += 4 if is_one else 0
         else:
             out.append(_ESCAPES.get(escaped, escaped))
     # Java strings are UTF-16: two escaped surrogates are one character there, and must be one here.

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from ferry.errors import Refused, Unreachable
 from ferry.net import codes
-from ferry.net.admin import NewTopic, NotPermitted, PolicyViolated, QuotaExceeded, TooFewBrokers, create_topics
+from ferry.net.admin import (
+    NewTopic,
+    NotPermitted,
+    PolicyViolated,
+    QuotaExceeded,
+    TooFewBrokers,
+    create_topics,
+    delete_topics,
+)
 from ferry.net.cluster import Cluster, event_loop
 
 Answer = Callable[[list[str]], dict[str, int]]
@@ -89,3 +98,33 @@ def test_a_controller_that_moves_all_the_time_is_no_quota(created: Created) -> N
 
     with pytest.raises(Unreachable):
         created(answer, ["one"])
+
+
+def test_topics_are_deleted_by_their_ids_each_with_its_own_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
+    ids = {name: UUID(int=number) for number, name in enumerate(("done", "gone", "kept", "later"), start=1)}
+    said = {
+        ids["done"]: codes.NONE,
+        ids["gone"]: codes.UNKNOWN_TOPIC_ID,
+        ids["kept"]: codes.TOPIC_AUTHORIZATION_FAILED,
+        ids["later"]: codes.THROTTLING_QUOTA_EXCEEDED,
+    }
+
+    async def ask(_: Cluster, request: Any, node: int | None = None) -> Any:
+        assert all(state.name is None for state in request.topics)
+        return SimpleNamespace(
+            responses=[
+                SimpleNamespace(name=None, topic_id=state.topic_id, error_code=said[state.topic_id], error_message=None)
+                for state in request.topics
+            ]
+        )
+
+    monkeypatch.setattr(Cluster, "ask", ask)
+    failed: dict[str, Refused] = loop.run(lambda: delete_topics(cluster, ids))
+    assert {name: type(error) for name, error in failed.items()} == {"kept": NotPermitted, "later": QuotaExceeded}
+    assert "topic kept on cluster backup was not deleted" in str(failed["kept"])
+    assert "grant DELETE on it" in str(failed["kept"])
+    assert loop.run(lambda: delete_topics(cluster, {})) == {}
+    cluster.close()
+    loop.close()

@@ -13,14 +13,16 @@ from kafka.errors import IncompatibleBrokerVersion
 from kafka.future import Future
 from kafka.protocol.broker_version_data import BrokerVersionData
 
+from ferry.decide.not_copied import Counted
 from ferry.model import TopicPartition
 from ferry.net.admin import transaction_state
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
-from ferry.net.disks import log_sizes
+from ferry.net.disks import broker_space, log_sizes
 from ferry.net.epochs import epoch_ends
 from ferry.net.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
 from ferry.net.topic_settings import topic_settings
 from ferry.net.transaction import Transaction
+from ferry.net.uncopied import client_quotas, scram_users
 
 PLACE = TopicPartition(topic="orders", partition=0)
 Release = tuple[int, int]
@@ -112,6 +114,18 @@ def test_brokers_without_tiered_storage_are_asked_where_a_log_begins(ask: Ask, r
     with pytest.raises(Unanswered) as asked:
         ask(release, lambda cluster: list_offsets(cluster, {PLACE: EARLIEST_LOCAL}, isolation=0))
     assert asked.value.request.topics[0].partitions[0].timestamp == which
+
+
+def test_what_older_brokers_cannot_tell_is_left_out(ask: Ask) -> None:
+    found: list[object] = []
+
+    async def look(cluster: Cluster) -> None:
+        found.extend([await broker_space(cluster), await client_quotas(cluster), await scram_users(cluster)])
+        found.append(await cluster.deleted({"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}))
+
+    ask((2, 5), look)
+    untold = Counted(count=None, why="its brokers are too old to be asked")
+    assert found == [{}, untold, untold, frozenset()]
 
 
 def test_a_state_that_an_older_coordinator_does_not_show_is_said_to_be_unknown(

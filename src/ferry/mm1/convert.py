@@ -33,7 +33,7 @@ _LIKE_MM1 = "As MirrorMaker 1: "
 _ALL_FLOWS = (
     ("replication.policy.class", f"{JAVA_PACKAGE}IdentityReplicationPolicy", "topics keep their names"),
     ("replication.factor", "-1", "new topics get the target brokers' default replication factor"),
-    ("sync.topic.configs.enabled", "false", "the target's topic settings are left alone"),
+    ("sync.topic.configs.enabled", "false", "the target's settings are left alone, new topics have the source's"),
     ("sync.topic.acls.enabled", "false", "the target's permissions are left alone"),
     ("sync.group.offsets.enabled", "false", "the target's consumer groups are left alone"),
     ("emit.checkpoints.enabled", "false", "no topics of its own but Ferry's ledger"),

@@ -176,26 +176,40 @@ async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str
     those that are left. One that is gone already is no error. `topics` holds the ids (UUID) by name.
     """
     kind = DeleteTopicsRequest.DeleteTopicState
+    entries = [_Named(name=name, entry=kind(name=None, topic_id=topic_id)) for name, topic_id in topics.items()]
     names = {topic_id: name for name, topic_id in topics.items()}
-    failed: dict[str, Refused] = {}
 
-    async def action() -> None:
-        states = [kind(name=None, topic_id=topic_id) for topic_id in names]
+    async def ask(part: list[_Named]) -> list[_Answered]:
+        states = [named.entry for named in part]
         request = DeleteTopicsRequest(topics=states, topic_names=[], timeout_ms=_TIMEOUT_MS, min_version=6)
-        for outcome in (await cluster.ask(request)).responses:
-            name = names.get(outcome.topic_id)
-            if name is None:
-                continue
-            try:
-                if outcome.error_code not in (codes.NONE, codes.UNKNOWN_TOPIC_ID, codes.UNKNOWN_TOPIC_OR_PARTITION):
-                    raise_for(f"topic {name} on cluster {cluster.alias} was not deleted", outcome, "DELETE")
-            except Refused as error:
-                failed[name] = error
-            del names[outcome.topic_id]
+        return [
+            _Answered(name=names[told.topic_id], error_code=told.error_code, error_message=told.error_message)
+            for told in (await cluster.ask(request)).responses
+            if told.topic_id in names
+        ]
 
-    if names:
-        await cluster.retrying(action)
-    return failed
+    def judge(outcome: _Answered) -> None:
+        if outcome.error_code not in (codes.NONE, codes.UNKNOWN_TOPIC_ID, codes.UNKNOWN_TOPIC_OR_PARTITION):
+            raise_for(f"topic {outcome.name} on cluster {cluster.alias} was not deleted", outcome, "DELETE")
+
+    return await _in_portions(cluster, entries, lambda _: 1, ask, judge)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """An entry of a request that names its topic by id alone."""
+
+    name: str
+    entry: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answered:
+    """An answer about a topic that was named by id alone."""
+
+    name: str
+    error_code: int
+    error_message: str | None
 
 
 def raise_for(what: str, outcome: Any, operation: str) -> None:

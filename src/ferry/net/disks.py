@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from kafka.protocol.admin import DescribeLogDirsRequest
 
 from ferry.decide.facts import BrokerSpace
-from ferry.errors import Refused, Retryable
+from ferry.errors import FerryError, Retryable
 from ferry.model import TopicPartition
 from ferry.net.cluster import Cluster
+
+SPACE_SECONDS = 5.0
+"""How long a broker has to say what room it has."""
 
 
 async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
@@ -32,17 +37,21 @@ async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
 async def broker_space(cluster: Cluster) -> dict[int, BrokerSpace]:
     """Room in the log directories of the brokers that tell (Kafka 3.3, KIP-827; DESCRIBE on the cluster).
 
-    The others are left out, for nothing but a warning depends on them.
+    All are asked at once. Those that do not answer within seconds are left out, for nothing but a look ahead depends
+    on them.
     """
-    found = {}
-    for node in cluster.brokers:
-        try:
-            answer = await cluster.ask(DescribeLogDirsRequest(topics=[], min_version=4), node)
-        except (Retryable, Refused):
-            continue
-        told = [each for each in answer.results if not each.error_code and each.total_bytes >= 0]
-        if told and not answer.error_code:
-            found[node] = BrokerSpace(
-                total=sum(each.total_bytes for each in told), usable=sum(each.usable_bytes for each in told)
-            )
-    return found
+    asked = {node: cluster.loop.call_soon_with_future(partial(_space, cluster, node)) for node in cluster.brokers}
+    found = {node: await answer for node, answer in asked.items()}
+    return {node: space for node, space in found.items() if space is not None}
+
+
+async def _space(cluster: Cluster, node: int) -> BrokerSpace | None:
+    request = DescribeLogDirsRequest(topics=[], min_version=4)
+    try:
+        answer = await cluster.within(min(SPACE_SECONDS, cluster.patience_s), partial(cluster.ask, request, node))
+    except FerryError:
+        return None
+    told = [each for each in answer.results if not each.error_code and each.total_bytes >= 0]
+    if not told or answer.error_code:
+        return None
+    return BrokerSpace(total=sum(each.total_bytes for each in told), usable=sum(each.usable_bytes for each in told))

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from ferry.config.acls import AclSync
 from ferry.config.connection import unknown_here
 from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
 from ferry.config.guards import Guards
@@ -99,6 +100,8 @@ class FlowConfig:
     use_defaults_from: Side
     """Whose broker default counts for a topic configuration that the source topic does not set itself."""
     sync_topic_acls: Periodic
+    acls: AclSync
+    """Which ACLs are taken over, and for whom, where `sync_topic_acls` is on."""
     sync_group_offsets: Periodic
     """Enabled unless the file says otherwise, which is not MirrorMaker 2's default."""
     refresh_topics: Periodic
@@ -139,6 +142,11 @@ class FlowConfig:
     """The Airflow connection in place of a cluster's settings, by alias."""
     unknown: frozenset[str] = frozenset()
     """Aliases whose connection is not looked up: their clients cannot be had."""
+
+    @property
+    def syncs_acls(self) -> bool:
+        """Whether runs take ACLs over."""
+        return self.sync_topic_acls.enabled and self.sync_topic_acls.interval_s is not None
 
     def client(self, side: Side, role: Role) -> ClientProperties:
         """Effective Java-named properties of the flow's client on one side, secrets resolved.
@@ -193,6 +201,8 @@ class FlowConfig:
             shown["replication_from_source"] = True
         if self.sync_topic_deletes:
             shown["sync_topic_deletes"] = True
+        if self.acls != AclSync():
+            shown["acls"] = [self.acls.policy, [[r.pattern, r.replacement] for r in self.acls.mapping.rules]]
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.config import values
+from ferry.config.acls import AclPolicy, AclSync, principal_mapping
 from ferry.config.catalogue import default_of
 from ferry.config.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.findings import Findings, Setting
@@ -94,6 +95,7 @@ class FlowReader:
             config_exclude=self._value("config.properties.exclude", values.pattern_list),
             use_defaults_from=self._value("use.defaults.from", values.side),
             sync_topic_acls=self._periodic("sync.topic.acls"),
+            acls=self._acls(),
             sync_group_offsets=self._periodic("sync.group.offsets"),
             refresh_topics=self._periodic("refresh.topics"),
             refresh_groups=self._periodic("refresh.groups"),
@@ -167,6 +169,17 @@ class FlowReader:
     def _heartbeats_at_source(self) -> bool:
         entry = self.entries.of_flow(Flow(source=self.flow.target, target=self.flow.source), "emit.heartbeats.enabled")
         return self.findings.read(entry, True, values.boolean, self.providers)
+
+    def _acls(self) -> AclSync:
+        for name in ("ferry.sync.acls.policy", "ferry.sync.acls.principal.mapping"):
+            entry, switch = (self.entries.of_flow(self.flow, key) for key in (name, "sync.topic.acls.enabled"))
+            if entry is not None and switch is not None and switch.value.strip().lower() == "false":
+                message = f"has no effect while {switch.key} is false; remove the line, or set that one to true"
+                self.findings.warn(entry, entry.key, message)
+        return AclSync(
+            policy=AclPolicy(self._value("ferry.sync.acls.policy", values.one_of(tuple(AclPolicy)))),
+            mapping=self._value("ferry.sync.acls.principal.mapping", principal_mapping),
+        )
 
     def _replication_factor(self) -> int | None:
         factor = self._value("replication.factor", values.replication_factor)

@@ -148,6 +148,20 @@ FERRY_KEYS = (
         "is refused, or goes on with a note",
     ),
     FerryKey(
+        name="ferry.sync.acls.policy",
+        default="read",
+        values="`read` or `full`",
+        meaning="which ACLs `sync.topic.acls.enabled` takes over: the read side of single topics, or all of topics, "
+        "groups, transactional ids and the cluster",
+    ),
+    FerryKey(
+        name="ferry.sync.acls.principal.mapping",
+        default="",
+        values="rules `PATTERN => PRINCIPAL` with semicolons between them; empty: principals stay as they are",
+        meaning="who the principals of the source are on the target; ACLs of one that no rule matches are not taken "
+        "over",
+    ),
+    FerryKey(
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
         values="bytes, at least 1048576",

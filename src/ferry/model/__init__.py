@@ -1,5 +1,6 @@
 """Ferry's words as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
 
+from ferry.model.acl import EVERYBODY, WILDCARD, AclBinding, AclChange
 from ferry.model.compression import Codec, Compression
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
@@ -13,9 +14,13 @@ from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 
 __all__ = [
+    "EVERYBODY",
     "LIVE",
     "NOT_THROTTLED",
     "PLAN_VERSION",
+    "WILDCARD",
+    "AclBinding",
+    "AclChange",
     "Attempt",
     "ChangeKind",
     "Codec",

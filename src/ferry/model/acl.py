@@ -1,0 +1,65 @@
+"""ACLs of a cluster as values, in the words of kafka-acls, and what a run changes of them on the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EVERYBODY = "User:*"
+"""The principal that stands for all (`StandardAuthorizer.WILDCARD_PRINCIPAL`)."""
+
+WILDCARD = "*"
+"""The literal name that stands for all resources of a type, and the host that stands for all hosts."""
+
+UNKNOWN = "number-"
+"""What a word of a newer Kafka begins with, for which Ferry knows the number alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class AclBinding:
+    """One ACL of a cluster (Kafka's `AclBinding`, KIP-290).
+
+    `resource_type` is `topic`, `group`, `transactional-id`, `cluster`, or one that Ferry leaves alone; `pattern_type`
+    is `literal` or `prefixed`; `permission` is `allow` or `deny`. Operations are spelled as kafka-acls does: `Read`.
+    """
+
+    resource_type: str
+    resource_name: str
+    pattern_type: str
+    principal: str
+    host: str
+    operation: str
+    permission: str
+
+    @property
+    def prefixed(self) -> bool:
+        """Whether it holds for all names that begin with `resource_name`."""
+        return self.pattern_type == "prefixed"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether Ferry knows the words for it."""
+        words = (self.resource_type, self.pattern_type, self.operation, self.permission)
+        return not any(word.startswith(UNKNOWN) for word in words)
+
+    @property
+    def allows(self) -> bool:
+        """Whether it permits; else it forbids."""
+        return self.permission == "allow"
+
+    def __str__(self) -> str:
+        name = f"{self.resource_name}*" if self.prefixed else self.resource_name
+        where = "" if self.host == WILDCARD else f" from host {self.host}"
+        return f"{self.permission} {self.principal} {self.operation} on {self.resource_type} {name}{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclChange:
+    """An ACL to create on the target, or to delete there, and the ACL at the source that it was made from.
+
+    `again`: Ferry had made it before, and somebody else took it away.
+    """
+
+    kind: str  # "create" | "delete"
+    binding: AclBinding
+    source: AclBinding
+    again: bool = False

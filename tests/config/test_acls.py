@@ -1,0 +1,75 @@
+"""Which ACLs are taken over, and for whom, as the file says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.config.acls import AclPolicy, AclSync, principal_mapping
+from ferry.config.examine import examine
+from ferry.config.problem import BadValue, Severity
+from ferry.config.settings import parse_settings
+
+BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+
+
+@pytest.mark.parametrize(
+    ("rules", "principal", "mapped"),
+    [
+        ("", "User:CN=ann,O=us", "User:CN=ann,O=us"),
+        ("User:CN=ann,O=us => User:ann", "User:CN=ann,O=us", "User:ann"),
+        ("User:CN=ann,O=us => User:ann", "User:CN=ann,O=us,C=de", None),  # the whole principal
+        ("User:CN=ann,O=us => User:ann", "User:bob", None),
+        (r"User:CN=(\w+),.* => User:$1-eu", "User:CN=ann,O=us", "User:ann-eu"),
+        (r"(\w+):(.*) => $1:x.$2", "Group:g", "Group:x.g"),
+        (".* => $0", "User:bob", "User:bob"),
+        ("User:bob => ; .* => $0", "User:bob", ""),
+        (".* => User:one; User:bob => User:two", "User:bob", "User:one"),  # the first one counts
+        (r"User:a\;b => User:c", "User:a;b", "User:c"),
+        (r"User:bob => User:\$1", "User:bob", "User:$1"),
+        ("User:(a)?bob => User:x$1", "User:bob", "User:x"),
+        ("User:bob => User:ann", "User:*", "User:*"),  # everybody is nobody's name
+        (" ; User:bob=>User:ann ;", "User:bob", "User:ann"),
+    ],
+)
+def test_a_principal_of_the_source_is_one_of_the_target(rules: str, principal: str, mapped: str | None) -> None:
+    assert principal_mapping(rules).of(principal) == mapped
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("User:bob", "'User:bob' is no rule; write PATTERN => PRINCIPAL, several with semicolons between"),
+        (" => User:bob", "is no rule; write PATTERN => PRINCIPAL"),
+        ("User:a => User:b => User:c", "is no rule; write PATTERN => PRINCIPAL"),
+        ("User:bob => ann", "'ann' is no principal; write its type before it, for example User:a"),
+        ("User:(bob => User:ann", "regular expression 'User:(bob' is refused"),
+        (
+            "User:(.*) => User:$2",
+            "names group $2, but 'User:(.*)' has 1; put parentheses around what is meant",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_read_is_one_sentence_with_the_remedy(rules: str, message: str) -> None:
+    with pytest.raises(BadValue) as caught:
+        principal_mapping(rules)
+    assert message in str(caught.value)
+    (problem,) = examine(f"{BASE}ferry.sync.acls.principal.mapping = {rules}\n", "f").problems
+    assert (problem.line, problem.key) == (5, "ferry.sync.acls.principal.mapping")
+
+
+def test_the_file_says_it_for_a_flow_and_the_digest_knows_when_it_does() -> None:
+    plain = parse_settings(BASE, "f").flows[0]
+    assert (plain.acls, plain.syncs_acls) == (AclSync(), True)
+    lines = "ferry.sync.acls.policy = read\na->b.ferry.sync.acls.policy = full\n"
+    full = parse_settings(f"{BASE}{lines}ferry.sync.acls.principal.mapping = .* => $0\n", "f").flows[0]
+    assert (full.acls.policy, full.acls.mapping.of("User:x")) == (AclPolicy.FULL, "User:x")
+    same = parse_settings(BASE + "ferry.sync.acls.policy = read\n", "f").flows[0]
+    assert plain.digest() == same.digest() != full.digest()
+    off = "sync.topic.acls.enabled = false\nferry.sync.acls.policy = full\n"
+    (problem,) = examine(BASE + off, "f").problems
+    assert (problem.line, problem.severity) == (6, Severity.WARNING)
+    assert "has no effect while sync.topic.acls.enabled is false; remove the line" in problem.message
+    for line in ("sync.topic.acls.enabled = false\n", "sync.topic.acls.interval.seconds = -1\n"):
+        assert not parse_settings(BASE + line, "f").flows[0].syncs_acls
+    (problem,) = examine(BASE + "ferry.sync.acls.policy = all\n", "f").problems
+    assert "'all' is none of read, full; write one of these" in problem.message

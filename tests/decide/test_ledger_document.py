@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ferry.decide.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.decide.deletes import deleted_record
 from ferry.decide.facts import Seen
 from ferry.decide.ledger import fold, sealed_plan
@@ -37,7 +38,7 @@ from ferry.decide.ledger_codec import (
 from ferry.decide.plan_codec import plan_records
 from ferry.decide.starts import start_records
 from ferry.decide.tombstones import seen_records
-from ferry.model import Flow, Record
+from ferry.model import AclChange, Flow, Record
 from tests.decide.values import FACTS, PLAN, RECEIPT, RULES, lying, part, place, topic
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "ledger.md").read_text()
@@ -115,6 +116,16 @@ def _start(key: list[Any], body: Any) -> list[Record]:
     return start_records(key[1], replace(FACTS, sources={key[2]: begun_at}, pending=pending))
 
 
+def _acl(key: list[Any], body: Any) -> list[Record]:
+    change = AclChange(kind="create", binding=keyed_acl(key), source=parse_acl(body["source"]))
+    cluster_id, run, at_ms = body["source_cluster_id"], body["run"], body["at_ms"]
+    return [own_acl_record(key[1], change, source_cluster_id=cluster_id, run=run, at_ms=at_ms)]
+
+
+def _synced(key: list[Any], body: Any) -> list[Record]:
+    return [synced_record(key[1], run=body["run"], settings=body["settings"], at_ms=body["at_ms"])]
+
+
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "run": lambda _, body: [run_record(parse_run(body))],
     "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
@@ -131,6 +142,8 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "deleted": lambda key, body: [deleted_record(key[1], key[2], body)],
     "seen": _seen,
     "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
+    "acl": _acl,
+    "acls": _synced,
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }
 """What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from ferry.decide.acl_codec import acl_change_json, parse_acl_change
 from ferry.decide.ledger_codec import (
     LEDGER_VERSION,
     SEAL,
@@ -39,6 +40,7 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     for name, word in _LINES.items():
         lines += [encode({word: item}) for item in head.pop(name)]
     head["notes"] = []  # where plans of earlier Ferrys have them
+    lines += [encode({"acl": acl_change_json(change)}) for change in plan.acls]
     parts: list[list[bytes]] = [[]]
     filled = 0
     for line in lines:
@@ -84,6 +86,8 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         gaps=tuple(parse_gap(row["gap"]) for row in rows if "gap" in row),
         notes=(*head["notes"], *(row["note"] for row in rows if "note" in row)),
         drift=tuple(parse_change(row["drift"]) for row in rows if "drift" in row),
+        # Earlier Ferrys pass these lines over: whoever planned the run has made the changes.
+        acls=tuple(parse_acl_change(row["acl"]) for row in rows if "acl" in row),
         paused=tuple(head["paused"]),
         source_cluster_id=head["source_cluster_id"],
         target_cluster_id=head["target_cluster_id"],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ferry.model.acl import AclChange
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
 from ferry.model.refusal import Refusal
@@ -115,6 +116,8 @@ class Plan:
     """Changes of settings that are due and not made, for `sync.topic.configs.enabled` is off."""
     not_copied: tuple[NotCopied, ...] = ()
     """Looked up for a plan that is only shown."""
+    acls: tuple[AclChange, ...] = ()
+    """Changes to the target's ACLs: those that a run made when it was planned."""
     version: int = PLAN_VERSION
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:

@@ -44,7 +44,8 @@ class RefusalKind(StrEnum):
 class Refusal:
     """One topic or topic-partition that was not (wholly) copied, in one sentence with the remedy.
 
-    `partition` is None when the whole topic is meant; names are the source's.
+    `partition` is None when the whole topic is meant; names are the source's. An empty topic is the flow, whose ACLs
+    could not be synced as the file asks.
     """
 
     topic: str

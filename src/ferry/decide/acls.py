@@ -1,0 +1,271 @@
+"""From the ACLs of both clusters to what a run changes on the target: additions, and removals of what Ferry made.
+
+The default is as careful as MirrorMaker 2 (`MirrorSourceConnector.syncTopicAcls` of Kafka 4.3.0: literal topics that
+the flow copies, no ALLOW WRITE, ALLOW ALL becomes READ), and takes nothing but the read side. ADR 17 has the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+
+from ferry.config.acls import AclPolicy, AclSync
+from ferry.decide.own_acls import OwnAcl
+from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
+from ferry.policy.names import illegal_name
+
+TYPES = frozenset({"topic", "group", "transactional-id", "cluster"})
+"""Resources whose ACLs are taken over; others are delegation tokens and users."""
+
+READ_SIDE = frozenset({"Read", "Describe", "DescribeConfigs"})
+WRITE_SIDE = frozenset({"Write", "Create", "Delete", "Alter", "AlterConfigs", "IdempotentWrite", "ClusterAction"})
+
+OWN_NAMES = {"topic": "ferry-ledger.", "group": "ferry.", "transactional-id": "ferry."}
+"""How names begin that belong to a flow of Ferry's into the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclRules:
+    """The part of a flow's configuration that its ACLs obey."""
+
+    flow: Flow
+    policy: ReplicationPolicy
+    sync: AclSync
+    takes_topic: Callable[[str], bool]
+    takes_group: Callable[[str], bool]
+    """Says no to all while group offsets are not synced."""
+    policy_name: str = "the replication policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclFacts:
+    """The ACLs of both clusters, and what the ledger knows of those on the target.
+
+    `topics` are the topics of the source that the flow takes; `refused` those of them that the plan refuses as a whole.
+    """
+
+    source_cluster_id: str
+    source: frozenset[AclBinding]
+    target: frozenset[AclBinding]
+    own: Mapping[AclBinding, OwnAcl]
+    topics: frozenset[str]
+    refused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """An ACL of the source that is not taken over, and why, as half a sentence.
+
+    `said`: every run says so, for nobody would expect it.
+    """
+
+    binding: AclBinding
+    why: str
+    said: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclDiff:
+    """How the target differs from what it should have.
+
+    `kept` are ACLs that Ferry made and nothing asks for any more, while those that they came from are still there: the
+    settings changed, and only who changed them knows what that means. `forgotten` are on neither side any more.
+    `moved` are to be remembered as made from another ACL, for the first one is gone.
+    `unmapped` are principals that no rule is about. `in_step` counts the ACLs that are there already.
+    """
+
+    changes: tuple[AclChange, ...]
+    left_out: tuple[LeftOut, ...]
+    kept: tuple[AclBinding, ...]
+    forgotten: tuple[AclBinding, ...]
+    moved: tuple[AclChange, ...]
+    unmapped: tuple[str, ...]
+    in_step: int
+
+    @property
+    def created(self) -> tuple[AclChange, ...]:
+        """What is to be created."""
+        return tuple(change for change in self.changes if change.kind == "create")
+
+    @property
+    def deleted(self) -> tuple[AclChange, ...]:
+        """What is to be deleted."""
+        return tuple(change for change in self.changes if change.kind == "delete")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Wanted:
+    by_target: dict[AclBinding, AclBinding] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    unmapped: set[str] = field(default_factory=set)
+
+
+def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
+    """What to create and to delete on the target. Pure: equal arguments give an equal answer.
+
+    An ACL is deleted only when the ledger says that Ferry made it, the one that it was made from is gone from the same
+    source cluster, and no other asks for it. What Ferry made and somebody deleted is made again, as MirrorMaker 2 does.
+    """
+    wanted = _wanted(rules, facts)
+    # What forbids is created first and deleted last, so that nothing is open in between.
+    creations = [
+        AclChange(kind="create", binding=binding, source=source, again=binding in facts.own)
+        for binding, source in sorted(wanted.by_target.items(), key=lambda item: (item[0].allows, item[0]))
+        if binding not in facts.target
+    ]
+    deletions: list[AclChange] = []
+    kept: list[AclBinding] = []
+    forgotten: list[AclBinding] = []
+    moved: list[AclChange] = []
+    for binding, own in sorted(facts.own.items(), key=itemgetter(0)):
+        source = wanted.by_target.get(binding)
+        if source is not None:
+            if own.source not in facts.source and binding in facts.target:
+                moved.append(AclChange(kind="create", binding=binding, source=source))
+        elif binding not in facts.target:
+            forgotten.append(binding)
+        elif own.source in facts.source or own.source_cluster_id != facts.source_cluster_id:
+            kept.append(binding)
+        else:
+            deletions.append(AclChange(kind="delete", binding=binding, source=own.source))
+    return AclDiff(
+        changes=(*creations, *sorted(deletions, key=lambda change: (not change.binding.allows, change.binding))),
+        left_out=tuple(wanted.left_out),
+        kept=tuple(kept),
+        forgotten=tuple(forgotten),
+        moved=tuple(moved),
+        unmapped=tuple(sorted(wanted.unmapped)),
+        in_step=len(wanted.by_target) - len(creations),
+    )
+
+
+def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
+    wanted = _Wanted()
+    for binding in sorted(facts.source):
+        out = _not_taken(rules, binding) or _foreign(rules, facts, binding)
+        if out is not None:
+            wanted.left_out.append(out)
+            continue
+        principal = rules.sync.mapping.of(binding.principal)
+        if not principal:
+            why = "ferry.sync.acls.principal.mapping leaves its principal out"
+            if principal is None:
+                wanted.unmapped.add(binding.principal)
+                why = "no rule of ferry.sync.acls.principal.mapping is about its principal"
+            wanted.left_out.append(LeftOut(binding=binding, why=why))
+            continue
+        made = replace(_renamed(rules, binding), principal=principal)
+        if rules.sync.policy is AclPolicy.READ and binding.allows and binding.operation == "All":
+            made = replace(made, operation="Read")
+        # Of several that mean the same the first stands for all, so that the ledger names the same one in every run.
+        wanted.by_target.setdefault(made, binding)
+    return wanted
+
+
+def _not_taken(rules: AclRules, binding: AclBinding) -> LeftOut | None:
+    """What stands against taking an ACL over whatever the flow copies."""
+
+    def out(why: str, *, said: bool = False) -> LeftOut:
+        return LeftOut(binding=binding, why=why, said=said)
+
+    if not binding.is_known:
+        return out("this Ferry does not know what it is about: upgrade Ferry")
+    if binding.resource_type not in TYPES:
+        return out(f"ACLs of a {binding.resource_type} are not taken over")
+    if rules.sync.policy is AclPolicy.READ:
+        return _not_read_side(binding)
+    own = OWN_NAMES.get(binding.resource_type)
+    if own is not None and binding.resource_name.startswith(own):
+        return out("it is about a flow of Ferry's into the source")
+    if (
+        not binding.allows
+        and (binding.principal, binding.host) == (EVERYBODY, WILDCARD)
+        and binding.operation in WRITE_SIDE
+    ):
+        return out("it forbids everybody to write, and so Ferry itself: give the others one each", said=True)
+    return None
+
+
+def _not_read_side(binding: AclBinding) -> LeftOut | None:
+    policy = "ferry.sync.acls.policy = read"
+    if binding.resource_type != "topic":
+        return LeftOut(binding=binding, why=f"{policy} takes ACLs of topics alone")
+    if binding.prefixed or binding.resource_name == WILDCARD:
+        return LeftOut(binding=binding, why=f"{policy} takes ACLs of single topics alone")
+    if binding.operation not in READ_SIDE and binding.operation != "All":
+        return LeftOut(binding=binding, why=f"{policy} takes what is about reading alone")
+    return None
+
+
+def _foreign(rules: AclRules, facts: AclFacts, binding: AclBinding) -> LeftOut | None:
+    """Why an ACL is about nothing that the flow brings to the target; None when it is."""
+
+    def out(why: str) -> LeftOut:
+        return LeftOut(binding=binding, why=why)
+
+    # An ACL of several names is taken where the filter takes the shortest of them: the prefix itself, of all the empty.
+    several = binding.prefixed or binding.resource_name == WILDCARD
+    name = _begun(binding) if several else binding.resource_name
+    if binding.resource_type == "group":
+        return None if rules.takes_group(name) else out("groups leaves it out, or sync.group.offsets.enabled is false")
+    if binding.resource_type != "topic":
+        return None
+    if not several:
+        if illegal_name(name) is not None or not rules.takes_topic(name):
+            return out("the flow does not copy that topic")
+        return out("that topic is refused") if name in facts.refused else None
+    if not isinstance(rules.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+        return out(f"what {rules.policy_name} makes of a prefix cannot be told")
+    begins = rules.takes_topic(name) or any(topic.startswith(name) for topic in facts.topics)
+    return None if begins else out("the flow copies no topic that begins so")
+
+
+def _renamed(rules: AclRules, binding: AclBinding) -> AclBinding:
+    """The same about the copies."""
+    if binding.resource_type != "topic":
+        return binding
+    name = rules.policy.format_remote_topic(rules.flow.source, _begun(binding))
+    if not name:  # every topic here, too
+        return binding
+    every = not _begun(binding)
+    return replace(binding, resource_name=name, pattern_type="prefixed" if every else binding.pattern_type)
+
+
+def _begun(binding: AclBinding) -> str:
+    """With what the names begin that an ACL is about; empty where it is about all of them."""
+    return "" if binding.resource_name == WILDCARD and not binding.prefixed else binding.resource_name
+
+
+def unmapped_sentence(diff: AclDiff) -> str | None:
+    """That no rule is about some principals, with the remedy; None when there are none such."""
+    if not diff.unmapped:
+        return None
+    first = diff.unmapped[0]
+    return (
+        f"ACLs of {counted(diff.unmapped)} are not taken over: no rule of ferry.sync.acls.principal.mapping is about "
+        f"them; add one, such as {first} => {first}"
+    )
+
+
+def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
+    """What a run says of its ACLs besides the changes."""
+    target = rules.flow.target
+    found = [f"not taken over: {out.binding} ({out.why})" for out in diff.left_out if out.said]
+    again = [change.binding for change in diff.created if change.again]
+    if again:
+        found.append(f"ACLs that Ferry had made on cluster {target} were gone, and are made again: {counted(again)}")
+    if diff.kept:
+        found.append(
+            f"ACLs on cluster {target} that Ferry made and the settings ask for no more stay, for only what the source "
+            f"lost is deleted: {counted(diff.kept)}; delete by hand what is too much (ferry acls diff has all)"
+        )
+    return found
+
+
+def counted(items: Collection[object], shown: int = 3) -> str:
+    """The first items of a list, and how many more there are."""
+    texts = [str(item) for item in items]
+    more = f", and {len(texts) - shown} more" if len(texts) > shown else ""
+    return ", ".join(texts[:shown]) + more

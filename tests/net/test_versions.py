@@ -15,6 +15,7 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 
 from ferry.decide.not_copied import Counted
 from ferry.model import TopicPartition
+from ferry.net.acls import described_acls, may_alter_acls
 from ferry.net.admin import transaction_state
 from ferry.net.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
 from ferry.net.disks import broker_space, log_sizes
@@ -101,6 +102,12 @@ def test_brokers_that_are_too_old_are_refused_by_a_sentence(ask: Ask, what: str)
     said = r"cluster primary is too old \(.*\): upgrade it; a target needs Kafka 2\.8, a source 1\.1 or newer"
     with pytest.raises(TooOld, match=said):
         ask(before, action)
+
+
+@pytest.mark.parametrize(("release", "action"), [((1, 1), described_acls), ((2, 8), may_alter_acls)])
+def test_acls_can_be_asked_of_every_source_and_target(ask: Ask, release: Release, action: Action) -> None:
+    with pytest.raises(Unanswered):
+        ask(release, action)
 
 
 @pytest.mark.parametrize("release", [(1, 1), (2, 8), (3, 9), (4, 3)])

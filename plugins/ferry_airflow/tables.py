@@ -25,6 +25,7 @@ def plan_lines(plan: Plan) -> list[str]:
     ]
     lines = [head, *table(["source", "target", "from", "to", "bytes, about"], rows)]
     lines += [*deeds(plan.changes), *differences(plan.drift)]
+    lines += [f"ACL {change.kind}d: {change.binding}" for change in plan.acls]
     lines += [f"refused: {refusal.message}" for refusal in plan.refusals]
     lines += [f"paused: {name or 'the whole flow'}" for name in plan.paused]
     return lines + [f"note: {note}" for note in plan.notes]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ferry.cli.acls_diff import show_diff
 from ferry.config.settings import parse_settings
+from ferry.decide.acls import AclDiff, LeftOut
+from ferry.model import AclBinding, AclChange
 from ferry.run.permissions import acls_of_source_writes, required_acls
 from tests.cli.program import ferry
 
@@ -35,6 +39,9 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         "# optional, to estimate bytes from the size on disk, and to count SCRAM users and client quotas:\n"
         "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
         " --operation Describe --operation DescribeConfigs --cluster\n"
+        "# optional, to read ACLs; without it none are taken over:\n"
+        "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
+        " --operation Describe --cluster\n"
         "# On target b:\n"
         "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
         " --operation Alter --operation Write --operation Read --topic a.orders\n"
@@ -50,6 +57,8 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         " --transactional-id 'ferry.a->b.live.' --resource-pattern-type prefixed\n"
         "# optional, to see whether the copies fit on the disks; without it nobody looks:\n"
         "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Describe --cluster\n"
+        "# optional, to take the source's ACLs over; who has it can permit himself anything:\n"
+        "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Alter --cluster\n"
         "# Not needed yet: Ferry writes nothing to a; by this file MirrorMaker 2 writes there\n"
         "# offset syncs (offset-syncs.topic.location = source):\n"
         "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
@@ -85,6 +94,60 @@ def test_writing_to_the_source_is_not_among_what_is_needed(more: str, names: lis
     ]
     reading = {"Read", "Describe", "DescribeConfigs"}
     assert {acl.operation for acl in required_acls(flow) if acl.side == "source"} <= reading
+
+
+@pytest.mark.parametrize(
+    ("more", "cluster"),
+    [
+        ("", {("source", "Describe", True), ("target", "Alter", True)}),
+        ("ferry.sync.acls.policy = full\n", {("source", "Describe", False), ("target", "Alter", False)}),
+        ("sync.topic.acls.enabled = false\nferry.sync.acls.policy = full\n", set()),
+        ("sync.topic.acls.interval.seconds = -1\n", set()),
+    ],
+)
+def test_who_takes_acls_over_needs_to_read_and_to_alter_them(more: str, cluster: set[tuple[str, str, bool]]) -> None:
+    settings = parse_settings(FILE.format(topics="orders", heartbeats="false") + more, "flow.properties")
+    found = [acl for acl in required_acls(settings.flows[0]) if acl.resource.kind == "cluster" and "ACLs" in acl.why]
+    assert {(acl.side, acl.operation, acl.optional) for acl in found} == cluster
+
+
+def test_a_diff_says_what_changes_what_stays_and_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    (flow,) = parse_settings(FILE.format(topics="orders", heartbeats="false"), "flow.properties").flows
+    source, copy = (
+        AclBinding(
+            resource_type="topic",
+            resource_name=name,
+            pattern_type="literal",
+            principal="User:ann",
+            host="*",
+            operation=operation,
+            permission="allow",
+        )
+        for name, operation in (("orders", "All"), ("a.orders", "Read"))
+    )
+    diff = AclDiff(
+        changes=(
+            AclChange(kind="create", binding=copy, source=source),
+            AclChange(kind="delete", binding=replace(copy, host="10.0.0.7"), source=source),
+        ),
+        left_out=(LeftOut(binding=replace(source, resource_name="x", pattern_type="prefixed"), why="for a reason"),),
+        kept=(replace(copy, principal="User:bob"),),
+        forgotten=(),
+        moved=(),
+        unmapped=("User:new",),
+        in_step=1,
+    )
+    show_diff(flow, diff, 90_000)
+    assert capsys.readouterr().out == (
+        "+ allow User:ann Read on topic a.orders  (source: allow User:ann All on topic orders)\n"
+        "- allow User:ann Read on topic a.orders from host 10.0.0.7  (source: allow User:ann All on topic orders)\n"
+        "kept: allow User:bob Read on topic a.orders (the settings ask for it no more)\n"
+        "left out: allow User:ann All on topic x* (for a reason)\n"
+        "unmapped: ACLs of User:new are not taken over: no rule of ferry.sync.acls.principal.mapping is about them; add"
+        " one, such as User:new => User:new\n"
+        "a->b: 1 to create, 1 to delete, 1 ACL in step, 1 left out; runs change them again after 90 s"
+        " (sync.topic.acls.interval.seconds)\n"
+    )
 
 
 IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ferry.cli.acls_diff import diff_command
 from ferry.cli.desk import ConfigOption, Desk, FlowArgument, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.run.permissions import Acl, Resource
 
 acls_app = typer.Typer(help="Permissions that the clusters must grant.", no_args_is_help=True)
+
+
+acls_app.command("diff")(diff_command)
 
 
 @acls_app.callback()
@@ -74,7 +78,7 @@ def required_command(
 
 def _print(flow: FlowConfig, acls: list[Acl], principal: str, *, lead: str = "optional, ") -> None:
     """Commands; those that a flow works without as comments that say what for."""
-    for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional)):
+    for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional and acl.why)):
         several = list(same)
         line = _command(_servers(flow, several[0]), principal, resource, several)
         print(f"# {lead}{several[0].why}:\n# {line}" if optional else line)

@@ -128,6 +128,8 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
         )
     for line in (*proposals(plan.changes), *differences(plan.drift)):
         print(line)
+    for acl in plan.acls:
+        print(f"would {acl.kind} ACL: {acl.binding}")
     for topic in plan.paused:
         print(f"paused: {topic}")
     for note in plan.notes:

@@ -123,6 +123,8 @@ def _show(report: Report) -> None:
     from ferry.decide.change_sentences import differences, summary
     from ferry.decide.report import throttled_sentence
 
+    for acl in report.plan.acls:
+        print(f"ACL {acl.kind}d: {acl.binding}")
     for note in report.plan.notes:
         print(f"note: {note}")
     for line in differences(report.plan.drift):

@@ -8,6 +8,8 @@ from typing import Any
 
 from ferry.config.flow import FlowConfig
 from ferry.config.why import Why
+from ferry.decide.acl_codec import acl_change_json, acl_json
+from ferry.decide.acls import AclDiff
 from ferry.decide.history import Holder, PastRun
 from ferry.decide.lag import PartitionLag
 from ferry.decide.ledger_codec import change_json, gap_json, receipt_json, refusal_json, slice_json
@@ -29,6 +31,7 @@ def plan_json(plan: Plan) -> Json:
         "changes": [change_json(change) for change in plan.changes],
         "drift": [change_json(change) for change in plan.drift],
         "not_copied": [asdict(left) for left in plan.not_copied],
+        "acls": [acl_change_json(change) for change in plan.acls],
         "refusals": [refusal_json(refusal) for refusal in plan.refusals],
         "notes": list(plan.notes),
         "gaps": [gap_json(gap) for gap in plan.gaps],
@@ -72,7 +75,22 @@ def run_json(report: Report) -> Json:
         + [_unfinished_json(report, piece) for piece in report.unfinished],
         "gaps": [gap_json(gap) for gap in report.plan.gaps],
         "guards": guards_json(report.refusals, report.plan.gaps),
+        "acls": [acl_change_json(change) for change in report.plan.acls],
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
+    }
+
+
+def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
+    """`ferry acls diff`: the target's ACLs beside what the source's ask for; due_seconds null: no run changes any."""
+    return {
+        "flow": str(flow.flow),
+        "policy": flow.acls.policy.value,
+        "due_seconds": None if due_ms is None else due_ms / 1000,
+        "changes": [acl_change_json(change) for change in diff.changes],
+        "in_step": diff.in_step,
+        "kept": [acl_json(binding) for binding in diff.kept],
+        "left_out": [{**acl_json(out.binding), "why": out.why} for out in diff.left_out],
+        "unmapped_principals": list(diff.unmapped),
     }
 
 

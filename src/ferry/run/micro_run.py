@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 
 from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
+from ferry.decide.acls import AclDiff
 from ferry.decide.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger import (
     UNREAD,
@@ -98,6 +99,18 @@ class MicroRuns:
 
         async def work() -> Plan:
             return await self._planner.preview(await self._view_if_any(), options)
+
+        return self._run(work)
+
+    def acl_diff(self) -> tuple[AclDiff, int | None]:
+        """How the target's ACLs differ from what the source's ask for, and after how many ms a run changes them.
+
+        None: no run does.
+        """
+
+        async def work() -> tuple[AclDiff, int | None]:
+            view = await self._view_if_any()
+            return await self._planner.acl_diff(view), self._planner.acls.due_in_ms(view)
 
         return self._run(work)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from ferry.config.acls import AclPolicy
 from ferry.config.filters import LEGAL_NAME
 from ferry.config.flow import FlowConfig
 from ferry.config.layers import Side
@@ -65,10 +66,11 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
     sources = _without_covered(sources)
     copies = [_copied(flow, resource) for resource in sources]
     return [
-        *_at_source(sources),
+        *_at_source(flow, sources),
         *_ledgers_at_source(flow, sources),
         *_at_target(flow, copies),
         *_ledgers_at_target(flow, copies),
+        *_for_acls(flow),
     ]
 
 
@@ -91,7 +93,7 @@ def acls_of_source_writes(flow: FlowConfig) -> list[Acl]:
     ]
 
 
-def _at_source(topics: Collection[Resource]) -> Iterator[Acl]:
+def _at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
     for resource in topics:
         yield Acl(side="source", resource=resource, operation="Read", why="to copy the records")
         yield Acl(
@@ -148,6 +150,16 @@ def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
             operation="Delete",
             why="to delete copies of deleted topics (ferry.sync.topic.deletes.enabled)",
         )
+
+
+def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
+    """What it takes to take ACLs over; a file that asks for all of them needs it (`ferry.run.sync_acls`)."""
+    if flow.syncs_acls:
+        optional = flow.acls.policy is not AclPolicy.FULL
+        why = "to read ACLs; without it none are taken over"
+        yield Acl(side="source", resource=_CLUSTER, operation="Describe", why=why, optional=optional)
+        why = "to take the source's ACLs over; who has it can permit himself anything"
+        yield Acl(side="target", resource=_CLUSTER, operation="Alter", why=why, optional=optional)
 
 
 def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:

@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.config.guards import OnGuard
+from ferry.decide.acls import AclDiff
 from ferry.decide.clock import skew_sentence
 from ferry.decide.deletes import deleted_note, forgetting, forgotten
 from ferry.decide.deployments import admitted, conflict
@@ -36,6 +37,7 @@ from ferry.run.kafka_port import KafkaLane
 from ferry.run.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
 from ferry.run.opening import open_run
+from ferry.run.sync_acls import AclSyncer
 from ferry.run.truncation import with_truncations
 
 DEFAULT_LEDGER_REPLICATION = 3
@@ -81,8 +83,15 @@ class Planner:
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
+        if _concerns_acls(options, facts):
+            plan = await self.acls.preview(view, plan)
         why = None if options.take_over else conflict(view, self.record(plan.run, Origin()))
         return plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
+
+    async def acl_diff(self, view: LedgerView) -> AclDiff:
+        """How the target's ACLs differ from what the source's ask for, by a plan of now; raises as `AclSyncer.diff`."""
+        facts = await self.facts(view, positions=Positions.NONE)
+        return await self.acls.diff(view, decide_plan(rules_of(self.flow, self.lane, WHOLE), facts, "(dry run)", -1))
 
     async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
@@ -156,9 +165,10 @@ class Planner:
             notes += creation_notes(rules, gathered, changed.done)
         notes += [*plan.notes, *changed.notes]
         refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
-        return replace(
+        plan = replace(
             plan, changes=changed.done, refusals=tuple(sorted(refused, key=attrgetter("order"))), notes=tuple(notes)
         )
+        return await self.acls.sync(view, plan) if _concerns_acls(options, facts) else plan
 
     async def _changed(self, view: LedgerView, facts: Facts, wish: Plan, changed: Changed) -> Facts:
         """The facts after the changes: the target's topics are gathered again, nothing else.
@@ -227,6 +237,11 @@ class Planner:
         return kept
 
     @property
+    def acls(self) -> AclSyncer:
+        """Who takes the source's ACLs over."""
+        return AclSyncer(flow=self.flow, lane=self.lane, source=self.source, target=self.target, ledger=self.ledger)
+
+    @property
     def known(self) -> KnownLedger:
         """The flow's ledger as this process knows it."""
         return self.ledgers.of(self.target, self.flow.flow.source)
@@ -241,6 +256,11 @@ class Planner:
 
     async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:
         return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
+
+
+def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
+    """Whether a run syncs ACLs: not one that is narrowed to some topics, nor while the whole flow is paused."""
+    return options.only is None and "" not in facts.pauses
 
 
 def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:

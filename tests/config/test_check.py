@@ -249,9 +249,9 @@ def test_what_is_wrong_with_a_client_is_not_written_either(file: Path, capsys: p
 @pytest.mark.parametrize(
     ("line", "correction"),
     [
-        ("east -> west.enable = true", ["east->west.enable = true"]),
+        ("east -> west.enable = true", ["east->west.enabled = true"]),
         ("east->west.enable = true", ["east->west.enabled = true"]),
-        ("east -> west.emit.heartbeats = true", ["east->west.emit.heartbeats = true"]),
+        ("east -> west.emit.heartbeats = true", ["east->west.emit.heartbeats.enabled = true"]),
         ("West.topics.blacklist = x", ["west.topics.blacklist = x"]),
         ("West.ssl.key.password = planted", None),
         ("West.my.own = planted", None),
@@ -271,8 +271,9 @@ def test_a_correction_is_the_line_to_write_or_null(
 TANGLED = """\
 clusters = us-west, us-east # both
 us-west.bootstrap.servers = broker3-west:9092
-us-east.bootstrap.servers = \\
-    broker5-east:9092 # the target
+us-east.bootstrap.servers = broker5-east:9092 # the target
+topics.exclude = x, \\
+    y
 us-west->us-east.enable = true # on
 topics = a
 topics = a
@@ -291,10 +292,10 @@ def test_corrections_speak_of_the_old_file_and_what_is_left_of_the_new(
     assert [(one["file"], one["line"], one["correction"]) for one in body["corrected"]] == [
         (str(file), 1, ["# both", "clusters = us-west, us-east"]),
         (str(file), 3, ["# the target", "us-east.bootstrap.servers = broker5-east:9092"]),
-        (str(file), 5, ["# on", "us-west->us-east.enabled = true"]),
-        (str(file), 7, []),
-        (str(file), 8, ["# small", "us-west.consumer.fetch.max.bytes = 1"]),
-        (str(file), 9, ["us-west->us-east.emit.heartbeats.enabled = false"]),
+        (str(file), 6, ["# on", "us-west->us-east.enabled = true"]),
+        (str(file), 8, []),
+        (str(file), 9, ["# small", "us-west.consumer.fetch.max.bytes = 1"]),
+        (str(file), 10, ["us-west->us-east.emit.heartbeats.enabled = false"]),
     ]
     lines = out.read_text().splitlines()
     assert [(one["file"], lines[one["line"] - 1]) for one in body["problems"]] == [(str(out), "taks.max = 3")]
@@ -306,7 +307,7 @@ def test_a_line_that_is_added_shifts_no_other(file: Path, capsys: pytest.Capture
     run = Run("config", "check", file, "--fix", out, capsys=capsys)
     corrections = [line for line in run.out.splitlines() if line.startswith("corrected: ")]
     assert corrections[0] == f"corrected: {file}: added: clusters = us-west, us-east"
-    assert [line.removeprefix(f"corrected: {file}:").partition(":")[0] for line in corrections[1:]] == list("24678")
+    assert [line.removeprefix(f"corrected: {file}:").partition(":")[0] for line in corrections[1:]] == list("25789")
     assert out.read_text().startswith("clusters = us-west, us-east\n")
 
 

@@ -90,7 +90,11 @@ def all_problems(examined: Examined) -> tuple[Problem, ...]:
     from ferry.config.client_check import check_clients
     from ferry.config.problem import in_file_order
 
-    return in_file_order((*examined.problems, *check_clients(examined)))
+    of_clients = check_clients(examined)
+    # A client's error says more than the warning about the same slip.
+    same = {(problem.line, problem.correction) for problem in of_clients if problem.correction}
+    of_text = (problem for problem in examined.problems if (problem.line, problem.correction) not in same)
+    return in_file_order((*of_text, *of_clients))
 
 
 def _write(out: Path, text: str, *, like: Path) -> None:

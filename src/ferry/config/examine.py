@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ferry.config import values
 from ferry.config.aliases import read_aliases
+from ferry.config.catalogue import may_be_shown
 from ferry.config.cluster import ClusterConfig
 from ferry.config.connection import Lookup, nobody
+from ferry.config.draft import Draft, with_whole
 from ferry.config.findings import Findings, Setting, Unneeded
 from ferry.config.flow import FlowConfig
 from ferry.config.flow_reader import FlowReader, written_properties
@@ -17,11 +19,11 @@ from ferry.config.keys import CONNECTION
 from ferry.config.layers import ROLES, Entries
 from ferry.config.other_clients import look_at_other_clients
 from ferry.config.places import flow_of, longest_first
-from ferry.config.problem import Problem, in_file_order
+from ferry.config.problem import Problem, in_file_order, once_per_slip
 from ferry.config.properties import MALFORMED, Property, parse_all, written_raw
 from ferry.config.provider_lines import read_providers
-from ferry.config.secrets import ClientProperties, Providers, has_reference, names_of_providers
-from ferry.config.slips import alias_ahead, alias_meant, nearest, shown
+from ferry.config.secrets import NO_PROVIDER, ClientProperties, Providers, has_reference, names_of_providers
+from ferry.config.slips import alias_ahead, alias_meant, nearest, shown, torn_apart
 from ferry.config.topology import look_at_brokers, look_at_circles
 from ferry.model import Flow
 
@@ -53,6 +55,16 @@ def examine(text: str, file: str, lookup: Lookup = nobody) -> Examined:
     `lookup` is asked for the Airflow connections that the text names; one that it refuses (BadInput) is a problem of
     the line that names it, as an escape that Java refuses is one of its line.
     """
+    examined = examine_once(text, file, lookup)
+    if not any(problem.correction and problem.line for problem in examined.problems):
+        return examined
+    told = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems).told()
+    problems = (with_whole(problem, told.get(problem.line or 0, ())) for problem in examined.problems)
+    return replace(examined, problems=tuple(problems))
+
+
+def examine_once(text: str, file: str, lookup: Lookup = nobody) -> Examined:
+    """As `examine`, each problem with its own correction: the first that comes to mind, were it the only slip."""
     properties, malformed = parse_all(text)
     entries = Entries(file=file, by_key={entry.key: entry for entry in properties}).with_connections(lookup)
     return _Examination(entries=entries, findings=Findings(file=file)).run(properties, malformed)
@@ -90,6 +102,7 @@ class _Examination:
             self.findings.warn(None, "enabled", f"no flow is enabled; add {example}.enabled = true")
         if not self.findings.has_errors:
             look_at_circles(flows, self.entries, self.findings)
+        told = (one for one in self.findings.problems if one.line not in wrong or one in refused)
         return Examined(
             entries=self.entries,
             clusters=clusters,
@@ -97,13 +110,23 @@ class _Examination:
             disabled=tuple(flow for flow in mentioned if flow not in enabled),
             settings=self.settings,
             unneeded=tuple(unneeded_by_line[line] for line in sorted(unneeded_by_line)),
-            problems=in_file_order(one for one in self.findings.problems if one.line not in wrong or one in refused),
+            problems=once_per_slip(in_file_order(told)),
         )
 
     def _look_at_references(self, providers: Providers) -> None:
         declared = self.entries.by_key.get("config.providers")
         known = {*providers.kinds, *(values.items(declared.value) if declared is not None else ())}
         for entry in self.entries.by_key.values():
+            nameless = NO_PROVIDER.search(entry.value)
+            if nameless is not None:
+                said = nameless.group() if may_be_shown(entry.key) else "${...}"
+                name = nameless.group(1) if may_be_shown(entry.key) and nameless.group(1) else "NAME"
+                self.findings.warn(
+                    entry,
+                    entry.key,
+                    f"{said} names no provider, so nothing is looked up and the text stands for itself; write"
+                    f" ${{env:{name}}} for an environment variable",
+                )
             for name in sorted(names_of_providers(entry.value) - known):
                 self.findings.warn(
                     entry,
@@ -130,7 +153,7 @@ class _Examination:
         found: dict[Flow, None] = {}
         known = longest_first(aliases)
         for key, entry in self.entries.by_key.items():
-            if "->" not in key:
+            if "->" not in key or torn_apart(entry) is not None:
                 continue
             flow = flow_of(key, known)
             if flow is not None:

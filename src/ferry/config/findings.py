@@ -11,7 +11,7 @@ from ferry.config.looked_up import LookedUp, without_values
 from ferry.config.problem import BadValue, Problem, Severity
 from ferry.config.properties import Property, written
 from ferry.config.secrets import HIDDEN, Providers, has_reference, shown_address
-from ferry.config.slips import shown, without_comment
+from ferry.config.slips import has_comment, shown, without_comment
 from ferry.errors import BadInput
 
 T = TypeVar("T")
@@ -79,6 +79,8 @@ class Findings:
         correction: tuple[str, ...] | None = None,
     ) -> None:
         """Add a problem; see Problem for the parts."""
+        if entry is not None and correction and entry.last_line > entry.line:
+            message += "; by hand, because the entry has several lines"
         problem = Problem(
             file=self.file,
             line=entry.line if entry is not None else None,
@@ -113,9 +115,9 @@ class Findings:
         except BadValue as error:
             correction = without_comment(entry)
             hint = ""
-            if correction is not None:
-                apart = f"put the comment on a line of its own: {shown(correction)}"
-                hint = f" (text behind a value belongs to it: {apart})"
+            if has_comment(entry):
+                apart = f": {shown(correction)}" if correction is not None else " before the entry, by hand"
+                hint = f" (text behind a value belongs to it: put the comment on a line of its own{apart})"
             elif error.instead is not None and not looked_up:
                 correction = (written(entry.key, error.instead),)
                 hint = f": {shown(correction)}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ferry.config.connection import Lookup, nobody
-from ferry.config.examine import Examined, examine
-from ferry.config.problem import Problem, Severity
-from ferry.config.properties import lines_of, parse
-
-_PASSES = 50
-"""A line with several slips needs one pass for each; far more than that is an error of this module."""
+from ferry.config.draft import Draft
+from ferry.config.examine import Examined, examine, examine_once
+from ferry.config.problem import Problem, Severity, in_file_order
+from ferry.config.properties import Property, is_comment, is_continued, lines_of, parse_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,111 +35,86 @@ class Fixed:
 
 
 def fix(text: str, file: str, out: str | None = None, lookup: Lookup = nobody) -> Fixed:
-    """Correct what can be corrected without asking; `out` is the new file's name. Raises BadInput as `examine` does."""
-    draft = _Draft(lines=[_Line(text=line) for line in lines_of(text)])
-    chosen: list[Problem] = []
-    for _ in range(_PASSES):
-        current = draft.numbered()
-        examined = examine(current, file, lookup)
-        chosen = _one_per_line(examined.problems)
-        if not chosen:
-            fixed = draft.text("\r\n" if "\r\n" in text else "\n", draft.first_entry(current, file))
-            return Fixed(
-                text=fixed,
-                corrected=tuple(draft.corrected(file)),
-                left=replace(examined, problems=tuple(map(draft.placed, examined.problems))),
-                left_text=current,
-                examined=examine(fixed, out or file, lookup),
-            )
-        ends = {entry.line: entry.last_line for entry in parse(current, file)}
-        for problem in chosen:
-            draft.apply(problem, ends.get(problem.line or 0, 0))
-    raise AssertionError(f"{file}: corrections go round in a circle: {chosen[-1]}")
+    """Correct what can be corrected without asking; `out` is the new file's name. Raises BadInput as `examine` does.
+
+    A text that would differ from the old one by more than was told does not work: the first such line is an error.
+    """
+    draft = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems)
+    current = draft.numbered()
+    left = examine(current, file, lookup)
+    problems = [draft.placed(problem) for problem in left.problems]
+    fixed = draft.text("\r\n" if "\r\n" in text else "\n")
+    added = [line for problem in draft.problems() if problem.line is None for line in problem.correction or ()]
+    wrong = draft.stuck or untold_change(text, fixed, draft.told(), added)
+    if wrong is not None:
+        problems.append(_by_hand(text, file, wrong))
+    return Fixed(
+        text=fixed,
+        corrected=tuple(draft.problems()),
+        left=replace(left, problems=in_file_order(problems)),
+        left_text=current,
+        examined=examine(fixed, out or file, lookup),
+    )
 
 
-def _one_per_line(problems: Sequence[Problem]) -> list[Problem]:
-    """The first correction of each line. A line to add waits for the others: what is missing may only be misspelt."""
-    chosen: dict[int, Problem] = {}
-    for problem in problems:
-        if problem.correction is not None and problem.line is not None:
-            chosen.setdefault(problem.line, problem)
-    if chosen:
-        return list(chosen.values())
-    return [problem for problem in problems if problem.correction is not None][:1]
+def _by_hand(text: str, file: str, line: int) -> Problem:
+    key = next((entry.key for entry in parse_all(text)[0] if entry.line <= line <= entry.last_line), "?")
+    message = "cannot be corrected without a change of meaning here or on other lines; correct it by hand"
+    return Problem(file=file, line=line, key=key, severity=Severity.ERROR, message=message)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Line:
-    """A line of the old file. `text` is None when it is gone; `above` are comments that take none of the numbers."""
+def untold_change(old: str, new: str, told: Mapping[int, tuple[str, ...]], added: Sequence[str] = ()) -> int | None:
+    """The first line of `old` by which the entries of `new` differ in more than what was told; None: there is none.
 
-    text: str | None
-    above: list[str] = field(default_factory=list)
-    gone: list[Problem] = field(default_factory=list)
+    `told` are the corrections by line of `old`, `added` the entries that stand before all others. Each entry of `new`
+    must be one of these or one of `old`, in the same order, and no correction may drop a part of the value it corrects.
+    """
+    got = [(entry.key, entry.value) for entry in parse_all(new)[0]]
+    at = 0
+    for line, entries in _expected(old, told, added):
+        if got[at : at + len(entries)] != entries:
+            return line
+        at += len(entries)
+    if at < len(got):
+        return max(told, default=1)
+    fits = {entry.line: entry for entry in parse_all(old)[0]}
+    return next((line for line, lines in told.items() if not _keeps(fits.get(line), lines, new)), None)
 
-    def written(self) -> list[str]:
-        return self.above if self.text is None else [*self.above, self.text]
+
+def _expected(
+    old: str, told: Mapping[int, tuple[str, ...]], added: Sequence[str]
+) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """The entries that `new` must have, by the lines of `old` that they stand for."""
+    physical = lines_of(old)
+    yield 1, [(entry.key, entry.value) for line in added for entry in parse_all(line)[0]]
+    joined: list[str] = []
+    for entry in parse_all(old)[0]:
+        lines = [*joined, *told.get(entry.line, physical[entry.line - 1 : entry.last_line])]
+        # A correction may let the value go on with the next entry, as its writer meant: the two are one then.
+        joined = lines if entry.line in told and lines and is_continued(lines[-1]) else []
+        if not joined:
+            yield entry.line, [(one.key, one.value) for one in parse_all("\n".join(lines))[0]]
+    if joined:
+        yield len(physical), [(one.key, one.value) for one in parse_all("\n".join(joined))[0]]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Draft:
-    """The text between two passes: its lines keep their numbers, so that every pass speaks of those of the old file."""
+def _keeps(entry: Property | None, correction: tuple[str, ...], new: str) -> bool:
+    """Whether all words of the value are still there: in the correction, or in another entry where it is removed."""
+    if entry is None:
+        return False
+    texts = [" ".join(correction)]
+    if all(map(is_comment, correction)):
+        # It repeats another entry, whose comment stands on a line of its own by now.
+        comments = " ".join(line for line in lines_of(new) if is_comment(line))
+        texts += [f"{comments} {other.key} {other.raw}" for other in parse_all(new)[0]]
+    return any(_holds(text, value) for text in texts for value in (entry.raw, entry.value))
 
-    lines: list[_Line]
-    added: list[_Line] = field(default_factory=list)
-    """What the old file lacks. It goes to the top in the end, and until then behind all lines that have numbers."""
 
-    def numbered(self) -> str:
-        """The text for the next pass; the blank line ends an entry that the last line leaves open."""
-        lines = [line.text or "" for line in self.lines]
-        if self.added:
-            lines += ["", *(line.text or "" for line in self.added)]
-        return "\n".join(lines)
+def _holds(text: str, part: str) -> bool:
+    """Whether `text` has the words of `part`, or, where signs were set between them, its letters and digits.
 
-    def placed(self, problem: Problem) -> Problem:
-        """The problem as one of the old file: a line that was added has no number there."""
-        at = problem.line
-        return problem if at is None or at <= len(self.lines) else replace(problem, line=None)
-
-    def apply(self, problem: Problem, last: int) -> None:
-        """Write the problem's correction in the place of its entry, which ends on line `last`."""
-        line = self._line(problem.line)
-        correction = problem.correction or ()
-        line.above += [text for text in correction if text.startswith("#")]
-        line.text = next((text for text in correction if not text.startswith("#")), None)
-        line.gone.append(self.placed(problem))
-        for rest in self.lines[problem.line or 0 : last]:
-            rest.text = None
-
-    def _line(self, number: int | None) -> _Line:
-        if number is None:
-            self.added.append(_Line(text=None))
-            return self.added[-1]
-        return [*self.lines, _Line(text=""), *self.added][number - 1]
-
-    def corrected(self, file: str) -> list[Problem]:
-        """What is gone, by line of the old file."""
-        found = []
-        for line in (*self.added, *self.lines):
-            if line.gone:
-                first = line.gone[0]
-                errors = any(problem.severity is Severity.ERROR for problem in line.gone)
-                found.append(
-                    Problem(
-                        file=file,
-                        line=first.line,
-                        key=first.key,
-                        severity=Severity.ERROR if errors else Severity.WARNING,
-                        message="; then: ".join(problem.message for problem in line.gone),
-                        correction=tuple(line.written()),
-                    )
-                )
-        return found
-
-    def first_entry(self, current: str, file: str) -> int:
-        """The number of lines before the first entry: comments at the top stay there."""
-        return min((entry.line for entry in parse(current, file)), default=1) - 1
-
-    def text(self, line_end: str, top: int) -> str:
-        """The whole new file; what was added stands behind the first `top` lines."""
-        blocks = [*self.lines[:top], *self.added, *self.lines[top:]]
-        return line_end.join(text for line in blocks for text in line.written())
+    In any case: a key that was torn apart is a part of the value, and its alias may have been put right.
+    """
+    text, part = text.lower(), part.lower()
+    words = set(re.findall(r"\w+", part)) <= set(re.findall(r"\w+", text))
+    return words or not Counter(re.findall(r"\w", part)) - Counter(re.findall(r"\w", text))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ferry.config import values
 from ferry.config.catalogue import RENAMED, find, keys_of
@@ -15,14 +15,14 @@ from ferry.config.own_classes import OWN_KEY, is_own_policy, names_own_class
 from ferry.config.places import Place, flow_of, longest_first, place_of
 from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import Providers
-from ferry.config.slips import ARROW, alias_ahead, nearest, shown
+from ferry.config.slips import ARROW, alias_ahead, nearest, shown, torn_apart
 from ferry.config.value_slips import look_at_value
 from ferry.model import Flow
 
 _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
 _MOST_GUESSES = 200
-_TORN = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t\f]+$")
-"""A value that was to be continued: there is a blank behind its last backslash."""
+_TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<behind>[ \t\f]+(?P<comment>[#!].*)?)$")
+"""A value that was to be continued: there is a blank, or a comment as well, behind its last backslash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,8 @@ class KeyCheck:
     flows: tuple[Flow, ...]
     entries: Entries
     findings: Findings
+    torn: set[int] = field(default_factory=set)
+    """The lines of values that were to be continued, as far as they are told."""
 
     def run(self) -> tuple[Unneeded, ...]:
         """Report what is wrong; answer the lines that Ferry knows and does not need, in file order."""
@@ -40,11 +42,11 @@ class KeyCheck:
         torn = {entry.last_line + 1: entry for entry in self.entries.by_key.values() if _TORN.search(entry.raw)}
         unneeded = []
         for entry in self.entries.by_key.values():
-            place = place_of(entry.key, aliases)
-            found = self._look(entry, place, torn.get(entry.line))
+            found = self._look(entry, place_of(entry.key, aliases), torn.get(entry.line))
             if found is not None:
                 unneeded.append(found)
-            look_at_value(entry, place.name, self.findings)
+        for entry in self.entries.by_key.values():
+            look_at_value(entry, place_of(entry.key, aliases).name, self.findings, torn=entry.line in self.torn)
         return tuple(sorted(unneeded, key=lambda one: one.line))
 
     def _look(self, entry: Property, place: Place, torn: Property | None) -> Unneeded | None:
@@ -54,23 +56,32 @@ class KeyCheck:
         if self._is_slip(entry, place) or ("->" in entry.key and place.flow is None):
             return None
         known = place.known()
+        if known is None and torn is not None and self.aliases:
+            self._report_torn(torn, entry)
+            return None
         if known is None and self._is_for_own_class(place):
             of_policy = place.name.startswith("replication.policy.")
             return None if of_policy else Unneeded(line=entry.line, key=entry.key, why=OWN_KEY)
-        if known is None:
-            self._report_unknown(entry, place, torn)
+        if place.name == "enabled" and place.flow is None:
+            self._report_enabled(entry, place)
+        elif known is None:
+            self._report_unknown(entry, place)
         elif place.client is not None and not place.owner:
             role, name = place.client
             owner = self.aliases[0] if self.aliases else "{alias}"
             self.findings.warn(
                 entry, entry.key, f"has no effect at top level; write {owner}.{role}.{name} for the cluster meant"
             )
-        elif place.name == "enabled" and place.flow is None:
-            flow = "->".join(self.aliases[:2]) if len(self.aliases) > 1 else "S->T"
-            self.findings.warn(entry, entry.key, f"enables no flow at top level; write {flow}.enabled = {entry.value}")
         elif known.fate is Fate.UNNEEDED:
             return Unneeded(line=entry.line, key=entry.key, why=known.text)
         return None
+
+    def _report_enabled(self, entry: Property, place: Place) -> None:
+        source = place.alias or next(iter(self.aliases), "S")
+        target = next((alias for alias in self.aliases if alias != source), "T")
+        where = "at top level" if place.alias is None else "behind a cluster's alias"
+        message = f"enables no flow {where}; write {source}->{target}.enabled = {entry.value}"
+        self.findings.warn(entry, entry.key, message)
 
     def _look_at_ferry_key(self, entry: Property, place: Place) -> None:
         if place.alias is not None and place.name == CONNECTION.name:
@@ -84,8 +95,12 @@ class KeyCheck:
         elif place.alias is not None:
             message = "Ferry's keys stand at top level or behind S->T., not behind a cluster's alias"
             self.findings.report(entry, entry.key, message)
+        elif place.name.lower() in FERRY_KEYS_BY_NAME and place.name not in FERRY_KEYS_BY_NAME:
+            correction = (written_raw(f"{place.owner}{place.name.lower()}", entry.raw),)
+            message = f"is no key of Ferry, whose keys are spelt in small letters; write {shown(correction)}"
+            self.findings.report(entry, entry.key, message, correction=correction)
         elif place.name not in FERRY_KEYS_BY_NAME:
-            near = nearest(place.name.lower(), FERRY_KEYS_BY_NAME)
+            near = nearest(place.name, FERRY_KEYS_BY_NAME)
             remedy = f"did you mean {near}?" if near else f"known are {', '.join(FERRY_KEYS_BY_NAME)}"
             self.findings.report(entry, entry.key, f"is no key of Ferry; {remedy}")
 
@@ -104,26 +119,40 @@ class KeyCheck:
         elif (switch := _switch_meant(place)) is not None:
             correction = (written_raw(f"{place.owner}{switch}", entry.raw),)
             message = f"has no effect; write {shown(correction)}"
+        elif (spelt := _spelt_small(place)) is not None:
+            correction = (written_raw(f"{place.owner}{spelt}", entry.raw),)
+            message = f"has no effect, keys are spelt in small letters; write {shown(correction)}"
         else:
-            return self._is_arrow_slip(entry) or (not place.owner and self._is_alias_slip(entry))
+            return (
+                self._is_arrow_slip(entry)
+                or self._names_two_flows(entry, place)
+                or (not place.owner and self._is_alias_slip(entry))
+            )
         self.findings.warn(entry, entry.key, message, correction=correction)
         return True
 
     def _is_arrow_slip(self, entry: Property) -> bool:
         """A flow with blanks around its arrow, or with another arrow than `->`."""
-        if entry.value.startswith("->") or (entry.key in self.aliases and ARROW.match(entry.value)):
-            name, _, value = entry.raw.partition("=")
-            correction = (written_raw(f"{entry.key}{ARROW.sub('->', ''.join(name.split()), count=1)}", value.strip()),)
+        read = torn_apart(entry, self.aliases)
+        if read is not None:
+            correction = (written_raw(*read),)
         else:
             meant = ARROW.sub("->", entry.key, count=1)
             if "->" in entry.key or flow_of(meant, longest_first(self.aliases)) is None:
                 return False
             correction = (written_raw(meant, entry.raw),)
-        if entry.value.startswith("->"):
+        if "->" in entry.key or entry.value.startswith("->"):
             message = f"a blank ends the key; write {shown(correction)} without blanks in the key"
         else:
             message = f"the arrow of a flow is ->; write {shown(correction)}"
         self.findings.report(entry, entry.key, message, correction=correction)
+        return True
+
+    def _names_two_flows(self, entry: Property, place: Place) -> bool:
+        if place.flow is None or "->" not in place.name:
+            return False
+        remedy = f"write {place.name} or {place.owner}{place.name.rpartition('.')[2]}"
+        self.findings.warn(entry, entry.key, f"has no effect: it names two flows; {remedy}")
         return True
 
     def _is_alias_slip(self, entry: Property) -> bool:
@@ -154,8 +183,7 @@ class KeyCheck:
             return True
         return False
 
-    def _report_unknown(self, entry: Property, place: Place, torn: Property | None) -> None:
-        """`torn` is the entry before, where it was to go on with this one."""
+    def _report_unknown(self, entry: Property, place: Place) -> None:
         if not self.aliases:
             # Without aliases no key behind one can be told.
             return
@@ -167,19 +195,23 @@ class KeyCheck:
             message = f"has no effect here: {misplaced}"
         elif near is not None:
             message = f"is not known; did you mean {place.owner}{near}?"
-        elif torn is not None:
-            self._report_torn(torn, entry)
-            return
         else:
             message = "is not known; neither Kafka nor Ferry reads it here: remove the line"
         self.findings.warn(entry, entry.key, message)
 
     def _report_torn(self, torn: Property, following: Property) -> None:
+        """Where `torn` was to go on with `following`."""
+        self.torn.add(torn.line)
+        match = _TORN.search(torn.raw)
+        behind, comment = match.group("behind", "comment") if match is not None else ("", None)
+        what, remedy = ("comment", "put it on a line of its own") if comment else ("blank", "remove the blank")
         message = (
-            "ends in a backslash with a blank behind it, so the value does not go on there:"
-            f" line {following.line} is read as a key of its own; remove the blank"
+            f"ends in a backslash with a {what} behind it, so the value does not go on there:"
+            f" line {following.line} is read as a key of its own; {remedy}"
         )
-        self.findings.warn(torn, torn.key, message, correction=(written_raw(torn.key, torn.raw.rstrip()),))
+        whole = written_raw(torn.key, torn.raw.removesuffix(behind))
+        correction = (comment, whole) if comment else (whole,)
+        self.findings.warn(torn, torn.key, message, correction=correction)
 
     def _misplaced(self, place: Place) -> str | None:
         """Where a key counts that has no effect in this place; None when it has one nowhere."""
@@ -225,6 +257,14 @@ class KeyCheck:
         flows = self.flows if place.flow is None else (place.flow,)
         policies = [self.entries.of_flow(flow, "replication.policy.class") for flow in flows]
         return any(entry is not None and is_own_policy(entry.value) for entry in policies)
+
+
+def _spelt_small(place: Place) -> str | None:
+    """The known key that is spelt in other letters than small ones; None for every other key."""
+    small = place.name.lower()
+    if small == place.name or place.known() is not None or place.client is not None:
+        return None
+    return small if replace(place, name=small).known() is not None else None
 
 
 def _switch_meant(place: Place) -> str | None:

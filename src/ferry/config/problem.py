@@ -25,9 +25,9 @@ class Problem:
     message: str
     """What is wrong, with the value read, and the remedy; never a secret's value."""
     correction: tuple[str, ...] | None = field(default=None, repr=False)
-    """What to write instead of the line (at the top, where something is missing): comments, then one entry at most.
+    """What to write instead of the entry (at the top, where something is missing): comments, then one entry at most.
 
-    None: yours to find."""
+    The whole of it: of several problems of one line each has the same. None: yours to find."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -35,13 +35,14 @@ class Problem:
 
 
 def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Each finding once, an error before the warnings of its line: `--fix` takes the first correction of a line.
+    """Each finding once, an error before the warnings of its line: `--fix` takes the first correction of a line."""
+    return tuple(sorted(dict.fromkeys(problems), key=lambda one: (one.line or 0, one.severity is not Severity.ERROR)))
 
-    Of those that correct a line in the same way the first is told: an error says more than a warning about one slip.
-    """
-    found = sorted(dict.fromkeys(problems), key=lambda one: (one.line or 0, one.severity is not Severity.ERROR))
+
+def once_per_slip(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Of those that correct a line in the same way the first: an error says more than a warning about one slip."""
     told: dict[object, Problem] = {}
-    for one in found:
+    for one in problems:
         slip = (one.line, one.correction) if one.line is not None and one.correction else one
         told.setdefault(slip, one)
     return tuple(told.values())

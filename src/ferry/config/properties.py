@@ -78,6 +78,16 @@ def lines_of(text: str) -> list[str]:
     return _LINE_END.split(text)
 
 
+def is_comment(line: str) -> bool:
+    """Whether Java takes a physical line that no other one goes on with for a comment."""
+    return line.lstrip(_BLANKS).startswith(("#", "!"))
+
+
+def is_continued(text: str) -> bool:
+    """Whether Java goes on with the next line: the last backslash is not escaped by another one."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
 def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
     """Comments and blank lines dropped, continued lines joined, as (numbers of the first and the last line, text)."""
     begun = 0
@@ -96,7 +106,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
         if not continuing or not joined:
             begun = number
         joined += content
-        continuing = _ends_in_open_backslash(joined)
+        continuing = is_continued(joined)
         if continuing:
             joined = joined[:-1]
         elif joined:
@@ -110,10 +120,6 @@ def _ends_in_lone_backslash(text: str) -> bool:
     """Whether Java meets the end of the text right behind a backslash that began a line: it reads an empty entry."""
     lines = _LINE_END.split(text if text.endswith("\r\n") or not text.endswith(("\r", "\n")) else text[:-1])
     return lines[-1].lstrip(_BLANKS) == "\\"
-
-
-def _ends_in_open_backslash(text: str) -> bool:
-    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 def _split(logical: str) -> tuple[int, int]:

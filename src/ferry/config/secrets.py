@@ -32,6 +32,8 @@ _SECRET_WORDS = (
 _NOT_SECRET = ("token.endpoint.url",)
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _PROVIDER = re.compile(r"\$\{([^}:]*):[^}]*\}")
+NO_PROVIDER = re.compile(r"\$\{([^}:]*)\}")
+"""What looks like a reference and lacks the provider, which Kafka takes for plain text."""
 
 
 def is_secret(key: str) -> bool:
@@ -163,6 +165,9 @@ class Providers:
 
 def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
     path, name = reference.group(2) or "", reference.group(3)
+    if not name:
+        example = "${env:NAME}" if kind is ProviderKind.ENV else f"${{{reference.group(1)}:{path or '/path'}:name}}"
+        raise BadInput(f"{key}: {reference.group()} names nothing to look up; write {example}")
     if kind is ProviderKind.ENV:
         if limits.allowlist is not None and not limits.allowlist.fullmatch(name):
             raise BadInput(

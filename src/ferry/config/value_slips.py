@@ -7,12 +7,15 @@ import re
 from ferry.config import values
 from ferry.config.catalogue import may_be_shown
 from ferry.config.findings import Findings
-from ferry.config.properties import Property, written_raw
+from ferry.config.properties import Property, is_continued, parse_all, written_raw
 from ferry.config.secrets import has_reference, is_secret
-from ferry.config.slips import COMMENT_BEHIND, QUOTES, shown, without_comment
+from ferry.config.slips import COMMENT_BEHIND, QUOTES, has_comment, shown, without_comment
 
 _TOPIC_LISTS = ("topics", "topics.exclude", "ferry.merge.topics")
 _NAME_LISTS = (*_TOPIC_LISTS, "groups", "groups.exclude")
+_WITHOUT_EMPTY_ITEMS = ("clusters", "topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude")
+"""Lists in which Kafka 4.3 refuses an item without text (`ConfigDef.ValidList`)."""
+_EMPTY_ITEM = re.compile(r",\s*,|^\s*,|,\s*$")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _MEANT = frozenset("\\:=#! \t\f\"'")
 """What people escape with one backslash because the format, or JAAS, asks for it."""
@@ -26,12 +29,18 @@ _OF_SEVERAL_LINES = (
 )
 
 
-def look_at_value(entry: Property, name: str, findings: Findings) -> None:
-    """Warn about the value of `entry`, whose key is `name` without alias or flow. Secrets are not shown."""
+def look_at_value(entry: Property, name: str, findings: Findings, *, torn: bool = False) -> None:
+    """Warn about the value of `entry`, whose key is `name` without alias or flow. Secrets are not shown.
+
+    Where a value was `torn` from the next line, what its end looks like is told already.
+    """
     _look_for_backslash(entry, findings)
-    _look_for_comment(entry, findings)
+    if not torn:
+        _look_for_comment(entry, findings)
     if name == "ferry.start":
         _look_for_seconds(entry, findings)
+    if name in _WITHOUT_EMPTY_ITEMS and not torn:
+        _look_for_empty_items(entry, findings)
     if name in _NAME_LISTS and not has_reference(entry.value):
         _look_for_quotes(entry, findings)
         if name in _TOPIC_LISTS:
@@ -69,12 +78,13 @@ def _look_for_backslash(entry: Property, findings: Findings) -> None:
 
 
 def _look_for_comment(entry: Property, findings: Findings) -> None:
-    correction = without_comment(entry)
-    if correction is None:
+    if not has_comment(entry):
         return
     remedy = "put the comment on a line of its own"
     if may_be_shown(entry.key):
-        message = f"the value read is {entry.value!r}: text behind a value belongs to it; {remedy}: {shown(correction)}"
+        correction = without_comment(entry)
+        how = f": {shown(correction)}" if correction else " before the entry, by hand"
+        message = f"the value read is {entry.value!r}: text behind a value belongs to it; {remedy}{how}"
         findings.warn(entry, entry.key, message, correction=correction)
     elif is_secret(entry.key) and not _is_whole_jaas(entry):
         # Whether it is a comment only its writer knows: a password may have a blank and a # in it.
@@ -104,6 +114,23 @@ def _look_for_quotes(entry: Property, findings: Findings) -> None:
         entry,
         entry.key,
         f"the value read is {entry.value!r}: quotes belong to it, and match themselves only; write {shown(correction)}",
+        correction=correction,
+    )
+
+
+def _look_for_empty_items(entry: Property, findings: Findings) -> None:
+    if has_comment(entry) or not _EMPTY_ITEM.search(entry.value):
+        return
+    raw = re.sub(r"\s*,[\s,]*,\s*", ", ", entry.raw.strip().strip(",").strip())
+    line = written_raw(entry.key, raw)
+    # A blank that is escaped stays where it is.
+    is_whole = raw and not is_continued(raw) and not any(_EMPTY_ITEM.search(one.value) for one in parse_all(line)[0])
+    correction = (line,) if is_whole else None
+    remedy = f"; write {shown(correction)}" if correction else "; remove the comma"
+    findings.warn(
+        entry,
+        entry.key,
+        f"has a comma with nothing before or behind it, which Kafka refuses{remedy}",
         correction=correction,
     )
 

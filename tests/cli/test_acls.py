@@ -31,7 +31,8 @@ def write(folder: Path, topics: str) -> Path:
 
 
 def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
-    said = ferry("acls", "required", "--source-principal", "User:CN=me, O=us", config=write(tmp_path, "orders"))
+    principals = ("--source-principal", "User:CN=me, O=us", "--target-principal", "User:ferry")
+    said = ferry("acls", "required", *principals, config=write(tmp_path, "orders"))
     assert said.out == (
         "# On source a, to which nothing is written:\n"
         "kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
@@ -194,6 +195,40 @@ def test_who_reads_other_flows_ledgers_needs_to(topics: str, more: str, sides: s
     found = [acl for acl in required_acls(settings.flows[0]) if acl.resource.name == "ferry-ledger."]
     assert {(acl.side, acl.optional) for acl in found} == sides
     assert all(acl.resource.prefixed and acl.operation == "Read" for acl in found)
+
+
+def test_the_principal_is_that_of_the_login_and_a_protected_listener_asks_for_a_login_of_yours(tmp_path: Path) -> None:
+    path = write(tmp_path, "orders")
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ferry-src" password="geheim";'
+    with path.open("a") as file:
+        file.write(f"a.security.protocol = SASL_SSL\na.sasl.mechanism = PLAIN\na.sasl.jaas.config = {login}\n")
+    said = ferry("acls", "required", config=path)
+    assert (said.code, said.err) == (0, "")
+    assert "geheim" not in said.out
+    at_source, at_target = said.out.split("# On target b:\n")
+    assert at_source.startswith(
+        "# On source a, to which nothing is written:\n"
+        "# a-admin.properties: yours to write, with security.protocol = SASL_SSL and the login of\n"
+        "# somebody who may alter ACLs\n"
+        "kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --command-config a-admin.properties --add"
+        " --allow-principal User:ferry-src --operation Read"
+    )
+    assert at_target.startswith(
+        "# User:ferry stands for Ferry's principal there, which the file does not say: nobody logs in by PLAINTEXT\n"
+        "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+    )
+    body = ferry("acls", "required", "--json", config=path).json("acls-required")
+    assert body["principals"] == {
+        "source": {"principal": "User:ferry-src", "known": True, "why": None},
+        "target": {"principal": "User:ferry", "known": False, "why": "nobody logs in by PLAINTEXT"},
+    }
+    assert {(acl["side"], acl["principal"]) for acl in body["acls"]} == {
+        ("source", "User:ferry-src"),
+        ("target", "User:ferry"),
+    }
+    given = ferry("acls", "required", "--source-principal", "User:x", "--target-principal", "User:y", config=path)
+    assert "ferry-src" not in given.out
+    assert "stands for" not in given.out
 
 
 def test_the_acls_as_json(tmp_path: Path) -> None:

@@ -7,13 +7,17 @@ import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
+import javax.security.auth.x500.X500Principal;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.security.kerberos.KerberosName;
+import org.apache.kafka.common.security.kerberos.KerberosShortNamer;
 
 /** Answers, one line per line of input, what Java makes of it. All texts travel as base64 of UTF-16. */
 public class JavaOracle {
@@ -30,6 +34,8 @@ public class JavaOracle {
                 case "whitelist" -> out.append(whitelist(decode(words[1]), decode(words[2])));
                 case "client" -> out.append(client(decode(words[1]), words[2], words[3], words[4], words[5]));
                 case "flow" -> out.append(flow(decode(words[1]), words[2], words[3]));
+                case "subject" -> out.append("ok ").append(encode(new X500Principal(Base64.getDecoder().decode(words[1])).getName()));
+                case "short" -> out.append("ok ").append(encode(shortName(decode(words[1]), decode(words[2]))));
                 case "policy" -> out.append(policy(words[1], decode(words[2]), decode(words[3]), decode(words[4]), words[5]));
                 default -> throw new IllegalArgumentException(line);
             }
@@ -148,6 +154,11 @@ public class JavaOracle {
             return "error";
         }
         return encode(found);
+    }
+
+    /** What a broker of `realm` calls a Kerberos principal, by the default rule. */
+    static String shortName(String realm, String principal) throws Exception {
+        return KerberosShortNamer.fromUnparsedRules(realm, List.of("DEFAULT")).shortName(KerberosName.parse(principal));
     }
 
     static String policy(String kind, String separator, String alias, String topic, String internal) throws Exception {

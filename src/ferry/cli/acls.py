@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,11 @@ from ferry.cli.output import print_json
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow import FlowConfig
+    from ferry.config.layers import Side
     from ferry.run.permissions import Acl, Resource
+
+ANYBODY = "User:ferry"
+"""In the place of a principal that nobody has named."""
 
 acls_app = typer.Typer(help="Permissions that the clusters must grant.", no_args_is_help=True)
 
@@ -32,11 +37,16 @@ def required_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
     source_principal: Annotated[
-        str, typer.Option("--source-principal", metavar="PRINCIPAL", help="Whom the source's brokers know Ferry as.")
-    ] = "User:ferry",
+        str | None,
+        typer.Option(
+            "--source-principal",
+            metavar="PRINCIPAL",
+            help="Whom the source's brokers know Ferry as; needed where the login does not say it.",
+        ),
+    ] = None,
     target_principal: Annotated[
-        str, typer.Option("--target-principal", metavar="PRINCIPAL", help="Whom the target's brokers know Ferry as.")
-    ] = "User:ferry",
+        str | None, typer.Option("--target-principal", metavar="PRINCIPAL", help="The same of the target's brokers.")
+    ] = None,
     topic: Annotated[
         list[str] | None,
         typer.Option("--topic", metavar="TOPIC", help="Only this source topic, by its name; may be repeated."),
@@ -59,35 +69,80 @@ def required_command(
     only_topics(chosen, topic)
     found = required_acls(chosen, topic or ())
     not_yet = acls_of_source_writes(chosen)
-    principals = {"source": source_principal, "target": target_principal}
+    source = _OnSide.of(chosen, "source", source_principal)
+    target = _OnSide.of(chosen, "target", target_principal)
+    sides = {"source": source, "target": target}
     if desk.as_json:
-        body = {"flow": str(chosen.flow)}
+        body = {"flow": str(chosen.flow), "principals": {side: one.json() for side, one in sides.items()}}
         lists = {"acls": found, "not_needed_yet": not_yet}
-        print_json(body | {name: [_json(acl, principals[acl.side]) for acl in acls] for name, acls in lists.items()})
+        print_json(body | {name: [_json(acl, sides[acl.side]) for acl in acls] for name, acls in lists.items()})
         return 0
-    source, target = chosen.flow.source, chosen.flow.target
-    print(f"# On source {source}, to which nothing is written:")
-    _print(chosen, [acl for acl in found if acl.side == "source"], source_principal)
-    print(f"# On target {target}:")
-    _print(chosen, [acl for acl in found if acl.side == "target"], target_principal)
+    source.head(f"# On source {source.alias}, to which nothing is written:")
+    _print(source, [acl for acl in found if acl.side == "source"])
+    target.head(f"# On target {target.alias}:")
+    _print(target, [acl for acl in found if acl.side == "target"])
     if not_yet:
-        print(f"# Not needed yet: Ferry writes nothing to {source}; by this file MirrorMaker 2 writes there")
-    _print(chosen, not_yet, source_principal, lead="")
+        print(f"# Not needed yet: Ferry writes nothing to {source.alias}; by this file MirrorMaker 2 writes there")
+    _print(source, not_yet, lead="")
     return 0
 
 
-def _print(flow: FlowConfig, acls: list[Acl], principal: str, *, lead: str = "optional, ") -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OnSide:
+    """What the commands of one side have in common."""
+
+    alias: str
+    servers: str
+    protocol: str
+    principal: str
+    why: str | None
+    """Why the principal is not known, so that another name stands in its place."""
+
+    @classmethod
+    def of(cls, flow: FlowConfig, side: Side, given: str | None) -> _OnSide:
+        from ferry.config.layers import CLIENTS
+        from ferry.config.principal import principal_of, security_protocol
+
+        properties = flow.clients[side, dict(CLIENTS)[side]]
+        known = principal_of(flow, side) if given is None else None
+        return cls(
+            alias=flow.flow.source if side == "source" else flow.flow.target,
+            servers="".join(properties.get("bootstrap.servers", "").split()),
+            protocol=security_protocol(flow, side),
+            principal=given or (known.name if known is not None and known.name is not None else ANYBODY),
+            why=known.why if known is not None and known.name is None else None,
+        )
+
+    @property
+    def command_config(self) -> str | None:
+        """The file that kafka-acls.sh reaches a protected listener with."""
+        return None if self.protocol == "PLAINTEXT" else f"{self.alias}-admin.properties"
+
+    def head(self, line: str) -> None:
+        """What to know before the commands."""
+        print(line)
+        if self.why is not None:
+            print(f"# {self.principal} stands for Ferry's principal there, which the file does not say: {self.why}")
+        if self.command_config is not None:
+            print(f"# {self.command_config}: yours to write, with security.protocol = {self.protocol} and the login of")
+            print("# somebody who may alter ACLs")
+
+    def json(self) -> dict[str, object]:
+        return {"principal": self.principal, "known": self.why is None, "why": self.why}
+
+
+def _print(side: _OnSide, acls: list[Acl], *, lead: str = "optional, ") -> None:
     """Commands; those that a flow works without as comments that say what for."""
     for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional and acl.why)):
         several = list(same)
-        line = _command(_servers(flow, several[0]), principal, resource, several)
+        line = _command(side, resource, several)
         print(f"# {lead}{several[0].why}:\n# {line}" if optional else line)
 
 
-def _json(acl: Acl, principal: str) -> dict[str, object]:
+def _json(acl: Acl, side: _OnSide) -> dict[str, object]:
     return {
         "side": acl.side,
-        "principal": principal,
+        "principal": side.principal,
         "resource_type": acl.resource.kind,
         "resource_name": acl.resource.name,
         "pattern_type": "prefixed" if acl.resource.prefixed else "literal",
@@ -97,15 +152,11 @@ def _json(acl: Acl, principal: str) -> dict[str, object]:
     }
 
 
-def _command(servers: str, principal: str, resource: Resource, acls: list[Acl]) -> str:
+def _command(side: _OnSide, resource: Resource, acls: list[Acl]) -> str:
     about = ["--cluster"] if resource.kind == "cluster" else [f"--{resource.kind}", resource.name]
     if resource.prefixed:
         about += ["--resource-pattern-type", "prefixed"]
-    words = ["kafka-acls.sh", "--bootstrap-server", servers, "--add", "--allow-principal", principal]
+    words = ["kafka-acls.sh", "--bootstrap-server", side.servers]
+    words += [] if side.command_config is None else ["--command-config", side.command_config]
     operations = [word for acl in acls for word in ("--operation", acl.operation)]
-    return shlex.join([*words, *operations, *about])
-
-
-def _servers(flow: FlowConfig, acl: Acl) -> str:
-    clients = flow.clients["source", "consumer"] if acl.side == "source" else flow.clients["target", "producer"]
-    return "".join(clients.get("bootstrap.servers", "").split())
+    return shlex.join([*words, "--add", "--allow-principal", side.principal, *operations, *about])

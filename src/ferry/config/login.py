@@ -52,7 +52,7 @@ def login(properties: Mapping[str, str]) -> Login:
     if mechanism not in _MODULES:
         raise Refused(f"sasl.mechanism={mechanism} is not supported; use one of {', '.join(_MODULES)}")
     _refuse_classes(properties, mechanism)
-    key, jaas = _jaas(properties, mechanism)
+    key, jaas = jaas_login(properties, mechanism)
     if jaas.module != _MODULES[mechanism]:
         raise BadInput(f"{key}: module {jaas.module} does not serve {mechanism}; write {_MODULES[mechanism]}")
     if mechanism == "OAUTHBEARER":
@@ -77,8 +77,8 @@ def _refuse_classes(properties: Mapping[str, str], mechanism: str) -> None:
             raise Refused(f"{key}={name} is not supported{allowed}: correct or remove the line")
 
 
-def _jaas(properties: Mapping[str, str], mechanism: str) -> tuple[str, JaasLogin]:
-    """The login module, and the name of what it was read from."""
+def jaas_login(properties: Mapping[str, str], mechanism: str) -> tuple[str, JaasLogin]:
+    """The login module, and the name of what it was read from. Raises BadInput where there is none, or not one."""
     key = "sasl.jaas.config"
     if key in properties:
         return key, _read(key, lambda: parse_jaas(properties[key]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ferry.decide.change_sentences import deeds, differences
+from ferry.decide.change_sentences import deeds, differences, proposals
 from ferry.decide.report import Report, throttled_sentence
 from ferry.model import Plan, Receipt, TopicPartition
 
@@ -24,11 +24,14 @@ def plan_lines(plan: Plan) -> list[str]:
         for piece in plan.slices
     ]
     lines = [head, *table(["source", "target", "from", "to", "bytes, about"], rows)]
-    lines += [*deeds(plan.changes), *differences(plan.drift)]
-    lines += [f"ACL {change.kind}d: {change.binding}" for change in plan.acls]
+    lines += proposals(plan.changes) if plan.only_shown else deeds(plan.changes)
+    lines += differences(plan.drift)
+    would = "would be " if plan.only_shown else ""
+    lines += [f"ACL {would}{change.kind}d: {change.binding}" for change in plan.acls]
     lines += [f"refused: {refusal.message}" for refusal in plan.refusals]
     lines += [f"paused: {name or 'the whole flow'}" for name in plan.paused]
-    return lines + [f"note: {note}" for note in plan.notes]
+    lines += [f"note: {note}" for note in plan.notes]
+    return lines + [f"not copied: {left.message}" for left in plan.not_copied]
 
 
 def report_lines(report: Report) -> list[str]:

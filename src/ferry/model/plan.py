@@ -125,6 +125,11 @@ class Plan:
         return tuple(piece for piece in self.slices if piece.slot == slot)
 
     @property
+    def only_shown(self) -> bool:
+        """Whether no run was opened for it (`ferry plan`): nothing of it is done."""
+        return self.generation < 0
+
+    @property
     def used_slots(self) -> tuple[int, ...]:
         """Slots that have something to do, ascending."""
         return tuple(sorted({piece.slot for piece in self.slices}))

@@ -1,0 +1,25 @@
+"""Plans in task logs: a plan that is only shown says what it would do, a sealed one what was done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.model import ChangeKind, NotCopied, TopicChange
+from ferry_airflow.tables import plan_lines
+from tests.decide.values import PLAN
+
+GROW = TopicChange(kind=ChangeKind.GROW, topic="a.orders", source_topic="orders", partitions=3, replication_factor=0)
+DRIFT = replace(GROW, kind=ChangeKind.CONFIGURE, configs=(("segment.ms", "5"),), was=(("segment.ms", "6"),))
+
+
+def test_a_plan_that_is_only_shown_says_what_a_run_would_do_and_what_is_not_copied() -> None:
+    left = NotCopied(what="scram-users", count=2, message="2 SCRAM users are not copied")
+    shown = replace(PLAN, generation=-1, changes=(GROW,), drift=(DRIFT,), not_copied=(left,))
+    lines = plan_lines(shown)
+    assert "would grow topic a.orders to 3 partitions" in lines
+    assert lines[-1] == "not copied: 2 SCRAM users are not copied"
+    assert any(line.startswith("drift: segment.ms is 6 on topic a.orders and 5 at the source") for line in lines)
+
+
+def test_a_sealed_plan_says_what_was_done() -> None:
+    assert "grew topic a.orders to 3 partitions" in plan_lines(replace(PLAN, changes=(GROW,)))

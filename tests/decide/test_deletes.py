@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.config.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.deletes import forgetting, forgotten
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import claims, fold, last_receipts, receipts
@@ -50,6 +51,28 @@ def test_otherwise_it_is_reported_as_ever(rules: Rules, facts: Facts) -> None:
     (refusal,) = plan.refusals
     assert refusal.kind is RefusalKind.TOPIC_GONE
     assert "is not on cluster a any more, or hidden from this login" in refusal.message
+
+
+ABORTED = replace(GONE, targets={"a.orders": target("a.orders", 45)})
+"""Four offsets more than the data and its marker."""
+
+
+@pytest.mark.parametrize(
+    ("facts", "deleted"),
+    [
+        (replace(ABORTED, accounted={RECEIPT.target: 45}), True),
+        (replace(ABORTED, accounted={RECEIPT.target: 44}), False),
+        (replace(ABORTED, accounted={RECEIPT.target: 45}, foreign={RECEIPT.target: 42}), False),
+    ],
+    ids=["looked through", "not to its end", "and somebody else found"],
+)
+def test_what_aborted_chunks_left_behind_does_not_keep_a_copy(facts: Facts, deleted: bool) -> None:
+    assert bool(decide_plan(FOLLOW, facts, "run", 1).changes) is deleted
+
+
+def test_where_other_writers_are_put_up_with_their_records_keep_a_copy() -> None:
+    bearing = replace(FOLLOW, guards=Guards(foreign_writer=GuardPolicy(default=OnGuard.SKIP)))
+    assert decide_plan(bearing, replace(ABORTED, accounted={RECEIPT.target: 45}), "run", 1).changes == ()
 
 
 SHARED = replace(RECEIPT, target=place("a.orders", 1), source=place("users"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ferry.config.guards import OnGuard
 from ferry.decide.facts import Facts, TargetTopic
 from ferry.decide.ledger import LedgerView
 from ferry.decide.ledger_codec import LEDGER_VERSION, Json, encode
@@ -54,14 +55,21 @@ def _against(rules: Rules, facts: Facts, topic: str, name: str, lasts: list[Rece
         return f"lane {rules.lane} has no claim on it"
     target = facts.targets.get(name)
     # Without it an earlier run came to delete it, and no further.
-    return None if target is None else _foreign(target, lasts)
+    return None if target is None else _foreign(rules, facts, topic, target, lasts)
 
 
-def _foreign(target: TargetTopic, lasts: list[Receipt]) -> str | None:
-    """What of a target topic is not the work that the last receipts name."""
+def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts: list[Receipt]) -> str | None:
+    """What of a target topic is not the work that the last receipts name.
+
+    What lies behind the last record and its marker was looked through (`Facts.accounted`), which proves nothing where
+    the flow goes on in spite of other writers.
+    """
     if any(last.target_topic_id != target.topic_id for last in lasts) or not target.topic_id:
         return "somebody deleted it and created it again"
     written = {last.target.partition: max(0, last.target_next) + _MARKER for last in lasts}
+    if rules.guards.of(RefusalKind.FOREIGN_WRITER, topic) is OnGuard.FAIL:
+        for place in (last.target for last in lasts if last.target not in facts.foreign):
+            written[place.partition] = max(written[place.partition], facts.accounted.get(place, 0))
     for number in range(target.partitions):
         end = target.ends.get(number)
         if end is None:

@@ -193,6 +193,54 @@ def test_acls_are_added_and_those_of_ferry_removed_in_full(secured: Pair, topic:
     assert third.state is RunState.SUCCESS
 
 
+def test_a_run_that_dies_or_meets_a_refused_acl_leaves_the_rest_to_the_next(
+    secured: Pair, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(secured, topic)
+
+    def lab(mapped: str) -> Lab:
+        rules = rf"User:(bad)-{topic} => {mapped}; User:good-{topic} => $0; .* =>"
+        settings = {"ferry.sync.acls.policy": "full", "ferry.sync.acls.principal.mapping": rules}
+        cluster = secured.source.cluster, secured.target.cluster
+        return Lab(source=cluster[0], target=cluster[1], alias=alias, topics=(topic,), settings=settings)
+
+    alias = new_alias()
+    good, bad = (f"User:{name}-{topic} READ on" for name in ("good", "bad"))
+    add(secured.source, topic, [f"allow {who} topic {topic}" for who in (good, bad)])
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ferry.run.sync_acls.create_acls", dying)
+        with pytest.raises(Died):
+            lab("User:$1").micro_run()
+    assert acls_of(secured.target, topic) == set()
+
+    # A principal without its type is none: the broker says so of that ACL alone.
+    second = lab("$1").micro_run()
+    (refusal,) = second.refusals
+    assert (second.state, second.records, refusal.topic) == (RunState.PARTIAL, RECORDS, "")
+    assert f"ACL allow bad Read on topic {alias}.{topic} was not created on cluster t{alias}: " in refusal.message
+    assert acls_of(secured.target, topic) == {f"allow {good} topic {alias}.{topic}"}
+
+    # What was left is due at once. The record of the run that died counts, and nothing of the refused one is left.
+    third = lab(f"User:$1-{topic}").micro_run()
+    assert (third.state, changed(third)) == (RunState.SUCCESS, [("create", f"User:bad-{topic}")])
+    remove(secured.source, topic, f"allow {good} topic {topic}")
+    with lab(f"User:$1-{topic}").runs() as runs:
+        diff, _ = runs.acl_diff()
+    assert [str(change.binding) for change in diff.deleted] == [
+        f"allow User:good-{topic} Read on topic {alias}.{topic}"
+    ]
+    assert (diff.created, diff.forgotten, diff.kept) == ((), (), ())
+
+
+class Died(Exception):
+    """The run's process ends here."""
+
+
+async def dying(*_: object) -> None:
+    raise Died
+
+
 def test_what_is_not_permitted_is_a_note_and_the_data_are_copied(secured: Pair, topic: str) -> None:
     fill(secured, topic)
     lab = flow(secured, scram512(secured.source), plain(secured.target), topic, **EVERY_SYNC)

@@ -6,7 +6,8 @@ the flow copies, no ALLOW WRITE, ALLOW ALL becomes READ), and takes nothing but 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -143,8 +144,9 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
 
 def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
     wanted = _Wanted()
+    topics = sorted(facts.topics)
     for binding in sorted(facts.source):
-        out = _not_taken(rules, binding) or _foreign(rules, facts, binding)
+        out = _not_taken(rules, binding) or _foreign(rules, facts, topics, binding)
         if out is not None:
             wanted.left_out.append(out)
             continue
@@ -199,8 +201,8 @@ def _not_read_side(binding: AclBinding) -> LeftOut | None:
     return None
 
 
-def _foreign(rules: AclRules, facts: AclFacts, binding: AclBinding) -> LeftOut | None:
-    """Why an ACL is about nothing that the flow brings to the target; None when it is."""
+def _foreign(rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: AclBinding) -> LeftOut | None:
+    """Why an ACL is about nothing that the flow brings to the target; None when it is. `topics` are in order."""
 
     def out(why: str) -> LeftOut:
         return LeftOut(binding=binding, why=why)
@@ -218,7 +220,8 @@ def _foreign(rules: AclRules, facts: AclFacts, binding: AclBinding) -> LeftOut |
         return out("that topic is refused") if name in facts.refused else None
     if not isinstance(rules.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
         return out(f"what {rules.policy_name} makes of a prefix cannot be told")
-    begins = rules.takes_topic(name) or any(topic.startswith(name) for topic in facts.topics)
+    at = bisect_left(topics, name)
+    begins = rules.takes_topic(name) or (at < len(topics) and topics[at].startswith(name))
     return None if begins else out("the flow copies no topic that begins so")
 
 

@@ -61,6 +61,27 @@ def test_other_brokers_are_other_clusters(servers: str) -> None:
             "any-topic",
             "north->west (line 8), west->east (line 5)",
         ),
+        (IDENTITY + BACK + "topics = [a-z]+\n", 7, "a", "west->east (line 5)"),
+        (
+            IDENTITY + BACK + "west->east.topics = ord.{3}\neast->west.topics = [o-p]rders\n",
+            7,
+            "orders",
+            "west->east (line 5)",
+        ),
+        (
+            IDENTITY + BACK + "west->east.topics = [a-m]+\neast->west.topics = [m-z]{2}\n",
+            7,
+            "mm",
+            "west->east (line 5)",
+        ),
+        (
+            IDENTITY
+            + BACK
+            + f"west->east.topics = {', '.join(f'one{n}' for n in range(99))}, x\neast->west.topics = (?!y)[x-z]\n",
+            7,
+            "x",
+            "west->east (line 5)",
+        ),
         (
             "east->west.replication.policy.class = IdentityReplicationPolicy\n" + BACK,
             7,
@@ -76,6 +97,22 @@ def test_flows_that_would_bring_topics_back_are_named_once(lines: str, line: int
 
 
 @pytest.mark.parametrize(
+    ("lines", "remedy"),
+    [
+        (IDENTITY + BACK, "take DefaultReplicationPolicy for all"),
+        (BACK + "west->east.replication.policy.separator = _\n", "give all flows one replication.policy.separator"),
+        (
+            BACK + "replication.policy.separator = t\n",
+            "take a replication.policy.separator that is in no alias",
+        ),
+    ],
+)
+def test_the_remedy_is_what_would_help(lines: str, remedy: str) -> None:
+    assert {sentence.rpartition(", or ")[2] for _, sentence in said(BASE + lines)} == {remedy}
+    assert said(BASE + lines)
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         BACK,
@@ -84,6 +121,8 @@ def test_flows_that_would_bring_topics_back_are_named_once(lines: str, line: int
         IDENTITY + BACK + "west->east.topics = a.*\neast->west.topics = b.*\n",
         IDENTITY + BACK + "west->east.topics = a\nwest->east.topics.exclude = a\n",
         IDENTITY + "east->north.enabled = true\n",
+        IDENTITY + BACK + "west->east.topics = [a-m]+\neast->west.topics = [n-z]+\n",
+        IDENTITY + BACK + "west->east.topics = ord.{3}\neast->west.topics = [o-p]rder\n",
     ],
 )
 def test_flows_that_bring_nothing_back_are_not(lines: str) -> None:

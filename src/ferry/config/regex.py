@@ -33,14 +33,14 @@ def compile_java(pattern: str) -> re.Pattern[str]:
 
     Raises NotExpressible, whose text names the offending part.
     """
-    translated = _Translator(chars=_unquoted(pattern)).translate()
+    translated = _Translator(chars=unquoted(pattern)).translate()
     try:
         return re.compile(translated, re.ASCII)
     except re.error as error:
         raise NotExpressible(error.msg) from None
 
 
-def _unquoted(pattern: str) -> list[str]:
+def unquoted(pattern: str) -> list[str]:
     """The pattern as tokens: single characters, and two-character escapes; `\\Q…\\E` becomes escapes of literals."""
     tokens: list[str] = []
     at = 0

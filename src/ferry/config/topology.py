@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from ferry.config import values
 from ferry.config.cluster import ClusterConfig
-from ferry.config.filters import LEGAL_NAME, TopicSelection, with_others
+from ferry.config.filters import TopicSelection, with_others
 from ferry.config.findings import Findings
 from ferry.config.flow import FlowConfig
 from ferry.config.layers import Entries
+from ferry.config.samples import samples
 from ferry.errors import BadInput
 from ferry.model import Flow
+from ferry.policy import DefaultReplicationPolicy
 
-_ANY_TEXT = re.compile(r"\.[*+][?+]?")
 _HAS_PORT = re.compile(r":[0-9]+$")
-_ANY_TOPIC = "any-topic"
+_MOST_SAMPLES = 1200
+"""How many names the lists of all flows together are asked for: a file is read often, a list may hold thousands."""
 _MOST_NAMES = 20
-"""How many names are tried: a file is read often, and a list may hold thousands."""
+"""How many of those that a flow takes are followed through the others."""
 
 
 def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, findings: Findings) -> None:
@@ -52,11 +54,14 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
     Lists of regular expressions cannot be compared as such. Names are tried that the lists themselves suggest, those
     of several flows first.
     """
-    counts = Counter(name for flow in flows for name in _names_of(flow))
-    topics = [name for name, _ in counts.most_common(_MOST_NAMES)]
+    selections = with_others([flow.selection for flow in flows])
+    if not any(selection.others for selection in selections):
+        return
+    topics = _names_of(selections)
+    remedy = _remedy(selections)
     seen: set[frozenset[Flow]] = set()
-    for selection in with_others([flow.selection for flow in flows]):
-        for topic in topics:
+    for selection in selections:
+        for topic in islice(filter(selection.filter.takes, topics), _MOST_NAMES):
             way = _way_back(selection, topic)
             circle = frozenset((selection.flow, *way))
             if not way or circle in seen:
@@ -68,8 +73,17 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
                 entry,
                 entry.key,
                 f"a topic such as {topic!r} would come back by {back} and be copied again, so it is refused; exclude it"
-                " from one of the flows, or take DefaultReplicationPolicy for all",
+                f" from one of the flows, or {remedy}",
             )
+
+
+def _remedy(selections: Sequence[TopicSelection]) -> str:
+    """What would let names show where a topic came from."""
+    if not all(isinstance(one.policy, DefaultReplicationPolicy) for one in selections):
+        return "take DefaultReplicationPolicy for all"
+    if len({one.policy.separator for one in selections if isinstance(one.policy, DefaultReplicationPolicy)}) > 1:
+        return "give all flows one replication.policy.separator"
+    return "take a replication.policy.separator that is in no alias"
 
 
 def _way_back(selection: TopicSelection, topic: str) -> tuple[Flow, ...]:
@@ -79,8 +93,9 @@ def _way_back(selection: TopicSelection, topic: str) -> tuple[Flow, ...]:
         return ()
 
 
-def _names_of(flow: FlowConfig) -> list[str]:
-    """Names that the flow's list may take: its items with nothing, or a word, for what may be any text."""
-    items = [item.replace("\\.", ".") for item in flow.topics.include.items]
-    names = dict.fromkeys(_ANY_TEXT.sub(word, item) for item in items for word in ("", _ANY_TOPIC))
-    return [name for name in names if LEGAL_NAME.fullmatch(name)]
+def _names_of(selections: Sequence[TopicSelection]) -> list[str]:
+    """Names that the lists may take, those of most flows first."""
+    most = max(_MOST_SAMPLES // len(selections), 2)
+    names = dict.fromkeys(name for one in selections for name in samples("|".join(one.filter.include.items), most))
+    counts = {name: sum(one.filter.takes(name) for one in selections) for name in names}
+    return sorted(names, key=lambda name: -counts[name])

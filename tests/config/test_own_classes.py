@@ -29,6 +29,9 @@ def with_lines(*lines: str) -> Examined:
         ("east.admin.metric.reporters = x.Y", "east.admin.reporter.x"),
         ("east.metric.reporters = x.Y", "east.reporter.x"),
         ("west->east.metric.reporters = x.Y", "west->east.reporter.x"),
+        ("metric.reporters = x.Y", "x.foo"),
+        ("rest.extension.classes = x.Y", "rest.my.key"),
+        ("east.rest.extension.classes = x.Y", "east.rest.my.key"),
         ("replication.policy.class = tests.config.policies.Suffixed", "west->east.example.colour"),
     ],
 )
@@ -46,7 +49,10 @@ def test_keys_of_an_own_class_pass_and_are_accounted_for(names: str, key: str) -
         ("west.consumer.metric.reporters = x.Y", "east.consumer.reporter.x"),
         ("west.consumer.metric.reporters = x.Y", "west.producer.reporter.x"),
         ("west.consumer.metric.reporters = x.Y", "west.reporter.x"),
-        ("metric.reporters = x.Y", "reporter.x"),  # MirrorMaker 2 hands nobody unknown keys of the top level
+        (f"metric.reporters = {KAFKAS}", "reporter.x"),
+        ("west.metric.reporters = x.Y", "reporter.x"),
+        ("metric.reporters = x.Y", "west.reporter.x"),
+        ("replication.policy.class = tests.config.policies.Suffixed", "example.colour"),
     ],
 )
 def test_elsewhere_they_are_unknown(names: str, key: str) -> None:
@@ -57,6 +63,8 @@ def test_elsewhere_they_are_unknown(names: str, key: str) -> None:
 def test_a_misspelt_key_is_named_beside_an_own_class_as_well() -> None:
     examined = with_lines("west.consumer.metric.reporters = x.Y", "west.consumer.fetch.max.byte = 5")
     assert [one.message for one in examined.problems] == ["is not known; did you mean west.consumer.fetch.max.bytes?"]
+    examined = with_lines("metric.reporters = x.Y", "tasks.mx = 5")
+    assert [one.message for one in examined.problems] == ["is not known; did you mean tasks.max?"]
 
 
 def test_a_refused_class_is_told_without_its_keys() -> None:

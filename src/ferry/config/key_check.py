@@ -11,7 +11,7 @@ from ferry.config.fates import Fate
 from ferry.config.findings import Findings, Unneeded
 from ferry.config.keys import CONNECTION, FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries, is_common_client_key
-from ferry.config.own_classes import OWN_KEY, is_own_policy, names_own_class
+from ferry.config.own_classes import OWN_KEY, is_own_policy, names_own_class, names_own_class_for_all
 from ferry.config.places import Place, flow_of, longest_first, place_of
 from ferry.config.properties import Property, written_raw
 from ferry.config.secrets import Providers
@@ -253,7 +253,7 @@ class KeyCheck:
         if place.flow is not None and names_own_class(self.entries.under(place.owner), "flow"):
             return True
         if place.flow is None and not place.name.startswith("replication.policy."):
-            return False
+            return names_own_class_for_all(self.entries.by_key)
         flows = self.flows if place.flow is None else (place.flow,)
         policies = [self.entries.of_flow(flow, "replication.policy.class") for flow in flows]
         return any(entry is not None and is_own_policy(entry.value) for entry in policies)

@@ -28,6 +28,16 @@ def names_own_class(entries: Mapping[str, Property], *groups: Group) -> bool:
     return any(own_classes(entry.value) for name, entry in entries.items() if _names_classes(name, groups))
 
 
+def names_own_class_for_all(entries: Mapping[str, Property]) -> bool:
+    """Whether a line at top level names such a class, by the keys of the whole file.
+
+    MirrorMaker 2 hands no unknown key of the top level on, but whoever wrote one beside its class meant no other key. A
+    policy is none of these: Ferry loads it, and gives it `replication.policy.*` alone.
+    """
+    others = {name: entry for name, entry in entries.items() if not name.startswith("replication.policy.")}
+    return names_own_class(others, "flow", "worker")
+
+
 def is_own_policy(value: str) -> bool:
     """Whether `replication.policy.class` names a class that does not come with Kafka."""
     return value.strip() not in _OF_POLICIES and not value.strip().startswith(_KAFKAS)

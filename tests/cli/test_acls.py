@@ -260,3 +260,17 @@ def test_a_pattern_that_acls_cannot_say_asks_for_names(tmp_path: Path) -> None:
     assert named.code == 0
     assert "--topic a.orders-1\n" in named.out
     assert ferry("acls", "required", "--topic", "other", config=path).code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--topic", "a b"], "topic 'a b' has other characters than letters, digits, dot, underscore and hyphen"),
+        (["--source-principal", "ferry"], "--source-principal 'ferry' is no principal; write its type before it"),
+        (["--target-principal", ""], "--target-principal '' is no principal"),
+    ],
+)
+def test_what_no_broker_takes_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
+    answer = ferry("acls", "required", *words, config=write(tmp_path, ".*"))
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from itertools import groupby
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # the command line starts light
 
 ANYBODY = "User:ferry"
 """In the place of a principal that nobody has named."""
+_PRINCIPAL = re.compile(r"[A-Za-z]+:.+")
 
 acls_app = typer.Typer(help="Permissions that the clusters must grant.", no_args_is_help=True)
 
@@ -103,6 +105,8 @@ class _OnSide:
         from ferry.config.layers import CLIENTS
         from ferry.config.principal import principal_of, security_protocol
 
+        if given is not None and not _PRINCIPAL.fullmatch(given):
+            raise BadInput(f"--{side}-principal {given!r} is no principal; write its type before it: {ANYBODY}")
         properties = flow.clients[side, dict(CLIENTS)[side]]
         known = principal_of(flow, side) if given is None else None
         return cls(

@@ -16,7 +16,13 @@ from ferry.config.flow import FlowConfig
 from ferry.config.layers import Side
 from ferry.errors import BadInput
 from ferry.net.ledger import ledger_topic
-from ferry.policy import HEARTBEATS, DefaultReplicationPolicy, IdentityReplicationPolicy, offset_syncs_topic
+from ferry.policy import (
+    HEARTBEATS,
+    DefaultReplicationPolicy,
+    IdentityReplicationPolicy,
+    illegal_name,
+    offset_syncs_topic,
+)
 from ferry.run.kafka_port import position_group, transactional_id
 from ferry.run.neighbours import names_tell_flows_apart
 
@@ -58,6 +64,9 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
 
     Raises BadInput when the topics' patterns, or a policy of the user's own, have no form as ACLs.
     """
+    for name in topics:
+        if (why := illegal_name(name)) is not None:
+            raise BadInput(f"topic {name!r} {why}: no cluster has it; correct the name")
     sources = [Resource(kind="topic", name=name) for name in sorted(set(topics))]
     if not sources:
         sources = [_as_resource(flow, pattern) for pattern in flow.topics.include.items]

@@ -130,8 +130,9 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def pages(*urls: str) -> Iterator[tuple[str, bytes]]:
-    """These pages, and all that they link to on the same hosts, but for what ends something."""
+    """These pages of 127.0.0.1, and all that they link to at the same ports, but for what ends something."""
     waiting, known = list(urls), set(urls)
+    places = {urlsplit(url).netloc for url in urls}
     while waiting:
         url = waiting.pop()
         try:
@@ -142,8 +143,8 @@ def pages(*urls: str) -> Iterator[tuple[str, bytes]]:
         yield url, content
         assert len(known) < MOST_PAGES, f"so many pages cannot be right: {sorted(known)[:20]}"
         for link in _LINK.findall(content):
-            to = urldefrag(urljoin(url, html.unescape(link.decode()))).url
-            if urlsplit(to).netloc == urlsplit(url).netloc and to not in known and not _NO_PAGE.search(to):
+            to = urldefrag(urljoin(url, html.unescape(link.decode()))).url.replace("//localhost:", "//127.0.0.1:")
+            if urlsplit(to).netloc in places and to not in known and not _NO_PAGE.search(to):
                 known.add(to)
                 waiting.append(to)
 

@@ -158,6 +158,7 @@ def test_positions_come_from_kafka_s_own_export(files: list[str], tmp_path: Path
         (["--whitelist", "a", "--target.bootstrap.servers", ","], "command line: --target.bootstrap.servers: no boot"),
         (["--whitelist", "a", "--offsets", "none.csv"], "none.csv: cannot be read"),
         (["--whitelist", "a", "--copy-secrets"], "--copy-secrets would show passwords on standard output"),
+        (["--whitelist", "a", "--output", "--force"], "--output took '--force' for the file to write: put the file's"),
         (["--whitelist", "a", "--output", "/proc/none/x"], "--output /proc/none/x: cannot be written"),
         (
             ["--consumer.config", "{c}", "--whitelist", "a"],

@@ -108,6 +108,16 @@ def test_a_value_in_the_file_wins_over_a_departure(file: Path, capsys: pytest.Ca
     assert "default: consumer.isolation" not in out
 
 
+def test_an_option_is_no_file_to_write(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    run = Run("config", "check", "--fix", "--strict", file, capsys=capsys)
+    assert (run.code, run.out) == (2, "")
+    assert "--fix took '--strict' for the file to write: put the file's name behind --fix" in run.err
+    assert not Path("--strict").exists()
+
+
 def test_an_address_is_shown_without_its_login(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = "sasl.oauthbearer.token.endpoint.url = https://u:geheim@h:8443/token?secret=geheim"
     file.write_text(f"{FILE}west.{url}\n")

@@ -43,6 +43,17 @@ def test_each_topic_has_its_line(
     assert (why.setting.key, why.setting.line) == (key, line) if why.setting else (key, line) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("audit-*", "has other characters than letters"), ("", "is empty; one name can be asked for, no pattern")],
+)
+def test_a_pattern_is_no_topic(name: str, reason: str) -> None:
+    settings = parse_settings(TEXT, "file.properties")
+    why = why_topic(settings.flow("a->b"), (), name)
+    assert (why.taken, why.setting) == (False, None)
+    assert why.reason.startswith(f"is no topic's name, for it {reason}")
+
+
 @pytest.mark.parametrize(("group", "taken", "line"), [("billing", True, None), ("console-1", False, 7)])
 def test_each_group_has_its_line(group: str, taken: bool, line: int | None) -> None:
     settings = parse_settings(TEXT, "file.properties")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption, refuse_option_as_file
 from ferry.cli.output import count_of, print_json, print_table
 from ferry.errors import BadInput
 
@@ -57,6 +57,7 @@ def check_command(
     from ferry.config.properties import parse_all
     from ferry.config.settings import read_text
 
+    refuse_option_as_file("--fix", fix)
     desk = Desk.of(ctx, config=file or config, as_json=as_json, quiet=quiet, verbose=verbose)
     path = desk.config_file()
     text = read_text(path)

@@ -143,6 +143,12 @@ class Desk:
         raise BadInput(f"{settings.path} has {len(settings.flows)} enabled flows ({known}): name one")
 
 
+def refuse_option_as_file(option: str, path: Path | None) -> None:
+    """BadInput where an option that names a file to write took the next option for its name."""
+    if path is not None and str(path).startswith("-"):
+        raise BadInput(f"{option} took {str(path)!r} for the file to write: put the file's name behind {option}")
+
+
 def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | None:
     """The topics that --topic names; BadInput for one that the flow does not copy."""
     # Imported here: the command line starts light.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferry.cli.desk import JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, refuse_option_as_file
 from ferry.cli.output import count_of, print_json
 from ferry.errors import BadInput
 
@@ -85,6 +85,7 @@ def import_mm1_command(
     arguments = read_arguments(ctx.args)
     consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
     producer = _side_file(arguments.all("producer.config")[0].value)
+    refuse_option_as_file("--output", output)
     _look_at_output(output, force, consumers, producer, copy_secrets=copy_secrets)
     ask = not as_json and sys.stdin.isatty()
     conversion = convert(

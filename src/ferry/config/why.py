@@ -9,7 +9,7 @@ from ferry.config.filters import PatternList
 from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
 from ferry.config.regex import NotExpressible, compile_java
-from ferry.policy import is_ferry_internal, is_heartbeats_topic, would_loop
+from ferry.policy import illegal_name, is_ferry_internal, is_heartbeats_topic, would_loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +25,12 @@ class Why:
 
 def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
     """What the flow makes of the source's `topic`, in the order in which `TopicSelection` asks."""
+    never = _never(topic)
+    if never is not None:
+        return Why(taken=False, reason=never)
     by_name = {setting.name: setting for setting in settings}
     policy = by_name.get("replication.policy.class")
     selection = flow.selection
-    if is_ferry_internal(topic):
-        return Why(taken=False, reason="is a ledger of Ferry, which is never copied")
     if selection.policy.is_internal_topic(topic):
         return Why(taken=False, reason="is an internal topic of Kafka or MirrorMaker", setting=policy)
     if would_loop(selection.policy, topic, flow.flow.target):
@@ -42,6 +43,14 @@ def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
         reason = "is a heartbeat topic, which is copied whatever the lists say"
         return Why(taken=True, reason=reason, setting=by_name.get("heartbeats.replication.enabled"))
     return _listed("topics", flow.topics.include, flow.topics.exclude, by_name, topic)
+
+
+def _never(topic: str) -> str | None:
+    """Why no setting makes a flow copy the topic."""
+    illegal = illegal_name(topic)
+    if illegal is not None:
+        return f"is no topic's name, for it {illegal}; one name can be asked for, no pattern"
+    return "is a ledger of Ferry, which is never copied" if is_ferry_internal(topic) else None
 
 
 def why_group(flow: FlowConfig, settings: Iterable[Setting], group: str) -> Why:

@@ -158,6 +158,14 @@ def shows(url: str, text: bytes) -> bool:
         return False
 
 
+def tables(database: Path) -> set[str]:
+    """The names of its tables, of empty ones as well."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connected:
+        found = {name for (name,) in connected.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connected.close()
+    return found
+
+
 def cells(database: Path) -> Iterator[tuple[str, bytes]]:
     """Every row of every table: long values are spread over pages in the file itself."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connected:

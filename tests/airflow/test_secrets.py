@@ -81,7 +81,7 @@ def run(flows: Flows, alias: str, *, carried: set[tuple[str, str, str]], command
     database = flows.home.path / "airflow.db"
     tables = list(planted.cells(database))
     assert {"connection", "serialized_dag", "task_instance", "rendered_task_instance_fields"} <= {t for t, _ in tables}
-    assert "xcom" in planted.tables(database), "it is looked at, and mostly empty: tasks hand each other nothing there"
+    assert "xcom" in planted.tables(database), "tasks leave it empty; were it called otherwise, nothing looked there"
     assert not planted.found(tables)
     assert not planted.found(asked(flows))
     assert not planted.found(records(flows, f"ferry-ledger.{alias}.internal"))

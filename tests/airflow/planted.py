@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 from urllib.error import HTTPError
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import quote, urldefrag, urljoin, urlsplit
 from urllib.request import urlopen
 
 import psutil
@@ -41,7 +41,9 @@ SECRETS = {
 LOOK_SECONDS = 0.1
 MOST_PAGES = 300
 _LINK = re.compile(rb"""href=["']([^"']+)["']""")
-_NO_PAGE = re.compile(r"/(static|kill|threadDump|heapHistogram)\b|/kill")
+_IN_LINKS = "%/:?&=#+,;~@()"
+_NO_PAGE = re.compile(r"/(static|kill|threadDump|heapHistogram)\b|/kill|(sort|desc|pageSize)=")
+"""What ends something, changes no text, or is the same table in another order."""
 
 Secrets = Mapping[str, str | bytes]
 """What must not be seen, by the name that a test shows instead."""
@@ -143,7 +145,8 @@ def pages(*urls: str) -> Iterator[tuple[str, bytes]]:
         yield url, content
         assert len(known) < MOST_PAGES, f"so many pages cannot be right: {sorted(known)[:20]}"
         for link in _LINK.findall(content):
-            to = urldefrag(urljoin(url, html.unescape(link.decode()))).url.replace("//localhost:", "//127.0.0.1:")
+            to = urldefrag(urljoin(url, quote(html.unescape(link.decode()), safe=_IN_LINKS))).url
+            to = to.replace("//localhost:", "//127.0.0.1:")
             if urlsplit(to).netloc in places and to not in known and not _NO_PAGE.search(to):
                 known.add(to)
                 waiting.append(to)

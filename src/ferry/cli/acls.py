@@ -13,6 +13,7 @@ import typer
 from ferry.cli.acls_diff import diff_command
 from ferry.cli.desk import ConfigOption, Desk, FlowArgument, JsonOption, QuietOption, VerboseOption
 from ferry.cli.output import print_json
+from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow import FlowConfig

@@ -22,6 +22,10 @@ def test_the_line_is_named(tmp_path: Path) -> None:
         "a->b leaves out topic audit-old: it is in topics.exclude "
         f"({file}:6: topics.exclude = audit-old, by its item audit-old)"
     )
+    assert answer.out.splitlines()[1].startswith("a->b takes group audit-old: it is in groups")
+    blank = ferry("plan", "--why", "", config=file)
+    assert (blank.code, blank.out) == (2, "")
+    assert "--why '': names nothing; give the name of a topic or a consumer group" in blank.err
     body = ferry("plan", "--why", "audit-new", "--json", config=file).json("plan-why")
     assert body["topic"] == {"taken": True, "reason": "is in topics", "key": "topics", "line": 5, "item": "audit-.*"}
     assert body["group"]["key"] == "groups"

@@ -322,6 +322,11 @@ def test_jaas(text: str, options: dict[str, str]) -> None:
         ("m required a;", "option 1 is not"),
         ("m required a=;", "option 1 is not"),
         ('m required a="b;', "never closed"),
+        ('m required a="b"c";', r'write a quote inside a value as \\\\" \(as \\" in what \$\{...\} looks up\)'),
+        (
+            'm required a="b\n" c="d";',
+            r"has a line break before a closing quote; where \$\{...\} looks the value up, write",
+        ),
         ("m required a=b", "append ;"),
         ("m required; n required;", "more than one"),
     ],

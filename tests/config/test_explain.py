@@ -57,6 +57,33 @@ def test_a_key_is_found_behind_alias_flow_and_client(
     assert (one.name, one.default, one.kafkas_default) == (name, default, kafkas)
 
 
+@pytest.mark.parametrize(
+    ("key", "note"),
+    [
+        ("us-west.topics", "us-west.topics has no effect: it counts as topics or S->T.topics"),
+        ("b.tasks.max", "b.tasks.max has no effect: it counts as tasks.max or S->T.tasks.max"),
+        ("rename.topics", "rename.topics has no effect: it counts as topics or S->T.topics"),
+        ("a.enabled", "a.enabled has no effect: it counts as S->T.enabled"),
+        ("a.ferry.lane", "a.ferry.lane has no effect: it counts as ferry.lane or S->T.ferry.lane"),
+        ("a->b.exactly.once.source.support", "has no effect: it counts as {alias}.exactly.once.source.support"),
+        ("topics.blacklist", "topics.blacklist has no effect since Kafka 4; write topics.exclude"),
+        ("a->b.groups.blacklist", "groups.blacklist has no effect since Kafka 4; write a->b.groups.exclude"),
+        ("topics", None),
+        ("fetch.max.bytes", None),
+        ("a.b.consumer.fetch.max.bytes", None),
+        ("a->b.c.producer.client.id", None),
+        ("a->b.admin.client.id", None),
+        ("a->b.target.producer.client.id", None),
+        ("a->b.source.cluster.sasl.mechanism", None),
+        ("a.sasl.mechanism", None),
+        ("a.topic.creation.x", None),
+    ],
+)
+def test_a_place_where_the_key_does_not_count_is_said(key: str, note: str | None) -> None:
+    notes = {one.note for one in explain(key)}
+    assert notes == {None} if note is None else all(one is not None and note in one for one in notes)
+
+
 def test_what_differs_between_clients_is_told_apart() -> None:
     clients, admin, worker = explain("request.timeout.ms")
     assert (clients.fate, admin.fate, worker.fate) == ("used", "not needed", "not needed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ferry.config.catalogue import is_acted_on
 from ferry.config.settings import parse_settings
 from ferry.config.why import why_group, why_topic
 
@@ -62,6 +63,7 @@ def test_each_group_has_its_line(group: str, taken: bool, line: int | None) -> N
     assert why.taken is taken is config.groups.takes(group)
     assert why.setting is not None
     assert why.setting.line == line
+    assert why.reason.endswith("no run acts on groups yet") is not is_acted_on("groups")
 
 
 def test_a_circle_is_named() -> None:

@@ -50,10 +50,13 @@ def explanation_json(one: Explanation) -> dict[str, object]:
         "mirror_maker_default": one.kafkas_default,
         "fate": one.fate,
         "text": one.text,
+        "note": one.note,
     }
 
 
 def _show(one: Explanation) -> None:
+    if one.note is not None:
+        print(one.note)
     print(f"{one.name}: {one.fate}: {one.text}")
     print(f"  written  {', '.join(f'{place}{one.name}' for place in one.places)}")
     if one.values:

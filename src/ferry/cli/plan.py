@@ -19,6 +19,7 @@ from ferry.cli.desk import (
     only_topics,
 )
 from ferry.cli.output import count_of, print_json, print_table, size
+from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow import FlowConfig
@@ -63,6 +64,8 @@ def plan_command(
     from ferry.run.planner import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if why is not None and not why:
+        raise BadInput("--why '': names nothing; give the name of a topic or a consumer group")
     settings = desk.settings()
     chosen = desk.flow_of(settings, flow)
     if why is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from ferry.config.catalogue import FAMILIES, KnownKey, find, keys_of
+from ferry.config.catalogue import FAMILIES, RENAMED, KnownKey, find, keys_of
 from ferry.config.fates import Fate, Group
 from ferry.config.flow_reader import DEPARTURES
 from ferry.config.keys import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
@@ -35,6 +36,7 @@ _VALUES = {
     "security.protocol": "`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT`, `SASL_SSL`",
     "use.defaults.from": "`source`, `target`",
 }
+_ALIAS = "[A-Za-z0-9._-]+?"
 _ENGINE_CHOOSES = None
 _OF_FERRYS_CLIENTS = {
     "auto.offset.reset": "earliest",
@@ -52,8 +54,8 @@ _OF_MIRROR_MAKERS_CLIENTS = {"auto.offset.reset": "earliest"}
 """Defaults that MirrorMaker 2 gives its clients in place of Java's (`MirrorConnectorConfig`)."""
 _OF_CLIENTS = {
     "consumer": ("{alias}.consumer.", "S->T.source.consumer.", "S->T.consumer."),
-    "producer": ("{alias}.producer.", "S->T.target.producer.", "S->T.producer.override."),
-    "admin": ("{alias}.admin.", "S->T.source.admin.", "S->T.target.admin."),
+    "producer": ("{alias}.producer.", "S->T.target.producer.", "S->T.producer.", "S->T.producer.override."),
+    "admin": ("{alias}.admin.", "S->T.source.admin.", "S->T.target.admin.", "S->T.admin."),
 }
 
 
@@ -72,6 +74,8 @@ class Explanation:
     fate: str
     """`used`, `not acted on yet`, `not needed` or `refused`."""
     text: str
+    note: str | None = None
+    """Why the key that was asked for has no effect as it is written; None: it has, or no place was named."""
 
 
 def explain(key: str) -> tuple[Explanation, ...]:
@@ -81,11 +85,38 @@ def explain(key: str) -> tuple[Explanation, ...]:
     """
     parts = key.strip().split(".")
     for start in range(len(parts)):
-        found = tuple(_named(".".join(parts[start:])))
+        prefix, name = ".".join(parts[:start]), ".".join(parts[start:])
+        found = tuple(_named(name))
         if found:
-            return found
+            return _in_place(key.strip(), found)
+        if name in RENAMED:
+            note = f"{name} has no effect since Kafka 4; write {f'{prefix}.' if prefix else ''}{RENAMED[name]}"
+            return tuple(replace(one, note=note) for one in _named(RENAMED[name]))
     near = _nearest(parts)
     raise BadInput(f"key {key!r} is not known; {f'did you mean {near}?' if near else 'ferry config explain lists all'}")
+
+
+def _in_place(key: str, found: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """Those that count where `key` stands; where none does, all, with a note."""
+    if any(key == one.name for one in found):
+        return found
+    here = tuple(one for one in found if any(_is_at(key.removesuffix(one.name), place) for place in one.places))
+    if here:
+        return here
+    return tuple(
+        replace(
+            one, note=f"{key} has no effect: it counts as {' or '.join(f'{place}{one.name}' for place in one.places)}"
+        )
+        if one.fate in (Fate.USED.value, Fate.NOT_YET.value)
+        else one
+        for one in found
+    )
+
+
+def _is_at(prefix: str, place: str) -> bool:
+    """Whether `prefix` is a case of `place`."""
+    pattern = re.escape(place).replace(re.escape("{alias}"), _ALIAS).replace(re.escape("S->T"), f"{_ALIAS}->{_ALIAS}")
+    return re.fullmatch(pattern, prefix) is not None
 
 
 def _nearest(parts: list[str]) -> str | None:

@@ -27,6 +27,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_WITH_LINE_BREAK = re.compile(r"""\s*(["'])[^"']*[\r\n]+\1""")
+"""A value of which only the line break before its closing quote is wrong."""
 _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 _FLAGS = ("required", "requisite", "sufficient", "optional")
@@ -54,7 +56,7 @@ def parse_jaas(text: str) -> JaasLogin:
 
     Raises BadValue, which never repeats the text: it holds passwords.
     """
-    tokens = _tokens(text)
+    tokens = _tokens(text, quote='\\\\" (as \\" in what ${...} looks up)')
     if tokens[1:2] == ["{"]:
         return _one_module(_sections(tokens))
     module, at = _module(tokens, 0)
@@ -79,7 +81,7 @@ def read_jaas_file(path: Path) -> JaasLogin:
         named = f"JAAS file {path} of {KAFKA_OPTS}"
         raise BadValue(f"{named} cannot be read: {reason}; correct the path or its rights") from None
     try:
-        return _one_module(_sections(_tokens(text)))
+        return _one_module(_sections(_tokens(text, quote='\\"')))
     except BadValue as error:
         raise BadValue(f"JAAS file {path} of {KAFKA_OPTS}: {error}") from None
 
@@ -151,14 +153,20 @@ def _module(tokens: list[str], at: int) -> tuple[JaasLogin, int]:
     return JaasLogin(module=name, options=options), at + 1
 
 
-def _tokens(text: str) -> list[str]:
+def _tokens(text: str, *, quote: str) -> list[str]:
+    """The words and marks of `text`; `quote` is how a quote inside a value is written there."""
     tokens = []
     at = 0
     stripped = text.rstrip()
     while at < len(stripped):
         match = _TOKEN.match(stripped, at)
+        if match is None and _WITH_LINE_BREAK.match(stripped, at):
+            raise BadValue(
+                "has a line break before a closing quote; where ${...} looks the value up, write the file without one"
+                " at its end, as printf %s does"
+            )
         if match is None:
-            raise BadValue('has a quote that is never closed; close it, and write a quote inside a value as \\"')
+            raise BadValue(f"has a quote that is never closed; close it, and write a quote inside a value as {quote}")
         quoted = match.group("quoted")
         if quoted is not None:
             tokens.append(_ESCAPE.sub(_unescaped, quoted[1:-1]))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ferry.config.catalogue import is_acted_on
 from ferry.config.filters import PatternList
 from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
@@ -56,7 +57,8 @@ def _never(topic: str) -> str | None:
 def why_group(flow: FlowConfig, settings: Iterable[Setting], group: str) -> Why:
     """What the flow makes of the consumer group `group`."""
     by_name = {setting.name: setting for setting in settings}
-    return _listed("groups", flow.groups.include, flow.groups.exclude, by_name, group)
+    why = _listed("groups", flow.groups.include, flow.groups.exclude, by_name, group)
+    return replace(why, reason=f"{why.reason}, and no run acts on groups yet") if not is_acted_on("groups") else why
 
 
 def _listed(key: str, include: PatternList, exclude: PatternList, settings: dict[str, Setting], name: str) -> Why:

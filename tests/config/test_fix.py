@@ -194,6 +194,7 @@ FILES = st.builds(
 
 
 @given(FILES)
+@example("clusters = a, ba, ba, b")
 @example(BASE + "topics = a # b \\\n c")
 @example("\\\nclusters = a, b # c\n\\\n# d\n")
 def test_no_entry_changes_but_those_that_are_told(text: str) -> None:
@@ -217,7 +218,12 @@ def test_no_entry_changes_but_those_that_are_told(text: str) -> None:
         correction = corrections.get(entry.line, "")
         if parse_all(correction)[0]:
             lost = [letters(spelt) - letters(correction) for spelt in (entry.raw, entry.value)]
-            assert not all(lost), "no part of a corrected value is lost"
+            is_listed_twice = entry.key == "clusters" and words(entry.raw) == words(correction) - {"clusters"}
+            assert not all(lost) or is_listed_twice, "no part of a corrected value is lost"
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 def letters(text: str) -> Counter[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ferry.config import values
 from ferry.config.catalogue import keys_of
@@ -11,7 +12,7 @@ from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, Entries
 from ferry.config.places import Place
 from ferry.config.secrets import Providers
-from ferry.config.slips import alias_meant, without_comment
+from ferry.config.slips import alias_meant, torn_apart, without_comment
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 _NAMES = "use letters, digits, dot, underscore and hyphen only"
@@ -68,8 +69,15 @@ def _report_missing(entries: Entries, findings: Findings) -> tuple[str, ...]:
         return ()
     aliases = _named(entries)
     line = f"clusters = {', '.join(aliases or ('primary', 'backup'))}"
-    findings.report(None, "clusters", f"is missing; add {line}", correction=(line,) if aliases else None)
-    return aliases
+    others = () if len(aliases) > 1 else _mentioned(entries, aliases)
+    if others:
+        line = f"clusters = {', '.join((*aliases, *others))}"
+        if len(aliases) + len(others) == 1:
+            line += ", and the other clusters behind a comma"
+        findings.report(None, "clusters", f"is missing; add {line}")
+    else:
+        findings.report(None, "clusters", f"is missing; add {line}", correction=(line,) if aliases else None)
+    return (*aliases, *others)
 
 
 def _named(entries: Entries) -> tuple[str, ...]:
@@ -77,10 +85,34 @@ def _named(entries: Entries) -> tuple[str, ...]:
     keys = [key for key in entries.by_key if key.endswith(".bootstrap.servers") and "->" not in key]
     named = [re.sub(r"(\.(consumer|producer|admin))?\.bootstrap\.servers$", "", key) for key in keys]
     aliases = [alias for alias in dict.fromkeys(named) if _ALIAS.fullmatch(alias)]
-    for alias in (alias for key in entries.by_key for alias in _ends(key)):
+    # A blank at the arrow is told by itself.
+    torn = (torn_apart(entry) for entry in entries.by_key.values())
+    keys = [read[0] if read is not None else key for key, read in zip(entries.by_key, torn, strict=True)]
+    return _with_new(aliases, (alias for key in keys for alias in _ends(key)))
+
+
+def _mentioned(entries: Entries, aliases: tuple[str, ...]) -> tuple[str, ...]:
+    """Clusters of which only other settings are there, such as a login: what stands before a key of a cluster."""
+    found = (_before(key) for key in entries.by_key if "->" not in key and not _is_of_flow(key))
+    return _with_new(list(aliases), (alias for alias in found if alias is not None))[len(aliases) :]
+
+
+def _with_new(aliases: list[str], more: Iterable[str]) -> tuple[str, ...]:
+    """The aliases with those of `more` that are no other spelling of one of them."""
+    for alias in more:
         if _ALIAS.fullmatch(alias) and not any(alias_meant(alias, (known,)) for known in aliases):
             aliases.append(alias)
     return tuple(aliases)
+
+
+def _before(key: str) -> str | None:
+    """What stands before the name of a key that counts behind an alias."""
+    parts = key.split(".")
+    for end in range(1, len(parts)):
+        alias, name = ".".join(parts[:end]), ".".join(parts[end:])
+        if Place(owner=f"{alias}.", flow=None, alias=alias, name=name).known() is not None:
+            return alias
+    return None
 
 
 def _ends(key: str) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def _show_shared(flows: tuple[Effective, ...], shared: list[Setting]) -> None:
         print(f"not set: {', '.join(setting.name for setting in acted_on if not setting.value)}")
     idle = {one.name: one for flow in flows for one in flow.settings if one.line is None and not one.is_acted_on}
     if idle:
-        print(f"at their defaults, and no run acts on them yet: {', '.join(idle)}")
+        print(f"at their defaults, and what they are for no run does yet: {', '.join(idle)}")
     for departure in dict.fromkeys(departure for flow in flows for departure in flow.departures):
         where = [str(flow.flow) for flow in flows if departure in flow.departures]
         which = "" if len(where) == len(flows) else f" ({', '.join(where)})"

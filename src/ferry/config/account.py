@@ -17,7 +17,7 @@ from ferry.config.problem import Problem
 from ferry.config.properties import Property
 from ferry.model import Flow
 
-NOT_YET = "read and checked; no run acts on it yet"
+NOT_YET = "read and checked; what it is for no run does yet"
 _ONCE = "exactly.once.source.support"
 
 

@@ -19,7 +19,7 @@ class Fate(Enum):
 
     USED = "used"
     NOT_YET = "not acted on yet"
-    """It is read and checked, and its value kept; no run does anything with it so far."""
+    """It is read and checked, and its value kept; what it is for no run does so far."""
     UNNEEDED = "not needed"
     REFUSED = "refused"
 
@@ -48,6 +48,7 @@ _NO_MEMBERSHIP = "Ferry joins no consumer group: a plan names the offsets to cop
 _CHANGES = "it may change records, and would be skipped in silence: batches are copied as bytes"
 _CONVERTER = "batches are copied as bytes; a class other than `ByteArrayConverter` would change records: it is refused"
 NO_SUCH_CLIENT = "Ferry reaches the source as its consumer and the target as its producer; it has no other client"
+_FOR_ACLS = "so far only ACLs of groups go by it, with `ferry.sync.acls.policy = full`"
 _NO_RECORDS = "record batches are copied as bytes: no record is read or built on the way"
 
 SECURITY = _rules(
@@ -98,8 +99,9 @@ _FLOW = _rules(
     (r"enabled", _USED, "whether the flow exists; only the flow's own line counts"),
     (r"topics", _USED, "the topics to copy: Java regular expressions, of which one must match the whole name"),
     (r"topics\.exclude", _USED, "topics that are left out again"),
-    (r"groups", _NOT_YET, "the consumer groups whose offsets are translated: Java regular expressions"),
-    (r"groups\.exclude", _NOT_YET, "groups that are left out again"),
+    (r"groups", _NOT_YET,
+     f"the consumer groups whose offsets are translated: Java regular expressions; {_FOR_ACLS}"),
+    (r"groups\.exclude", _NOT_YET, f"groups that are left out again; {_FOR_ACLS}"),
     (r"config\.properties\.exclude", _USED, "topic configurations that are not taken over"),
     (r"use\.defaults\.from", _USED, "whose default counts where a source topic sets no value of its own"),
     (r"replication\.policy\.class", _USED, "how topics are named at the target"),
@@ -114,8 +116,9 @@ _FLOW = _rules(
     (r"sync\.topic\.configs\..*", _USED,
      "whether topics keep the source's configuration, in every run (a negative interval: no)"),
     (r"sync\.topic\.acls\..*", _USED, "whether, and how often at most, topics take over the source's ACLs"),
-    (r"sync\.group\.offsets\..*", _NOT_YET,
-     "whether, and how often at most, translated group offsets are written to groups without members at the target"),
+    (r"sync\.group\.offsets\.enabled", _NOT_YET,
+     "whether translated group offsets are written to groups without members at the target; " + _FOR_ACLS),
+    (r"sync\.group\.offsets\..*", _NOT_YET, "how often at most translated group offsets are written"),
     (r"refresh\.topics\..*", _NOT_YET,
      "whether, and how often at most, new topics of the source are looked for; each run looks for them"),
     (r"refresh\.groups\..*", _NOT_YET, "whether, and how often at most, new groups of the source are looked for"),

@@ -235,13 +235,13 @@ CLIENTS = [
         "security.protocol = SSL\nwest.ssl.protocol = TLSv1.1",
         6,
         "west.ssl.protocol",
-        "ssl.protocol=TLSv1.1 is not supported: Python speaks TLSv1.2 and TLSv1.3",
+        ": TLSv1.1 is not supported: Python speaks TLSv1.2 and TLSv1.3",
     ),
     (
         "west.security.protocol = SASL_SSL\nwest.sasl.mechanism = DIGEST-MD5",
         6,
         "west.sasl.mechanism",
-        "is not supported; use one of PLAIN",
+        ": DIGEST-MD5 is not supported; use one of PLAIN",
     ),
     (
         "east.security.protocol = SASL_PLAINTEXT\neast.sasl.jaas.config = geheim",

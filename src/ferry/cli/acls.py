@@ -103,12 +103,12 @@ class _OnSide:
 
     @classmethod
     def of(cls, flow: FlowConfig, side: Side, given: str | None) -> _OnSide:
-        from ferry.config.layers import CLIENTS
+        from ferry.config.layers import ROLE_AT
         from ferry.config.principal import principal_of, security_protocol
 
         if given is not None and not _PRINCIPAL.fullmatch(given):
             raise BadInput(f"--{side}-principal {given!r} is no principal; write its type before it: {ANYBODY}")
-        properties = flow.clients[side, dict(CLIENTS)[side]]
+        properties = flow.clients[side, ROLE_AT[side]]
         known = principal_of(flow, side) if given is None else None
         return cls(
             alias=flow.flow.source if side == "source" else flow.flow.target,

@@ -19,8 +19,10 @@ Side = Literal["source", "target"]
 
 ROLES: tuple[Role, ...] = ("consumer", "producer", "admin")
 SIDES: tuple[Side, ...] = ("source", "target")
-CLIENTS: tuple[tuple[Side, Role], ...] = (("source", "consumer"), ("target", "producer"))
-"""The clients that Ferry has of a flow: all that it asks a cluster, it asks as one of them."""
+ROLE_AT: Mapping[Side, Role] = {"source": "consumer", "target": "producer"}
+"""As which client Ferry reaches each side of a flow: all that it asks there, it asks as this one."""
+CLIENTS: tuple[tuple[Side, Role], ...] = tuple(ROLE_AT.items())
+"""The clients that Ferry has of a flow."""
 
 
 def is_common_client_key(name: str) -> bool:

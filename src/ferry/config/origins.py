@@ -67,4 +67,7 @@ def placed(message: str, origins: Mapping[str, Origin], alias: str) -> str:
 def said_of(name: str, message: str) -> str:
     """The rest of a sentence about a property, whose place is named before it."""
     rest = message.removeprefix(name)
-    return rest.removeprefix(": ") if rest.startswith(": ") else message
+    for mark in (": ", "="):
+        if rest.startswith(mark):
+            return rest.removeprefix(mark).lstrip()
+    return message

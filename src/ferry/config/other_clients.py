@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.config.fates import NO_SUCH_CLIENT
 from ferry.config.findings import Findings, Unneeded
-from ferry.config.layers import CLIENTS, SIDES, Entries, Role, Side, is_common_client_key
+from ferry.config.layers import CLIENTS, ROLE_AT, SIDES, Entries, Role, Side, is_common_client_key
 from ferry.config.places import Place, longest_first, place_of
 from ferry.config.properties import Property
 from ferry.model import Flow
@@ -27,7 +27,7 @@ class _Reader:
     @property
     def role(self) -> Role:
         """As what Ferry reaches that side."""
-        return dict(CLIENTS)[self.side]
+        return ROLE_AT[self.side]
 
 
 def look_at_other_clients(

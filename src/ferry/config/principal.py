@@ -12,7 +12,7 @@ from cryptography import x509
 
 from ferry.config.connection import unknown_here
 from ferry.config.flow import FlowConfig
-from ferry.config.layers import CLIENTS, Side
+from ferry.config.layers import ROLE_AT, Side
 from ferry.config.login import jaas_login
 from ferry.config.secrets import ClientProperties, has_reference
 from ferry.config.stores import tls_options
@@ -40,7 +40,7 @@ def principal_of(flow: FlowConfig, side: Side) -> Principal:
         if protocol.startswith("SASL"):
             return _by_login(flow, side)
         if protocol == "SSL":
-            return _by_certificate(flow.client(side, dict(CLIENTS)[side]))
+            return _by_certificate(flow.client(side, ROLE_AT[side]))
     except (BadInput, Refused) as error:
         return _unknown(str(error))
     return _unknown("nobody logs in by PLAINTEXT")
@@ -52,7 +52,7 @@ def security_protocol(flow: FlowConfig, side: Side) -> str:
 
 
 def _plain(flow: FlowConfig, side: Side, name: str, default: str) -> str:
-    return flow.providers.resolved(name, flow.clients[side, dict(CLIENTS)[side]].get(name, default))
+    return flow.providers.resolved(name, flow.clients[side, ROLE_AT[side]].get(name, default))
 
 
 def _unknown(why: str) -> Principal:
@@ -63,7 +63,7 @@ def _by_login(flow: FlowConfig, side: Side) -> Principal:
     mechanism = _plain(flow, side, "sasl.mechanism", "GSSAPI").strip()
     if mechanism == "OAUTHBEARER":
         return _unknown("who issues an OAUTHBEARER token decides whose it is")
-    written = flow.clients[side, dict(CLIENTS)[side]]
+    written = flow.clients[side, ROLE_AT[side]]
     # As written: neither a password nor a keytab is needed for a name.
     try:
         _, jaas = jaas_login(written, mechanism)

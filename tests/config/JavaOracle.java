@@ -14,10 +14,22 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import javax.security.auth.x500.X500Principal;
+import org.apache.kafka.common.acl.AccessControlEntry;
+import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.acl.AclPermissionType;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.resource.PatternType;
+import org.apache.kafka.common.resource.ResourcePattern;
+import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.common.security.kerberos.KerberosName;
 import org.apache.kafka.common.security.kerberos.KerberosShortNamer;
+import org.apache.kafka.connect.mirror.ConfigPropertyFilter;
+import org.apache.kafka.connect.mirror.DefaultReplicationPolicy;
+import org.apache.kafka.connect.mirror.ReplicationPolicy;
+import org.apache.kafka.connect.mirror.SourceAndTarget;
+import org.apache.kafka.connect.mirror.TopicFilter;
 
 /** Answers, one line per line of input, what Java makes of it. All texts travel as base64 of UTF-16. */
 public class JavaOracle {
@@ -37,6 +49,7 @@ public class JavaOracle {
                 case "subject" -> out.append("ok ").append(encode(new X500Principal(Base64.getDecoder().decode(words[1])).getName()));
                 case "short" -> out.append("ok ").append(encode(shortName(decode(words[1]), decode(words[2]))));
                 case "policy" -> out.append(policy(words[1], decode(words[2]), decode(words[3]), decode(words[4]), words[5]));
+                case "acl" -> out.append(acl(decode(words[1]), words[2], words[3]));
                 default -> throw new IllegalArgumentException(line);
             }
             System.out.println(out);
@@ -159,6 +172,32 @@ public class JavaOracle {
     /** What a broker of `realm` calls a Kerberos principal, by the default rule. */
     static String shortName(String realm, String principal) throws Exception {
         return KerberosShortNamer.fromUnparsedRules(realm, List.of("DEFAULT")).shortName(KerberosName.parse(principal));
+    }
+
+    /** What MirrorMaker 2 makes of the ACL of a topic that it copies from a to b: name and operation at b; or nothing. */
+    static String acl(String topic, String operation, String permission) throws Exception {
+        Constructor<?> of = Class.forName(MIRROR + "MirrorSourceConnector").getDeclaredConstructor(
+            SourceAndTarget.class, ReplicationPolicy.class, TopicFilter.class, ConfigPropertyFilter.class);
+        of.setAccessible(true);
+        DefaultReplicationPolicy policy = new DefaultReplicationPolicy();
+        policy.configure(Map.of());
+        Object connector = of.newInstance(
+            new SourceAndTarget("a", "b"), policy, (TopicFilter) name -> true, (ConfigPropertyFilter) name -> true);
+        AclBinding binding = new AclBinding(
+            new ResourcePattern(ResourceType.TOPIC, topic, PatternType.LITERAL),
+            new AccessControlEntry("User:x", "*", AclOperation.fromString(operation), AclPermissionType.fromString(permission)));
+        if (!(boolean) asked(connector, "shouldReplicateAcl", binding)) {
+            return "ok";
+        }
+        AclBinding made = (AclBinding) asked(connector, "targetAclBinding", binding);
+        return "ok " + encode(made.pattern().name()) + " " + encode(made.entry().operation().name())
+            + " " + encode(made.entry().permissionType().name());
+    }
+
+    static Object asked(Object connector, String name, AclBinding binding) throws Exception {
+        Method method = connector.getClass().getDeclaredMethod(name, AclBinding.class);
+        method.setAccessible(true);
+        return method.invoke(connector, binding);
     }
 
     static String policy(String kind, String separator, String alias, String topic, String internal) throws Exception {

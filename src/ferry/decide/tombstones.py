@@ -75,43 +75,33 @@ def tombstone_trouble(facts: Facts, topic: SourceTopic, number: int, start: int)
 
 def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
     """To be written with a plan: what is known of the compacted topics that it plans, where that has grown old."""
+    refused = {(refusal.topic, refusal.partition) for refusal in plan.refusals}
+    anew = {gap.source for gap in plan.gaps if gap.how is Lifted.RESTART or gap.why is RefusalKind.TOMBSTONES_PASSED}
+    paused = frozenset(plan.paused)
     records = []
     for topic in facts.sources.values():
-        if topic.delete_retention_ms is None or _is_left_out(rules, plan, topic.name):
+        narrowed = rules.only is not None and topic.name not in rules.only
+        held_back = "" in facts.pauses or topic.name in paused
+        if topic.delete_retention_ms is None or narrowed or held_back or (topic.name, None) in refused:
             continue
-        found = {
-            number: _now(rules, facts, plan, topic, number)
-            for number in topic.partitions
-            if not any(refusal.topic == topic.name and refusal.partition == number for refusal in plan.refusals)
-        }
-        before = {
-            place.partition: seen
-            for place, seen in facts.seen.items()
-            if place.topic == topic.name and place.partition in {*topic.partitions, *topic.leaderless}
-        }
+        before, found = {}, {}
+        for number in {*topic.partitions, *topic.leaderless}:
+            source = TopicPartition(topic=topic.name, partition=number)
+            seen = facts.seen.get(source)
+            if seen is not None:
+                before[number] = seen
+            if number in topic.partitions and (topic.name, number) not in refused:
+                found[number] = _now(rules, facts, source, None if source in anew else seen)
         if any(_is_news(before.get(number), seen, topic.delete_retention_ms) for number, seen in found.items()):
             records.append(_seen_record(rules.lane, topic, before | found))
     return records
 
 
-def _is_left_out(rules: Rules, plan: Plan, name: str) -> bool:
-    narrowed = rules.only is not None and name not in rules.only
-    refused = any(refusal.topic == name and refusal.partition is None for refusal in plan.refusals)
-    return narrowed or refused or "" in plan.paused or name in plan.paused
-
-
-def _now(rules: Rules, facts: Facts, plan: Plan, topic: SourceTopic, number: int) -> Seen:
-    source = TopicPartition(topic=topic.name, partition=number)
-    part = topic.partitions[number]
-    last = facts.receipts.get(
-        TopicPartition(topic=rules.policy.format_remote_topic(rules.flow.source, topic.name), partition=number)
-    )
-    stands = next_offset(facts, source, part, last)
-    anew = any(
-        gap.source == source and (gap.how is Lifted.RESTART or gap.why is RefusalKind.TOMBSTONES_PASSED)
-        for gap in plan.gaps
-    )
-    return read_on(None if anew else facts.seen.get(source), stands, part.end, facts.now_ms)
+def _now(rules: Rules, facts: Facts, source: TopicPartition, before: Seen | None) -> Seen:
+    part = facts.sources[source.topic].partitions[source.partition]
+    target = rules.policy.format_remote_topic(rules.flow.source, source.topic)
+    last = facts.receipts.get(TopicPartition(topic=target, partition=source.partition))
+    return read_on(before, next_offset(facts, source, part, last), part.end, facts.now_ms)
 
 
 def _is_news(before: Seen | None, now: Seen, retention_ms: int) -> bool:

@@ -51,7 +51,7 @@ def test_help_brings_no_client_along() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "plan", "run", "lag", "ledger", "pause", "resume", "flows", "version", "dev", "config"]
+    ["", "plan", "run", "lag", "ledger", "pause", "resume", "skip", "flows", "version", "dev", "config"]
     + [f"config {name}" for name in ("check", "explain", "new", "import-mm1")]
     + [f"dev {name}" for name in ("up", "status", "down")]
     + ["airflow", "airflow setup"],
@@ -177,7 +177,15 @@ def test_several_flows_must_be_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["run"], ["plan"], ["lag"], ["ledger"], ["pause", "--why", "x"], ["resume"]],
+    [
+        ["run"],
+        ["plan"],
+        ["lag"],
+        ["ledger"],
+        ["pause", "--why", "x"],
+        ["resume"],
+        ["skip", "a->b", "orders", "0", "--to", "7", "--reason", "x"],
+    ],
     ids=lambda arguments: arguments[0],
 )
 def test_a_closed_port_is_exit_code_3_within_the_patience(config: Path, arguments: list[str]) -> None:

@@ -48,10 +48,12 @@ def skip_command(
     from ferry.decide.skipping import Wish, skip_sentence
     from ferry.model import TopicPartition
     from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.run.pausing import refuse_foreign_topic
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if not reason.strip():
         raise BadInput("--reason is empty: say why, for whoever finds the gap")
+    refuse_foreign_topic(chosen, topic)
     source = TopicPartition(topic=topic, partition=partition)
     wish = Wish(source=source, to=to, who=person(), reason=reason.strip())
     run = None if dry_run else f"skip-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"

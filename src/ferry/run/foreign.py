@@ -67,8 +67,8 @@ async def ends_after_look(
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Where target partitions end now, and the first offset at or behind each of `begins` that somebody else wrote.
 
-    An open transaction there is somebody else's, too: our own have ended when this is asked. Partitions that cannot be
-    asked are in neither.
+    A transaction that is open there is somebody else's, too: our own have ended when this is asked. One that has been
+    open since before proves nothing about what came since. Partitions that cannot be asked are in neither.
     """
     stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
@@ -76,7 +76,7 @@ async def ends_after_look(
     looked = await first_strangers(target, parts)
     found = dict(looked.found)
     for place, end in ends.found.items():
-        if end > stable.found[place] and place not in found:
-            found[place] = max(begins[place], stable.found[place])
+        if end > stable.found[place] >= begins[place] and place not in found:
+            found[place] = stable.found[place]
     known = {place: end for place, end in ends.found.items() if place not in looked.failed}
     return known, found

@@ -126,7 +126,11 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
         yield acl(resource, "Create", "to create the copies")
         yield acl(resource, "Alter", "to add partitions where the source has more")
         yield acl(resource, "Write", "to write the copies")
-        yield acl(resource, "Read", "to keep positions on them (TxnOffsetCommit asks for it)")
+        yield acl(
+            resource,
+            "Read",
+            "to keep positions on them (TxnOffsetCommit asks for it), and to see what others write there",
+        )
         yield from _of_features(flow, resource)
     ledger = Resource(kind="topic", name=ledger_topic(flow.flow.source))
     yield acl(ledger, "Create", "to create the ledger")

@@ -242,8 +242,14 @@ def heard_receipts(
 def every_receipt(view: LedgerView) -> Iterable[Receipt]:
     """Committed receipts of all lanes, and those whose transactions are not decided yet."""
     yield from receipts(view)
+    yield from open_receipts(view)
+
+
+def open_receipts(view: LedgerView, lane: str | None = None) -> Iterable[Receipt]:
+    """Receipts (of a lane) whose transactions are not decided yet."""
     for record in view.open:
-        if record.value is not None and decode_key(record.key)[:1] == ["receipt"]:
+        key = decode_key(record.key)
+        if record.value is not None and key[:1] == ["receipt"] and lane in (None, key[1]):
             yield parse_receipt(_body(record))
 
 

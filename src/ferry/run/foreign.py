@@ -12,7 +12,7 @@ from dataclasses import replace
 from ferry.config.flow import FlowConfig
 from ferry.config.guards import OnGuard
 from ferry.decide.facts import Facts
-from ferry.decide.ledger import LedgerView, accounted
+from ferry.decide.ledger import LedgerView, accounted, last_receipts, open_receipts
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
@@ -60,6 +60,18 @@ async def with_foreign_writers(flow: FlowConfig, lane: str, facts: Facts, target
     kept = {place: offset for place, offset in before.items() if place.topic in topics}
     facts = without_unseen(facts, failed.keys(), failed)
     return replace(facts, foreign=looked.found, accounted={**facts.accounted, **kept, **seen})
+
+
+def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
+    """`facts` without what the lane itself has written since, by a `view` of the ledger that was read after the look.
+
+    For a plan that fences nobody: a run may be at work, whose records are newer than the receipts that the facts know.
+    """
+    reached = {place: last.target_next for place, last in last_receipts(view, lane).items()}
+    for receipt in open_receipts(view, lane):
+        reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))
+    found = {place: offset for place, offset in facts.foreign.items() if reached.get(place, -1) <= offset}
+    return replace(facts, foreign=found)
 
 
 async def ends_after_look(

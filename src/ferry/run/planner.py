@@ -30,7 +30,7 @@ from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.uncopied import client_quotas, scram_users
 from ferry.run.change_topics import Changed, change_topics
-from ferry.run.foreign import with_foreign_writers
+from ferry.run.foreign import with_foreign_writers, without_own
 from ferry.run.gather import Positions, gather_facts, gather_outline
 from ferry.run.gather_targets import gather_targets, with_resources
 from ferry.run.kafka_port import KafkaLane
@@ -80,6 +80,8 @@ class Planner:
         """
         await self._refuse_swapped(view)
         facts = await self.facts(view, positions=Positions.AT_ONCE)
+        if facts.foreign:
+            facts = without_own(facts, self.lane, await self.known.view())
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _TERMINATORS = "\\n\\r\\u0085\\u2028\\u2029"
 _PLAIN_ESCAPES = {"t": "\\t", "n": "\\n", "r": "\\r", "f": "\\f", "a": "\\x07", "e": "\\x1b"}
@@ -28,6 +29,7 @@ class NotExpressible(ValueError):
     """The expression is wrong in Java, or means something that Python's `re` cannot say; the text says which part."""
 
 
+@lru_cache(maxsize=512)
 def compile_java(pattern: str) -> re.Pattern[str]:
     """A Python pattern whose `fullmatch` agrees with Java's `Pattern.compile(pattern).matcher(text).matches()`.
 

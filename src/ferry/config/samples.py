@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 
 from ferry.config.filters import LEGAL_NAME
@@ -63,6 +63,7 @@ class _Repeated:
 _Node = _Characters | _Sequence | _Choice | _Repeated
 
 
+@lru_cache(maxsize=64)
 def samples(pattern: str, most: int) -> tuple[str, ...]:
     """Legal names, at most `most`, that `pattern` is likely to match; none where it is beyond this reader."""
     try:

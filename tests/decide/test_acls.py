@@ -144,6 +144,16 @@ def test_the_left_out_denial_that_would_stop_ferry_is_said_in_every_sync() -> No
     assert "Ferry itself" in said
 
 
+def test_what_forbids_ferry_s_own_principal_is_left_out_and_said() -> None:
+    own = replace(MAPPED, own_principal="User:ann")
+    texts = (f"{word} User:CN=ann,O=us Read on topic orders" for word in PERMISSIONS)
+    diff = diff_of(own, *texts)
+    assert [str(change.binding) for change in diff.created] == ["allow User:ann Read on topic a.orders"]
+    (said,) = remarks(own, diff)
+    assert "deny User:CN=ann,O=us Read on topic orders" in said
+    assert "Ferry's own principal User:ann" in said
+
+
 def test_a_refused_topic_gets_no_acls() -> None:
     source = frozenset({acl("allow User:x Read on topic orders"), acl("allow User:x Read on topic users")})
     diff = decide_acls(READ, replace(FACTS, source=source, refused=frozenset({"users"})))

@@ -38,6 +38,8 @@ class AclRules:
     takes_group: Callable[[str], bool]
     """Says no to all while group offsets are not synced."""
     policy_name: str = "the replication policy"
+    own_principal: str | None = None
+    """Whom the target's brokers know Ferry as, where the file tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +159,10 @@ def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
                 wanted.unmapped.add(binding.principal)
                 why = "no rule of ferry.sync.acls.principal.mapping is about its principal"
             wanted.left_out.append(LeftOut(binding=binding, why=why))
+            continue
+        if not binding.allows and principal == rules.own_principal:
+            why = f"at the target it would be about Ferry's own principal {principal}"
+            wanted.left_out.append(LeftOut(binding=binding, why=why, said=True))
             continue
         made = replace(_renamed(rules, binding), principal=principal)
         if rules.sync.policy is AclPolicy.READ and binding.allows and binding.operation == "All":

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from ferry.config.acls import AclPolicy
 from ferry.config.flow import FlowConfig
+from ferry.config.principal import principal_of
 from ferry.decide.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
 from ferry.decide.ledger import LedgerView
@@ -153,6 +154,7 @@ class AclSyncer:
             takes_topic=flow.selection.takes,
             takes_group=lambda group: flow.sync_group_offsets.enabled and flow.groups.takes(group),
             policy_name=flow.policy_name,
+            own_principal=principal_of(flow, "target").name,
         )
 
     @property

@@ -99,6 +99,24 @@ def test_positions_of_the_group_are_where_the_first_run_begins() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lists", "fate"),
+    [
+        (["--whitelist", "a"], Fate.KEPT),
+        (["--whitelist", "a.*"], Fate.KEPT),
+        (["--whitelist", "a, not-there"], Fate.KEPT),
+        (["--blacklist", "x"], Fate.KEPT),
+        (["--whitelist", "b"], Fate.LOOK),
+        (["--blacklist", "a, x"], Fate.LOOK),
+    ],
+)
+def test_positions_of_another_group_are_left_to_decide(lists: list[str], fate: Fate) -> None:
+    conversion = converted(*lists, consumers=(f"{SOURCE}group.id=g\n",), offsets="a:0:5, x:1:6")
+    row = outcome(conversion, "group.id")
+    assert row.fate is fate
+    assert ("--offsets is about other topics (a, x) than the lists take" in row.why) is (fate is Fate.LOOK)
+
+
+@pytest.mark.parametrize(
     ("line", "why"),
     [
         ("", "begins at latest, so records since MirrorMaker 1 stopped are skipped: give --offsets"),

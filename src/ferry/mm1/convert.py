@@ -10,9 +10,11 @@ from typing import TypeVar
 from ferry.config import values
 from ferry.config.catalogue import may_be_shown
 from ferry.config.examine import examine
+from ferry.config.filters import PatternList, TopicFilter
 from ferry.config.problem import BadValue, Severity
 from ferry.config.properties import Property
 from ferry.config.secrets import HIDDEN, is_secret
+from ferry.config.start import StartOffsets, parse_start
 from ferry.errors import BadInput
 from ferry.mm1.arguments import JAAS_PROPERTY, KERBEROS_PROPERTY, Arguments, Given
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule, Meaning, servers
@@ -290,7 +292,15 @@ class _Conversion:
         if group is None:
             return
         reset = self.sheet.get(f"{side.alias}.consumer.auto.offset.reset")
-        if offsets is not None:
+        foreign = () if offsets is None else self._foreign(flow, offsets)
+        if foreign:
+            side.say(
+                group,
+                Fate.LOOK,
+                f"--offsets names {', '.join(foreign)} only, which the lists do not take, so the first run begins at"
+                " earliest: give the positions of the group that copied the topics of the lists",
+            )
+        elif offsets is not None:
             side.say(group, Fate.KEPT, "positions are in the ledger; the first run begins where this group stood")
         elif reset is not None and reset.value == "latest":
             side.say(
@@ -306,6 +316,19 @@ class _Conversion:
                 "the first run begins at earliest, so what MirrorMaker 1 copied is copied once more, into topics of the"
                 f" same names: give --offsets with this group's positions, or write {flow}.ferry.start",
             )
+
+    def _foreign(self, flow: Flow, offsets: str) -> tuple[str, ...]:
+        """The topics of the positions, where the flow takes none of them: they are of another group.
+
+        A topic of the list without a position is no sign of that: it may not be there, or hold nothing yet.
+        """
+        start = parse_start(offsets)
+        named = sorted({at.topic for at in start.offsets}) if isinstance(start, StartOffsets) else []
+        (lists,) = (one for one in self.flows if one.flow == flow)
+        takes = TopicFilter(
+            include=PatternList(items=lists.topics), exclude=PatternList(items=lists.topics_exclude)
+        ).takes
+        return () if any(takes(topic) for topic in named) else tuple(named)
 
     def _list(self, side: Side, flow: Flow, name: str, meaning: Meaning) -> tuple[str, ...] | None:
         """The white- or blacklist of one source: the command line's, else the one in its file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,8 +96,12 @@ class Lab:
         with self.runs() as runs:
             return list(receipts(runs.ledger()))
 
-    def assert_equal(self, *, upto: Mapping[tuple[str, int], int] | None = None) -> int:
+    def assert_equal(
+        self, *, upto: Mapping[tuple[str, int], int] | None = None, isolation: str = "read_committed"
+    ) -> int:
         """Every source record (up to the copied ends) is on the target once, in order, where the ledger says.
+
+        With `isolation` read_uncommitted those of aborted transactions are among them.
 
         The number of records compared.
         """
@@ -113,10 +117,12 @@ class Lab:
                 for index in range(segment.count):
                     where.setdefault(place, {})[segment.source_start + index] = segment.target_start + index
         compared = 0
-        for topic in sorted({topic for topic, _ in ends}):
-            source = read_topic(self.source.bootstrap, topic)
-            target = read_topic(self.target.bootstrap, self.target_topic(topic))
-            for partition, rows in source.items():
+        topics = sorted({topic for topic, _ in ends})
+        sources = read_topics(self.source.bootstrap, topics, isolation=isolation)
+        targets = read_topics(self.target.bootstrap, [self.target_topic(topic) for topic in topics])
+        for topic in topics:
+            target = targets[self.target_topic(topic)]
+            for partition, rows in sources[topic].items():
                 place = topic, partition
                 end = (upto or {}).get(place, ends.get(place, 0))
                 wanted = [row for row in rows if row[0] < end]
@@ -210,6 +216,15 @@ def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
 
 def read_topic(bootstrap: str, topic: str, *, isolation: str = "read_committed") -> dict[int, list[Row]]:
     """All records of a topic per partition, by librdkafka, up to what is committed now."""
+    return read_topics(bootstrap, [topic], isolation=isolation)[topic]
+
+
+def read_topics(
+    bootstrap: str, topics: Sequence[str], *, isolation: str = "read_committed"
+) -> dict[str, dict[int, list[Row]]]:
+    """The same of several topics at once."""
+    if not topics:
+        return {}
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -221,22 +236,25 @@ def read_topic(bootstrap: str, topic: str, *, isolation: str = "read_committed")
         }
     )
     try:
-        metadata = consumer.list_topics(topic, timeout=30).topics[topic]
-        assert metadata.error is None, metadata.error
-        rows: dict[int, list[Row]] = {number: [] for number in metadata.partitions}
-        consumer.assign([TopicPartition(topic, number, _begin(consumer, topic, number)) for number in rows])
-        waiting = set(rows)
+        rows: dict[str, dict[int, list[Row]]] = {}
+        for topic in topics:
+            metadata = consumer.list_topics(topic, timeout=30).topics[topic]
+            assert metadata.error is None, metadata.error
+            rows[topic] = {number: [] for number in metadata.partitions}
+        places = [(topic, number) for topic in topics for number in rows[topic]]
+        consumer.assign([TopicPartition(topic, number, _begin(consumer, topic, number)) for topic, number in places])
+        waiting = set(places)
         patience = time.monotonic() + 60
         while waiting:
             messages = consumer.consume(10_000, timeout=0.2)  # fewer are handed over only when the time is over
-            assert messages or time.monotonic() < patience, f"{topic} on {bootstrap}: no end of partitions {waiting}"
+            assert messages or time.monotonic() < patience, f"{bootstrap}: no end of partitions {waiting}"
             for message in messages:
                 error = message.error()
                 if error is not None:
                     assert error.code() == KafkaError._PARTITION_EOF, error
-                    waiting.discard(message.partition())
+                    waiting.discard((message.topic(), message.partition()))
                     continue
-                rows[message.partition()].append(
+                rows[message.topic()][message.partition()].append(
                     (
                         message.offset(),
                         message.key(),
@@ -248,6 +266,14 @@ def read_topic(bootstrap: str, topic: str, *, isolation: str = "read_committed")
         return rows
     finally:
         consumer.close()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Poll a condition; fail when it does not come true."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "the condition did not come true"
+        time.sleep(0.05)
 
 
 def _begin(consumer: Consumer, topic: str, partition: int) -> int:

@@ -40,7 +40,7 @@ def test_every_rule_meets_a_key_of_some_group() -> None:
         ("transforms.mask.type", ("flow",), Fate.UNNEEDED),
         ("offset.storage.topic", ("worker",), Fate.UNNEEDED),
         ("offset.storage.segment.bytes", ("worker",), Fate.UNNEEDED),
-        ("compression.type", ("producer",), Fate.REFUSED),
+        ("compression.type", ("producer",), Fate.USED),
         ("acks", ("producer",), Fate.UNNEEDED),
         ("fetch.max.bytes", ("consumer",), Fate.USED),
         ("listeners.https.ssl.key.password", ("worker",), Fate.UNNEEDED),

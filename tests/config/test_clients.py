@@ -13,6 +13,7 @@ from ferry.config.jaas import parse_jaas
 from ferry.config.problem import BadValue
 from ferry.config.security import KerberosLogin, OAuthLogin, PasswordLogin
 from ferry.errors import BadInput, FerryError, Refused
+from ferry.model import Codec, Compression
 from ferry.run.connections import manager_options
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -294,8 +295,28 @@ def test_fetch_and_produce_sizes() -> None:
     assert (fetch.max_bytes, fetch.partition_max_bytes, fetch.min_bytes, fetch.rack) == (5, 3, None, "r1")
     assert produce_options({"max.request.size": "9"}).max_request_bytes == 9
     assert produce_options({}).max_request_bytes is None
-    with pytest.raises(Refused, match=r"producer\.compression\.type=gzip .* remove the line"):
-        produce_options({"compression.type": "gzip"})
+
+
+@pytest.mark.parametrize(
+    ("properties", "wanted"),
+    [
+        ({}, None),
+        ({"compression.lz4.level": "5"}, None),
+        ({"compression.type": "none"}, Compression(codec=Codec.NONE)),
+        ({"compression.type": "snappy"}, Compression(codec=Codec.SNAPPY)),
+        ({"compression.type": "lz4", "compression.lz4.level": "17"}, Compression(codec=Codec.LZ4, level=17)),
+        ({"compression.type": "gzip", "compression.gzip.level": "-1"}, Compression(codec=Codec.GZIP, level=-1)),
+        ({"compression.type": "zstd", "compression.lz4.level": "x"}, Compression(codec=Codec.ZSTD)),
+    ],
+)
+def test_compression_of_a_producer(properties: dict[str, str], wanted: Compression | None) -> None:
+    assert produce_options(properties).compression == wanted
+
+
+@pytest.mark.parametrize(("codec", "level"), [("gzip", "10"), ("gzip", "-2"), ("lz4", "0"), ("zstd", "23")])
+def test_levels_have_kafkas_bounds(codec: str, level: str) -> None:
+    with pytest.raises(BadInput, match=rf"compression\.{codec}\.level: {level} is out of range"):
+        produce_options({"compression.type": codec, f"compression.{codec}.level": level})
 
 
 @pytest.mark.parametrize(

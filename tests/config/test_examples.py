@@ -358,15 +358,6 @@ SLIPS = (
         stops=True,
     ),
     Slip(
-        name="compression of the producer",
-        text=WEST_EAST + "us-east.producer.compression.type = gzip\n",
-        line=5,
-        key="us-east.producer.compression.type",
-        said="gzip is not supported: Ferry copies batches in the compression they have",
-        corrected=("# us-east.producer.compression.type = gzip",),
-        stops=True,
-    ),
-    Slip(
         name="blanks in a flow's name",
         text=WEST_EAST + "us-east -> us-west.enabled = true\n",
         line=5,
@@ -570,7 +561,6 @@ A->B.enabled = true
             (6, "us-west->us.east.topics", "cluster 'us.east' is not among clusters = us-west, us-east; write"),
             (6, "us-west->us.east.topics", "the value read is 'foo.*, bar.* # override"),
             (10, "us-west.admin.bootstrap.servers", "differs from line 2, which counts: Ferry reaches us-west"),
-            (11, "us-east.producer.compression.type", "gzip is not supported"),
             (15, "topics.exclude", "the value read is '.*[-.]internal, .*.replica, __.*': \\- is read as -"),
             (16, "us-east->us-west.enable", "has no effect; write us-east->us-west.enabled = true"),
             (17, "us-west->us-east.emit.heartbeats", "has no effect; write us-west->us-east.emit.heartbeats.enabled"),

@@ -34,7 +34,7 @@ from ferry.net.ledger import LedgerTopic, ledger_topic
 from ferry.run.connections import manager_options
 from ferry.run.kafka_port import position_group, transactional_id
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send, wait_until
 from tests.run.hooks import Hooks, copy_held
 
 
@@ -69,14 +69,6 @@ def on_cluster(cluster: RunningCluster, work: Callable[[Cluster], Any]) -> Any:
     finally:
         client.close()
         loop.close()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Poll a condition; fail when it does not come true."""
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "the condition did not come true"
-        time.sleep(0.05)
 
 
 def eventually(lab: Lab) -> None:

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import ConfigResource
 
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
-from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send
-from tests.run.test_faults import wait_until
+from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send, wait_until
+from tests.nasty import FOR_EVER, alter, busy_cleaner
 
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
 SEGMENT_MS = 60_000
 """Between the times of batches: a segment rolls by the times of its records, not by the clock."""
-
-
-@contextmanager
-def busy_cleaner(cluster: RunningCluster) -> Iterator[None]:
-    """The log cleaner rests a tenth of a second between its rounds instead of 15 s."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    broker = str(cluster.brokers[0].node_id)
-
-    def alter(operation: AlterConfigOpType, value: str | None) -> None:
-        entry = ConfigEntry("log.cleaner.backoff.ms", value, incremental_operation=operation)
-        resource = ConfigResource(ConfigResource.Type.BROKER, broker, incremental_configs=[entry])
-        admin.incremental_alter_configs([resource])[resource].result(30)
-
-    alter(AlterConfigOpType.SET, "100")
-    try:
-        yield
-    finally:
-        alter(AlterConfigOpType.DELETE, "")
 
 
 def test_batches_with_holes_are_transcoded_and_each_key_ends_with_the_same_value(
@@ -59,7 +38,8 @@ def test_batches_with_holes_are_transcoded_and_each_key_ends_with_the_same_value
             return [row[0] for row in read_topic(source_cluster.bootstrap, holes)[0]][:6] == [0, 2, 4, 5, 6, 7]
 
         wait_until(cleaned)
-
+    # Neither side is compacted further while they are compared: the copy is created with the same settings.
+    alter(source_cluster, ConfigResource.Type.TOPIC, [holes], "min.compaction.lag.ms", FOR_EVER)
     lab = Lab(
         source=source_cluster,
         target=target_cluster,

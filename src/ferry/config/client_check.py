@@ -72,8 +72,7 @@ def _first_error(
     if (side, role) == ("source", "consumer"):
         readers.append(fetch_options)
     if (side, role) == ("target", "producer"):
-        # The flow's own reader refuses a compression, with its correction.
-        readers.append(lambda found: produce_options({n: text for n, text in found.items() if n != "compression.type"}))
+        readers.append(produce_options)
     for read in readers:
         try:
             read(resolved)

@@ -20,11 +20,15 @@ from ferry.config.problem import BadValue
 from ferry.config.secrets import ClientProperties
 from ferry.config.security import Login, OAuthLogin, PasswordLogin, TlsOptions
 from ferry.errors import BadInput, Refused
+from ferry.model import Codec, Compression
 
 T = TypeVar("T")
 
 MAX_FRAME_BYTES = 2**31 - 1
 """Kafka's own bound on a response; a Java client has no smaller one, and fetch sizes keep responses far below it."""
+
+_LEVELS = {Codec.GZIP: (-1, 9), Codec.LZ4: (1, 17), Codec.ZSTD: (-131_072, 22)}
+"""Kafka's bounds of `compression.*.level` (KIP-390)."""
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -67,9 +71,11 @@ ENGINE_CHOOSES = FetchOptions(max_bytes=None, partition_max_bytes=None, min_byte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceOptions:
-    """Bounds of produce requests; None where the file says nothing and the engine chooses."""
+    """Produce requests; None where the file says nothing and the engine chooses."""
 
     max_request_bytes: int | None
+    compression: Compression | None
+    """What all batches are compressed with; None: each keeps what it has."""
 
 
 def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionOptions:
@@ -86,7 +92,7 @@ def flow_fetch_options(flow: FlowConfig) -> FetchOptions:
 
 
 def flow_produce_options(flow: FlowConfig) -> ProduceOptions:
-    """Bounds of a flow's produce requests at the target. Raises as `produce_options`, with file, line and key."""
+    """How a flow's batches are produced at the target. Raises as `produce_options`, with file, line and key."""
     return _of_cluster(flow, "target", "producer", produce_options)
 
 
@@ -197,17 +203,21 @@ def fetch_options(properties: Mapping[str, str]) -> FetchOptions:
 
 
 def produce_options(properties: Mapping[str, str]) -> ProduceOptions:
-    """Produce sizes and times of an effective producer.
+    """Sizes and compression of an effective producer; raises BadInput for a value that cannot be read."""
+    return ProduceOptions(
+        max_request_bytes=_optional(properties, "max.request.size", 1), compression=_compression(properties)
+    )
 
-    Raises BadInput for a value that cannot be read, Refused for a compression: batches keep the one they have.
-    """
-    compression = properties.get("compression.type")
-    if compression is not None:
-        raise Refused(
-            f"producer.compression.type={compression} is not supported: Ferry copies batches in the compression they"
-            " have; remove the line"
-        )
-    return ProduceOptions(max_request_bytes=_optional(properties, "max.request.size", 1))
+
+def _compression(properties: Mapping[str, str]) -> Compression | None:
+    codecs = {codec.name.lower(): codec for codec in Codec}
+    name = _read(properties, "compression.type", None, values.one_of(tuple(codecs)))
+    if name is None:
+        return None
+    key = f"compression.{name}.level"
+    low, high = _LEVELS.get(codecs[name], (0, 0))
+    level = _read(properties, key, None, values.integer(low, high)) if codecs[name] in _LEVELS else None
+    return Compression(codec=codecs[name], level=level)
 
 
 def _read(properties: Mapping[str, str], key: str, default: T, convert: Callable[[str], T]) -> T:

@@ -180,11 +180,11 @@ _CONSUMER = _rules(
 )  # fmt: skip
 
 _PRODUCER = _rules(
-    (r"compression\.type", _REFUSED, "batches keep the compression they have; remove the line"),
+    (r"compression\.type", _USED, "batches in another compression are transcoded; when absent, each keeps its own"),
+    (r"compression\..*\.level", _USED, "how hard the codec tries that `compression.type` names; else without effect"),
     (r"max\.request\.size", _USED, "bound of a produce request; when absent, the engine chooses"),
     (r"delivery\.timeout\.ms", _UNNEEDED, "what is not written is tried again until ferry.transaction.timeout.ms"),
     (r"acks|enable\.idempotence", _UNNEEDED, "all replicas in sync always acknowledge, in order and once"),
-    (r"compression\..*\.level", _UNNEEDED, "batches keep the compression they have"),
     (r"batch\.size|linger\.ms|partitioner\..*", _UNNEEDED,
      "the source's batches are copied as they are, to the partition of the same number"),
     (r"buffer\.memory|max\.block\.ms|metadata\.max\.idle\.ms|max\.in\.flight\.requests\.per\.connection", _UNNEEDED,

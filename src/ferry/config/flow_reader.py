@@ -17,7 +17,7 @@ from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.origins import origins_of
 from ferry.config.policies import flow_policy
-from ferry.config.properties import Property, written_raw
+from ferry.config.properties import Property
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, parse_start
 from ferry.model import Flow
@@ -68,7 +68,7 @@ class FlowReader:
         policy_properties = self._policy_properties()
         policy_name, policy = self._policy(policy_properties)
         heartbeats = self._value("heartbeats.replication.enabled", values.boolean)
-        self._refuse_what_cannot_be_kept(clients["target", "producer"])
+        self._refuse_foreign_filters()
         self._refuse_what_changes_records(clients)
         timeout_ms = self._value("ferry.transaction.timeout.ms", values.integer(2000, 2**31 - 1))
         return FlowConfig(
@@ -238,18 +238,9 @@ class FlowReader:
             message = "is empty, so no topic is copied; write .* for all of them, or remove the line"
             self.findings.warn(entry, entry.key, message)
 
-    def _refuse_what_cannot_be_kept(self, producer: Mapping[str, Property]) -> None:
+    def _refuse_foreign_filters(self) -> None:
         for name, kafkas in _FILTERS.items():
             self._value(name, values.java_class(kafkas))
-        compression = producer.get("compression.type")
-        if compression is not None:
-            self.findings.report(
-                compression,
-                compression.key,
-                f"{compression.value} is not supported: Ferry copies batches in the compression they have; remove the"
-                " line",
-                correction=(f"# {written_raw(compression.key, compression.raw)}",),
-            )
 
     def _refuse_what_changes_records(self, clients: Mapping[tuple[Side, Role], Mapping[str, Property]]) -> None:
         """MirrorMaker 2 lets these change records; batches are copied as bytes, so each would be skipped in silence."""

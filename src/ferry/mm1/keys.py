@@ -320,7 +320,7 @@ PRODUCER_KEYS = (
         Fate.GONE,
         "compression.codec compression.type compressed.topics compression.gzip.level compression.lz4.level"
         " compression.zstd.level",
-        "batches keep the compression they have at the source",
+        "batches keep the compression they have at the source; `producer.compression.type` would transcode them",
     ),
     _rule(
         Fate.GONE,

@@ -62,7 +62,7 @@ class MicroRuns:
         self.patience_s = patience_s
         # Read before anything is opened: a value that cannot be read must not stop a run half-way.
         self._fetch = flow_fetch_options(flow)
-        self._request_bytes = flow_produce_options(flow).max_request_bytes
+        self._produce = flow_produce_options(flow)
         self._connections = FlowConnections.of(flow, patience_s=patience_s)
         self._source, self._target = self._connections.source, self._connections.target
         self._ledger = self._connections.ledger
@@ -242,7 +242,8 @@ class MicroRuns:
                 transaction_timeout_ms=flow.transaction_timeout_ms,
                 isolation=isolation_of(flow),
                 fetch=self._fetch,
-                request_bytes=self._request_bytes,
+                request_bytes=self._produce.max_request_bytes,
+                compression=self._produce.compression,
                 rate=None if limit is None else Rate(bytes_per_second=limit, at_once=at_once or len(plan.used_slots)),
             ),
             origin=attempt.origin,

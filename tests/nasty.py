@@ -1,0 +1,240 @@
+"""Random topics that are hard to copy: a few producers write to all in turns, a real log cleaner compacts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+from kafka import KafkaProducer
+
+from ferry.dev import RunningCluster
+from tests.harness import Message, Row, producer, read_topics, send, wait_until
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SEGMENT_MS = 60_000
+"""Between the times of a compacted topic's batches: a segment rolls by the times of its records, not by the clock."""
+
+FAR_FUTURE = 253_402_300_799_000  # the last second of the year 9999
+FOR_EVER = str(2**63 - 1)
+SMALL_BATCHES = 20_000
+"""`max.message.bytes` of a target that takes less than its source has in a batch."""
+
+LARGEST_VALUE = 15_000
+
+_HEADERS: tuple[tuple[tuple[str, bytes | None], ...], ...] = (
+    (),
+    (),
+    (("h", b"1"), ("h", b"2"), ("null", None)),
+    (("", b""), ("\u00fc", b"\xff")),
+)
+_COMMON = {"retention.ms": "-1", "message.timestamp.after.max.ms": FOR_EVER}
+_COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "delete.retention.ms": "86400000",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Topic:
+    """What is special about a topic. `clock` is the time of the next records of a compacted one."""
+
+    name: str
+    partitions: int
+    compacted: bool
+    append_time: bool
+    small_target: bool
+    deletes_records: bool
+    clock: Iterator[int] = field(default_factory=lambda: iter(range(SEGMENT_MS, 10**15, SEGMENT_MS)))
+
+    @property
+    def is_plain(self) -> bool:
+        """All of it can go as bytes."""
+        return not (self.compacted or self.append_time or self.small_target or self.deletes_records)
+
+    @property
+    def configs(self) -> dict[str, str]:
+        """Its settings at the source."""
+        stamped = {"message.timestamp.type": "LogAppendTime"} if self.append_time else {}
+        return {**_COMMON, **(_COMPACTED if self.compacted else {}), **stamped}
+
+
+def topics(rng: random.Random, prefix: str, count: int) -> list[Topic]:
+    """Topics of all kinds; the kinds go round, so that even a few have each."""
+    kinds = ("compacted", "append_time", "small_target", "deletes_records", "plain")
+    return [
+        Topic(
+            name=f"{prefix}.{number:03}",
+            partitions=rng.randint(1, 2),
+            **{kind: kinds[number % len(kinds)] == kind for kind in kinds[:4]},  # type: ignore[arg-type]
+        )
+        for number in range(count)
+    ]
+
+
+class Writers:
+    """Producers of each codec without transactions, and two with them, for all topics together."""
+
+    def __init__(self, cluster: RunningCluster, rng: random.Random, found: Sequence[Topic]) -> None:
+        self._cluster = cluster
+        self._rng = rng
+        self._topics = found
+        self._plain = [producer(cluster, compression_type=codec, linger_ms=1000) for codec in CODECS]
+        self._old_times = KafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=1000, compression_type="lz4")
+        self._in_transactions = [
+            producer(cluster, compression_type=codec, linger_ms=1000, transactional_id=f"{found[0].name}-{codec}")
+            for codec in rng.sample(CODECS, 2)
+        ]
+        for client in self._in_transactions:
+            client.init_transactions(30)
+
+    def write(self, rounds: int) -> None:
+        """Batches and transactions, committed and aborted, side by side."""
+        for _ in range(rounds):
+            for client in self._in_transactions:
+                client.begin_transaction()
+            for client in [*self._in_transactions, *self._plain, *self._in_transactions]:
+                self._batches(client)
+            self._without_time()
+            for client in self._in_transactions:
+                if self._rng.random() < 0.5:
+                    client.commit_transaction(30)
+                else:
+                    client.abort_transaction(30)
+
+    @contextmanager
+    def open_transaction(self) -> Iterator[None]:
+        """Records of a transaction that is committed in the end only."""
+        client = self._in_transactions[0]
+        client.begin_transaction()
+        self._batches(client)
+        yield
+        client.commit_transaction(30)
+
+    def close(self) -> None:
+        """No more is written."""
+        self._old_times.close(timeout=10)
+
+    def _batches(self, client: Producer) -> None:
+        """One batch for each partition of a third of the topics."""
+        for topic in self._rng.sample(self._topics, -(-len(self._topics) // 3)):
+            for message in self._messages(topic):
+                client.produce(
+                    topic.name,
+                    value=message.value,
+                    key=message.key,
+                    partition=message.partition,
+                    headers=list(message.headers),
+                    timestamp=message.timestamp,
+                )
+        assert client.flush(60) == 0
+
+    def _messages(self, topic: Topic) -> Iterator[Message]:
+        rng = self._rng
+        time = next(topic.clock)
+        for _ in range(rng.choice((1, 2, 5, 30, 100))):
+            keys = [b"%d" % rng.randrange(6)] if topic.compacted else [None, b"", b"%d" % rng.randrange(100)]
+            size = rng.choice((0, 1, 10, 100, 100, 1_000, LARGEST_VALUE if rng.random() < 0.1 else 50))
+            yield Message(
+                key=rng.choice(keys),
+                value=rng.choice((None, rng.randbytes(size), b"x" * size, b"x" * size)),
+                partition=rng.randrange(topic.partitions),
+                headers=rng.choice(
+                    ((), (), (("h", b"1"), ("h", b"2"), ("null", None)), (("", b""), ("\u00fc", b"\xff")))
+                ),
+                timestamp=time if topic.compacted else rng.choice((0, 1, 1_500_000_000_000, FAR_FUTURE)),
+            )
+
+    def _without_time(self) -> None:
+        """librdkafka cannot say -1."""
+        for topic in self._topics:
+            if not topic.compacted and not topic.append_time and self._rng.random() < 0.3:
+                for number in range(5):
+                    value = b"no time %d" % number
+                    self._old_times.send(topic.name, value=value, partition=0, timestamp_ms=-1)
+        self._old_times.flush(30)
+
+
+def create(cluster: RunningCluster, wanted: Mapping[str, tuple[int, Mapping[str, str]]]) -> None:
+    """Create topics in one request: partitions and settings by name."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    news = [NewTopic(name, count, 1, config=dict(configs)) for name, (count, configs) in wanted.items()]
+    for future in admin.create_topics(news).values():
+        future.result(30)
+
+
+def delete_records(cluster: RunningCluster, rng: random.Random, found: Sequence[Topic]) -> None:
+    """Move the beginnings of some logs, mostly into a batch."""
+    ends = {
+        (topic.name, number): rows[-1][0]
+        for topic in found
+        if topic.deletes_records
+        for number, rows in read_topics(cluster.bootstrap, [topic.name])[topic.name].items()
+        if rows
+    }
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    places = [TopicPartition(name, number, rng.randint(0, end)) for (name, number), end in ends.items()]
+    if places:
+        for future in admin.delete_records(places).values():
+            future.result(30)
+
+
+def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
+    """Let the log cleaner work until each compacted topic has holes, and stop it for good."""
+    names = [topic.name for topic in found if topic.compacted]
+    if not names:
+        return
+    client = producer(cluster)
+
+    def rows() -> dict[str, dict[int, list[Row]]]:
+        return read_topics(cluster.bootstrap, names)
+
+    def has_holes() -> bool:
+        for topic in found:
+            if topic.compacted:  # rolls the segment before it, which the cleaner then may touch
+                time = next(topic.clock)
+                roll = [Message(key=b"last", value=b"", partition=at, timestamp=time) for at in range(topic.partitions)]
+                send(client, topic.name, roll)
+        return all(
+            any(part and part[-1][0] - part[0][0] >= len(part) + 5 for part in parts.values())
+            for parts in rows().values()
+        )
+
+    with busy_cleaner(cluster):
+        wait_until(has_holes)
+        alter(cluster, ConfigResource.Type.TOPIC, names, "min.compaction.lag.ms", FOR_EVER)
+        before: list[dict[str, dict[int, list[Row]]]] = [{}]
+
+        def is_still() -> bool:
+            before.append(rows())
+            return before[-1] == before[-2]
+
+        wait_until(is_still)
+
+
+@contextmanager
+def busy_cleaner(cluster: RunningCluster) -> Iterator[None]:
+    """The log cleaner rests a tenth of a second between its rounds instead of 15 s."""
+    broker = [str(cluster.brokers[0].node_id)]
+    alter(cluster, ConfigResource.Type.BROKER, broker, "log.cleaner.backoff.ms", "100")
+    try:
+        yield
+    finally:
+        alter(cluster, ConfigResource.Type.BROKER, broker, "log.cleaner.backoff.ms", None)
+
+
+def alter(
+    cluster: RunningCluster, kind: ConfigResource.Type, names: Sequence[str], setting: str, value: str | None
+) -> None:
+    """Set a setting of topics or brokers; None takes it away."""
+    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    entry = ConfigEntry(setting, value or "", incremental_operation=operation)
+    resources = [ConfigResource(kind, name, incremental_configs=[entry]) for name in names]
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})  # held: its answers die with it
+    for future in admin.incremental_alter_configs(resources).values():
+        future.result(30)

@@ -1,0 +1,70 @@
+"""Random nasty topics of a real broker: whatever is in them is copied, and an independent reader finds each record."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+
+from ferry.decide.report import Report, RunState
+from ferry.dev import RunningCluster
+from tests.harness import Lab, new_alias
+from tests.nasty import SMALL_BATCHES, Topic, Writers, compact, create, delete_records, topics
+
+
+def copy_nasty_topics(
+    source: RunningCluster, target: RunningCluster, prefix: str, rng: random.Random, count: int
+) -> None:
+    """Write, compact and delete; copy in three micro-runs while more comes; compare all of it, record by record."""
+    found = topics(rng, prefix, count)
+    create(source, {topic.name: (topic.partitions, topic.configs) for topic in found})
+    lab = Lab(source=source, target=target, alias=new_alias(), topics=(f"{prefix}.*",))
+    limit = {"max.message.bytes": str(SMALL_BATCHES)}
+    small = [topic for topic in found if topic.small_target]
+    create(target, {lab.target_topic(topic.name): (topic.partitions, topic.configs | limit) for topic in small})
+    with closing(Writers(source, rng, found)) as writers:
+        writers.write(3)
+        compact(source, found)
+        delete_records(source, rng, found)
+        assert_transcoded_where_it_must_be(success(lab), found)
+        writers.write(2)
+        with writers.open_transaction():
+            success(lab)
+    success(lab)
+    assert lab.assert_equal() > 20 * count
+    some = tuple(topic.name for topic in found[:5])
+    committed = sum(receipt.records for receipt in lab.receipts() if receipt.source.topic in some)
+    alias = new_alias()
+    setting = {f"{alias}.consumer.isolation.level": "read_uncommitted"}
+    lab = Lab(source=source, target=target, alias=alias, topics=some, settings=setting)
+    success(lab)
+    assert lab.assert_equal(isolation="read_uncommitted") > committed
+
+
+def success(lab: Lab) -> Report:
+    """A micro-run that copies all there is."""
+    report = lab.micro_run()
+    assert (report.state, report.refusals) == (RunState.SUCCESS, ())
+    return report
+
+
+def assert_transcoded_where_it_must_be(report: Report, found: Sequence[Topic]) -> None:
+    """By the topics' kinds; a receipt counts batches."""
+    written: Counter[str] = Counter()
+    anew: Counter[str] = Counter()
+    for receipt in report.receipts:
+        written[receipt.source.topic] += receipt.batches
+        anew[receipt.source.topic] += receipt.transcoded
+    assert all(anew[topic.name] == written[topic.name] for topic in found if topic.append_time)
+    assert any(anew[topic.name] for topic in found if topic.compacted)
+    assert any(anew[topic.name] for topic in found if topic.small_target)
+    assert any(anew[topic.name] for topic in found if topic.deletes_records)
+    assert not any(anew[topic.name] for topic in found if topic.is_plain)
+    assert report.transcoded == sum(anew.values()) < sum(written.values())
+
+
+def test_forty_nasty_topics(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, rng: random.Random
+) -> None:
+    copy_nasty_topics(source_cluster, target_cluster, topic[-20:], rng, 40)

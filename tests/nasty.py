@@ -20,7 +20,7 @@ SEGMENT_MS = 60_000
 
 FAR_FUTURE = 253_402_300_799_000  # the last second of the year 9999
 FOR_EVER = str(2**63 - 1)
-SMALL_BATCHES = 20_000
+SMALL_BATCHES = 2_000
 """`max.message.bytes` of a target that takes less than its source has in a batch."""
 
 LARGEST_VALUE = 15_000
@@ -142,7 +142,9 @@ class Writers:
         time = next(topic.clock)
         for _ in range(rng.choice((1, 2, 5, 30, 100))):
             keys = [b"%d" % rng.randrange(30)] if topic.compacted else [None, b"", b"%d" % rng.randrange(100)]
-            size = rng.choice((0, 1, 10, 100, 100, 1_000, LARGEST_VALUE if rng.random() < 0.1 else 50))
+            size = rng.choice(
+                (0, 1, 10, 100, 100, 1_000, 50 if topic.small_target or rng.random() < 0.9 else LARGEST_VALUE)
+            )
             yield Message(
                 key=rng.choice(keys),
                 value=rng.choice((None, rng.randbytes(size), b"x" * size, b"x" * size)),

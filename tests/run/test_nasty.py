@@ -19,7 +19,8 @@ def copy_nasty_topics(
     """Write, compact and delete; copy in three micro-runs while more comes; compare all of it, record by record."""
     found = topics(rng, prefix, count)
     create(source, {topic.name: (topic.partitions, topic.configs) for topic in found})
-    lab = Lab(source=source, target=target, alias=new_alias(), topics=(f"{prefix}.*",))
+    own = {"config.properties.exclude": "message.timestamp.type, max.message.bytes"}  # of the target
+    lab = Lab(source=source, target=target, alias=new_alias(), topics=(f"{prefix}.*",), settings=own)
     limit = {"max.message.bytes": str(SMALL_BATCHES)}
     small = [topic for topic in found if topic.small_target]
     create(target, {lab.target_topic(topic.name): (topic.partitions, topic.configs | limit) for topic in small})
@@ -36,8 +37,8 @@ def copy_nasty_topics(
     some = tuple(topic.name for topic in found[:5])
     committed = sum(receipt.records for receipt in lab.receipts() if receipt.source.topic in some)
     alias = new_alias()
-    setting = {f"{alias}.consumer.isolation.level": "read_uncommitted"}
-    lab = Lab(source=source, target=target, alias=alias, topics=some, settings=setting)
+    own = {f"{alias}.consumer.isolation.level": "read_uncommitted"}
+    lab = Lab(source=source, target=target, alias=alias, topics=some, settings=own)
     success(lab)
     assert lab.assert_equal(isolation="read_uncommitted") > committed
 

@@ -116,6 +116,15 @@ a->a-b.enabled = true
     assert [str(flow.flow) for flow in settings(text).flows] == ["a->a-b", "a->a.b"]
 
 
+def test_of_many_flows_a_few_are_named() -> None:
+    names = ", ".join(f"c{n}" for n in range(7))
+    lines = "".join(f"c{n}.bootstrap.servers = h{n}:1\nc{n}->c{(n + 1) % 7}.enabled = true\n" for n in range(7))
+    settings = parse_settings(f"clusters = {names}\n{lines}", "f")
+    known = r"c0->c1, c1->c2, c2->c3, c3->c4 and 3 more, which ferry flows lists"
+    with pytest.raises(BadInput, match=rf"flow c0->c2 is not enabled \(enabled are {known}\); add"):
+        settings.flow("c0->c2")
+
+
 def test_an_unknown_flow_or_cluster_names_the_known_ones() -> None:
     read = settings(BASE)
     with pytest.raises(BadInput, match=r"flow east->west is not enabled \(enabled are west->east\); add east->west"):

@@ -139,7 +139,10 @@ class Desk:
             return settings.flow(text)
         if len(settings.flows) == 1:
             return settings.flows[0]
-        known = ", ".join(f"'{config.flow}'" for config in settings.flows) or "none"
+        # Imported here, like all that is heavy: the command line starts light.
+        from ferry.config.settings import some
+
+        known = some([f"'{config.flow}'" for config in settings.flows]) or "none"
         raise BadInput(f"{settings.path} has {len(settings.flows)} enabled flows ({known}): name one")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ferry.config.problem import Problem, Severity
 from ferry.errors import BadInput
 from ferry.model import Flow
 
+_MOST_NAMED = 4
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """No configuration is that long; what is longer is another kind of file, given by mistake."""
 
@@ -52,7 +53,7 @@ class Settings:
                 f"{self.path}: flow {wanted} goes into {wanted.target}, which is not among the local clusters"
                 f" {', '.join(self.local)} (--clusters, {CLUSTERS_VARIABLE}); run it near {wanted.target}"
             )
-        known = ", ".join(str(config.flow) for config in self.flows)
+        known = some([str(config.flow) for config in self.flows])
         remedy = f"enabled are {known}" if known else "no flow is enabled"
         raise BadInput(
             f"{self.path}: flow {text} is not enabled ({remedy}); add {wanted}.enabled = true, or name another"
@@ -65,6 +66,13 @@ class Settings:
                 f"{self.path}: cluster {alias!r} is not among {', '.join(self.clusters)}; add it to clusters"
             )
         return self.clusters[alias]
+
+
+def some(names: Sequence[str]) -> str:
+    """The names of flows inside of a sentence, as many as can be read there."""
+    more = len(names) - _MOST_NAMED
+    first = ", ".join(names[:_MOST_NAMED])
+    return first if more <= 0 else f"{first} and {more} more, which ferry flows lists"
 
 
 def load(path: Path, lookup: Lookup = nobody, *, deployment: str | None = None) -> Settings:

@@ -113,6 +113,16 @@ def test_defaults_of_clients_are_those_of_ferry_s_clients() -> None:
         assert (written.start, written.isolation_level) == (flow.start, flow.isolation_level)
 
 
+def test_no_default_is_told_from_one_that_reads_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for key, shown in (
+        ("ferry.start", "  no default"),
+        ("metadata.recovery.strategy", "  default  rebootstrap (Kafka's)"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["config", "explain", key])
+        assert shown in capsys.readouterr().out.splitlines()
+
+
 def test_an_unknown_key_names_the_nearest() -> None:
     with pytest.raises(BadInput, match=r"key 'topcs' is not known; did you mean topics\?"):
         explain("topcs")

@@ -72,6 +72,21 @@ def test_a_class_is_loaded_with_the_flows_properties() -> None:
     assert policy.is_internal_topic("__consumer_offsets")
 
 
+@pytest.mark.parametrize("base", [DefaultReplicationPolicy, IdentityReplicationPolicy])
+def test_who_derives_from_a_known_policy_keeps_attributes_of_his_own(module: ModuleType, base: type) -> None:
+    class Mine(base):  # type: ignore[misc]
+        def __init__(self, properties: Mapping[str, str]) -> None:
+            super().__init__(**({"source_alias": "a"} if base is IdentityReplicationPolicy else {}))
+            self.mark = properties["replication.policy.mark"]
+
+        def format_remote_topic(self, source_alias: str, topic: str) -> str:
+            return f"{super().format_remote_topic(source_alias, topic)}{self.mark}"
+
+    module.__dict__["Mine"] = Mine
+    policy = load_policy(f"{MODULE}.Mine", {"replication.policy.mark": "-x"})
+    assert policy.format_remote_topic("a", "orders").endswith("orders-x")
+
+
 class Odd:
     """Each method as a test wants it."""
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from ferry.policy.names import DEFAULT_SEPARATOR, HEARTBEATS, ReplicationPolicy, is_internal_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: a class of the user's own that derives from one of these may have attributes of its own.
+@dataclass(frozen=True, kw_only=True)
 class DefaultReplicationPolicy:
     """Target topics carry their source's alias: `orders` of `primary` becomes `primary.orders`."""
 
@@ -46,7 +47,7 @@ class DefaultReplicationPolicy:
         return self.separator if self.internal_separator_enabled else DEFAULT_SEPARATOR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class IdentityReplicationPolicy:
     """Topics keep their names, but for heartbeats. A name therefore cannot show where a topic came from.
 

@@ -65,7 +65,8 @@ class Scripted(Cluster):
             return SimpleNamespace(topics=[self._create(topic.name, topic.num_partitions) for topic in request.topics])
         if isinstance(request, CreatePartitionsRequest):
             return SimpleNamespace(results=[self._create(topic.name, topic.count) for topic in request.topics])
-        return SimpleNamespace(error_code=0, results=[], entries=[])  # of log directories, settings, quotas and users
+        # Of log directories, settings, quotas, users and ACLs.
+        return SimpleNamespace(error_code=0, error_message=None, results=[], entries=[], resources=[])
 
     def _create(self, topic: str, partitions: int) -> Any:
         if not self.creates:

@@ -113,7 +113,7 @@ def test_positions_of_another_group_are_left_to_decide(lists: list[str], fate: F
     conversion = converted(*lists, consumers=(f"{SOURCE}group.id=g\n",), offsets="a:0:5, x:1:6")
     row = outcome(conversion, "group.id")
     assert row.fate is fate
-    assert ("--offsets is about other topics (a, x) than the lists take" in row.why) is (fate is Fate.LOOK)
+    assert ("--offsets names a, x only, which the lists do not take" in row.why) is (fate is Fate.LOOK)
 
 
 @pytest.mark.parametrize(

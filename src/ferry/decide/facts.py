@@ -45,6 +45,12 @@ class Seen:
     asked_ms: int
     asked_end: int
     """Where the partition ended at `asked_ms`; when the lane stands there, `asked_ms` becomes the new `whole_ms`."""
+class OpenTransaction:
+    """A transaction that holds back a partition's last stable offset: from where, and its last record's time (ms)."""
+
+    producer_id: int
+    start: int
+    last_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +167,8 @@ class Facts:
     """By target partition the first offset behind our last record that somebody else wrote."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
+    held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
+    """Source partitions with an open transaction, where that bounds what is read (read_committed)."""
 
 
 def by_topic(values: Mapping[TopicPartition, T]) -> dict[str, dict[int, T]]:

@@ -17,6 +17,7 @@ from ferry.decide.guards import (
     target_cluster_refusal,
     unserved_refusal,
 )
+from ferry.decide.held import held_notes
 from ferry.decide.onward import onward
 from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
 from ferry.decide.progress import estimated_bytes
@@ -102,7 +103,11 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     no_space = without_room(rules, facts, slices, changes.due)
     refusals += dict.fromkeys(no_space.values())
     loads = (Load(target=candidate.target, bytes=candidate.bytes) for candidate in candidates)
-    notes += [*changes.notes(), *space_notes(rules, facts, loads, changes.due, refused=bool(no_space))]
+    notes += [
+        *held_notes(rules, facts),
+        *changes.notes(),
+        *space_notes(rules, facts, loads, changes.due, refused=bool(no_space)),
+    ]
     planned = tuple(piece for piece in slices if piece.source not in no_space)
     shut_out = {place.topic for place in no_space} - {piece.source.topic for piece in planned}
     return Plan(

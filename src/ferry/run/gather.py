@@ -10,7 +10,7 @@ from enum import Enum
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.absence import absent_topics, unmatched_names
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, Unserved, by_topic
+from ferry.decide.facts import Facts, OpenTransaction, SourcePartition, SourceTopic, Unserved, by_topic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses, skips
 from ferry.decide.starts import (
     due_starts,
@@ -27,6 +27,7 @@ from ferry.net.cluster import Cluster
 from ferry.net.disks import log_sizes
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
+from ferry.net.open_transactions import open_transactions
 from ferry.net.topic_settings import topic_settings
 from ferry.run.gather_targets import gather_targets
 from ferry.run.kafka_port import position_group
@@ -71,6 +72,7 @@ async def gather_facts(
     # What failed once is not asked again: each question to a broker that does not answer takes the whole patience.
     begins = await listed_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
     ends = await listed_offsets(source, dict.fromkeys(begins.found, LATEST), isolation=isolation_of(flow))
+    held = {} if isolation_of(flow) == READ_UNCOMMITTED else await _held(source, ends.found)
     is_first = first_run(view, lane)
     begun = recorded_starts(view, lane)
     if is_first:
@@ -134,6 +136,7 @@ async def gather_facts(
         absent=absent,
         hidden=hidden,
         unmatched=unmatched,
+        held=held,
         skips=skips(view, lane),
         seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
     )
@@ -173,6 +176,15 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
         pauses=pauses(view, now_ms),
         absent=absent_topics(receipts.values(), listed, flow.selection.takes),
     )
+
+
+async def _held(source: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, OpenTransaction]:
+    """What is open where the last stable offset is not the end; it serves notes, so no error is waited for."""
+    try:
+        high = await listed_offsets(source, dict.fromkeys(ends, LATEST), isolation=READ_UNCOMMITTED)
+    except Unreachable:
+        return {}
+    return await open_transactions(source, [place for place, end in ends.items() if high.found.get(place, end) > end])
 
 
 async def _first_starts(

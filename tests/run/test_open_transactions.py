@@ -1,0 +1,33 @@
+"""A transaction that its producer never ends: what lies before it is copied, and the plan says what waits."""
+
+from __future__ import annotations
+
+import time
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+
+
+def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(20, partitions=2))
+    hanging = producer(source_cluster, transactional_id=topic)
+    hanging.init_transactions(30)
+    hanging.begin_transaction()
+    long_ago = int(time.time() * 1000) - 3_600_000
+    hanging.produce(topic, b"waits", partition=1, timestamp=long_ago)
+    assert hanging.flush(30) == 0
+    send(producer(source_cluster), topic, numbered(20, partitions=2))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 30)
+    (note,) = [note for note in report.plan.notes if "that is still open" in note]
+    assert note.startswith(f"records of {topic}-1 from offset 10 on wait for a transaction of producer id")
+    assert f"kafka-transactions.sh abort --topic {topic} --partition 1 --start-offset 10" in note
+    hanging.commit_transaction(30)
+    report = lab.micro_run()
+    assert (report.records, [note for note in report.plan.notes if "still open" in note]) == (11, [])
+    assert lab.assert_equal() == 41

@@ -12,6 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 POOL = 4000
 """Different values; together far larger than the window of any codec, so that they compress as if all differed."""
 
+COMPACTED = {"cleanup.policy": "compact", "segment.bytes": str(8 << 20), "min.cleanable.dirty.ratio": "0.01"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
@@ -22,12 +24,15 @@ class Shape:
     records: int
     size: int
     batch_records: int = 0
+    hole_every: int = 0
+    """One record of so many has the key of the one before it, which a log cleaner then takes; 0: none."""
 
 
 def write(bootstrap: str, shape: Shape) -> None:
-    """Create the topic and fill it, evenly over the partitions."""
+    """Create the topic and fill it, evenly over the partitions; one with holes is left to the log cleaner."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(shape.topic, shape.partitions, 1)])[shape.topic].result()
+    config = COMPACTED if shape.hole_every else {}
+    admin.create_topics([NewTopic(shape.topic, shape.partitions, 1, config=config)])[shape.topic].result()
     write_more(bootstrap, shape)
 
 
@@ -52,7 +57,7 @@ def write_more(bootstrap: str, shape: Shape) -> None:
                 producer.produce(
                     shape.topic,
                     values[number % POOL],
-                    key=b"%012d" % number,
+                    key=b"%012d" % (number - _repeats(shape, number)),
                     partition=number // run % shape.partitions,
                 )
                 break
@@ -62,6 +67,10 @@ def write_more(bootstrap: str, shape: Shape) -> None:
             producer.poll(0)
     left = producer.flush(120)
     assert not left, f"{left} records of {shape.topic} were not written"
+
+
+def _repeats(shape: Shape, number: int) -> bool:
+    return shape.hole_every > 0 and number % shape.hole_every == shape.hole_every // 2
 
 
 def _values(size: int) -> list[bytes]:

@@ -20,6 +20,7 @@ from contenders import (
 )
 from data import Shape, write, write_more
 from equality import fingerprint
+from holes import records, wait_until_cleaned, whole, write_both
 from mirror_maker import mirror
 from through_airflow import CONNECT, airflow, configuration, connect_server, triggered
 from usage import Usage
@@ -37,6 +38,7 @@ PLAN_NEW, PLAN_AGAIN = "plan, target topics created", "plan, target topics there
 AIR_COLD, AIR_WARM = "empty run, the first of an Airflow", "empty run, a later one"
 AIR_SUBMIT, AIR_CONNECT = "1,000 records, spark-submit", "1,000 records, Spark Connect"
 EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
+WITH_HOLES, WITHOUT_HOLES = "Ferry, 1 task, with holes", "Ferry, 1 task, without"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
 
 
@@ -226,6 +228,19 @@ def through_airflow(field: Field, shape: Shape, label: str) -> Pair:
     return pair
 
 
+def compacted(field: Field, shape: Shape, label: str) -> Pair:
+    """Ferry alone: a topic of which compaction took one record in a hundred, and the same records as bytes."""
+    wait_until_cleaned(field.source, shape)
+    near, target, folder = field.source.bootstrap, field.target.bootstrap, field.folder / "contenders"
+    pair = Bout(field, whole(shape), f"{label}-whole").ferry(near, 1, WITHOUT_HOLES)
+    alias = f"holes-{label}"
+    copied = ferry(folder, alias, near, target, topic=shape.topic, tasks=1)
+    assert copied.records == records(field.target, f"{alias}.{shape.topic}") == records(field.source, shape.topic)
+    delete_topic(target, f"{alias}.{shape.topic}")
+    say(f"  {WITH_HOLES}: {copied.copying.wall:.2f} s; {copied.records / copied.copying.cpu:,.0f} records per CPU-s")
+    return pair | {WITH_HOLES: copied.copying}
+
+
 def warm_up(field: Field, shape: Shape) -> None:
     """Two uncounted copies: the brokers' compilers work for a minute before their speed is what it will be."""
     for number in (1, 2):
@@ -286,6 +301,18 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
                 _time("time against a near source, 2 tasks", TWO_COPY, LOCAL_TWO, 1.2),
                 _time("time against MirrorMaker 2, 2 tasks", TWO_COPY, MM2_COPY, 1 / 5),
             ),
+        ),
+        Scenario(
+            name="holes",
+            title=f"{million:,} records of 1 KiB JSON, lz4, of which compaction took 1 %, beside the same as bytes",
+            shape=Shape(topic="holes", partitions=4, records=million, size=1024, hole_every=100),
+            run=compacted,
+            aims=(
+                _time("time against a topic without holes", WITH_HOLES, WITHOUT_HOLES, 1.3),
+                Limit(name="CPU-seconds of a million records", measure=WITH_HOLES, what="cpu", aim=12.5 * scale),
+            ),
+            write=write_both,
+            warm=False,
         ),
         Scenario(
             name="wide",

@@ -45,6 +45,9 @@ class Seen:
     asked_ms: int
     asked_end: int
     """Where the partition ended at `asked_ms`; when the lane stands there, `asked_ms` becomes the new `whole_ms`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
     """A transaction that holds back a partition's last stable offset: from where, and its last record's time (ms)."""
 

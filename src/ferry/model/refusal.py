@@ -23,6 +23,7 @@ class RefusalKind(StrEnum):
     FOREIGN_WRITER = "foreign-writer"
     TOO_LARGE = "too-large"
     NEEDS_TRANSCODING = "needs-transcoding"
+    """Of earlier versions, in ledgers; such batches are transcoded now."""
     CORRUPT = "corrupt"
     NO_LEADER = "no-leader"
     TOO_FEW_REPLICAS = "too-few-replicas"

@@ -126,7 +126,7 @@ class Packing:
             why = f"batch at offset {first.base_offset} of {place} is too large: {error}; raise ferry.task.memory.bytes"
             raise _Unfit(RefusalKind.TOO_LARGE, why) from error
         except Unsplittable as error:
-            why = f"{place}: {error}, where {part.piece.target.topic} takes {limit}: raise max.message.bytes there"
+            why = f"{place}: {error}, where {part.piece.target} takes {limit}: raise max.message.bytes there"
             raise _Unfit(RefusalKind.TOO_LARGE, why) from error
         return _Made(len(sources), sources[-1].next_offset, new)
 

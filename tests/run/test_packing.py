@@ -1,0 +1,110 @@
+"""What waits is made ready to be sent: as it is, or anew; the old formats, which no broker writes any more, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from kafka.record.default_records import DefaultRecordBatch
+
+from ferry.model import Codec, Compression, Origin, RefusalKind
+from ferry.net.cluster import event_loop
+from ferry.net.intake import Answer, Intake
+from ferry.run.chunk import PartProgress
+from ferry.run.outgoing import Outgoing
+from ferry.run.packing import Packing, PackingRules
+from tests.decide.values import PLAN, piece
+from tests.net.answers import PLACE
+from tests.net.test_intake import fetched
+from tests.wire.captured import OldSet, captured, old_sets
+
+PLAIN = PackingRules(compression=Compression(codec=Codec.NONE))
+
+
+def part(start: int) -> PartProgress:
+    return PartProgress(plan=PLAN, origin=Origin(), piece=piece(), start=start, end=start, target_next=0)
+
+
+@pytest.fixture
+def intake() -> Iterator[Intake]:
+    loop = event_loop()
+    yield Intake(loop, {PLACE: (0, 1_000)}, 1 << 20)
+    loop.close()
+
+
+def sent(intake: Intake, rules: PackingRules, progress: PartProgress) -> list[Outgoing]:
+    """Everything that is sent; each is acknowledged."""
+    packing = Packing(intake, rules)
+    found = []
+    while packing.next(PLACE, progress) is not None:
+        found.append(packing.take(PLACE))
+        progress.sent(found[-1])
+        intake.release(found[-1].answers)
+    assert not packing.holds(PLACE)
+    return found
+
+
+@pytest.mark.parametrize("old", old_sets(), ids=lambda old: old.name)
+@pytest.mark.parametrize("start", [0, 104])
+def test_messages_of_the_old_formats_are_written_together(intake: Intake, old: OldSet, start: int) -> None:
+    memory = Answer(len(old.data))
+    if "none" not in old.name:
+        intake.ends[PLACE] = 105  # inside the compressed message, whose own offset is that of its last record
+    intake.put(fetched(old.data, PLACE), memory)
+    progress = part(start)
+    (out,) = sent(intake, PLAIN, progress)
+    records = list(DefaultRecordBatch(bytes(out.batch.data)))
+    wanted = [row for row in old.rows if row[0] >= start]
+    assert [(record.timestamp, record.key, record.value) for record in records] == [row[1:] for row in wanted]
+    said = [first + index for first, count in out.runs for index in range(count)]
+    assert said == [row[0] for row in wanted]
+    assert (progress.end, progress.records, progress.transcoded) == (106, len(wanted), 1)
+    assert memory.needed == 0
+
+
+def test_a_batch_that_ends_before_the_start_is_dropped_and_its_memory_given_back(intake: Intake) -> None:
+    (batch,) = captured("codec-lz4").batches
+    memory = Answer(len(batch.data))
+    intake.put(fetched(bytes(batch.data), PLACE), memory)
+    progress = part(batch.next_offset)
+    assert sent(intake, PackingRules(), progress) == []
+    assert (progress.end, progress.moved, memory.needed) == (batch.next_offset, False, 0)
+
+
+def test_parts_of_a_large_batch_give_its_memory_back_with_the_last(intake: Intake) -> None:
+    (batch,) = captured("codec-none").batches
+    memory = Answer(len(batch.data))
+    intake.put(fetched(bytes(batch.data), PLACE), memory)
+    progress = part(0)
+    rules = PackingRules(batch_bytes={progress.piece.target.topic: 450})
+    found = sent(intake, rules, progress)
+    assert len(found) > 1
+    assert [bool(out.answers) for out in found] == [False] * (len(found) - 1) + [True]
+    assert all(len(out.batch.data) <= 450 for out in found)
+    assert (progress.records, progress.end, memory.needed) == (batch.record_count, batch.next_offset, 0)
+
+
+def refused(intake: Intake, rules: PackingRules) -> tuple[RefusalKind, str]:
+    packing = Packing(intake, rules)
+    assert packing.next(PLACE, part(0)) is None
+    assert not packing.holds(PLACE)
+    return intake.failures[PLACE].kind, intake.failures[PLACE].message
+
+
+def test_a_record_that_is_too_large_ends_its_partition(intake: Intake) -> None:
+    (batch,) = captured("codec-none").batches
+    intake.put(fetched(bytes(batch.data), PLACE), Answer(1))
+    kind, said = refused(intake, PackingRules(batch_bytes={piece().target.topic: 100}))
+    assert kind is RefusalKind.TOO_LARGE
+    assert "orders-3: the record at offset 4 takes" in said
+    assert f"where {piece().target} takes 100: raise max.message.bytes there" in said
+
+
+def test_a_batch_that_does_not_hold_what_its_header_says_ends_its_partition(intake: Intake) -> None:
+    (batch,) = captured("codec-gzip").batches
+    intake.put(fetched(bytes(batch.data), PLACE), Answer(1))
+    (found,) = intake.queues[PLACE]
+    intake.queues[PLACE][0] = found._replace(batch=found.batch._replace(record_count=9))
+    kind, said = refused(intake, PackingRules())
+    assert kind is RefusalKind.CORRUPT
+    assert "batch at offset 0 of orders-3 is damaged, though its checksum holds" in said

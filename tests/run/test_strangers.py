@@ -99,7 +99,7 @@ def judge() -> Iterator[Callable[..., Strangers]]:
         (
             error(codes.TOPIC_AUTHORIZATION_FAILED),
             RefusalKind.NOT_AUTHORIZED,
-            "merged topic orders .*: grant READ",
+            "topic orders .*: grant READ",
         ),
     ],
     ids=["error", "nothing", "no permission"],

@@ -102,12 +102,12 @@ def test_a_refused_partition_is_for_the_report_not_for_the_job(
         target=target_cluster,
         alias=new_alias(),
         topics=(topic,),
-        settings={"sync.topic.configs.enabled": "false", "ferry.throttle.bytes.per.second": "500000"},
+        settings={"sync.topic.configs.enabled": "false", "ferry.throttle.bytes.per.second": "1000000"},
     )
     assert lab.micro_run().state is RunState.SUCCESS
     limit_message_size(target_cluster, lab.target_topic(topic), 10_000)
     send(producer(source_cluster), topic, numbered(1, size=20_000))
-    send(producer(source_cluster), topic, [message for message in numbered(20, partitions=2) if message.partition])
+    send(producer(source_cluster), topic, [message for message in numbered(40_000, partitions=2) if message.partition])
     plan(lab, "second")
     job = submit(lab, "second", tmp_path)
     assert job.wait() == 0, job.text()

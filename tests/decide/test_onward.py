@@ -268,3 +268,16 @@ def test_the_counts_say_how_often_each_guard_refused_skipped_and_restarted() -> 
         "stuck": GuardCount(skipped=1),
         "source-truncated": GuardCount(restarted=1),
     }
+
+
+# A copy that is not empty before the first receipt
+
+
+def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard_lets_it() -> None:
+    facts = replace(SOUND, receipts={}, positions={}, first_run=True, foreign={RECEIPT.target: 2})
+    refused, let = planned(facts), planned(facts, foreign_writer=SKIP)
+    assert [(refusal.topic, refusal.kind) for refusal in refused.refusals] == [("orders", RefusalKind.FOREIGN_WRITER)]
+    assert [piece.source.topic for piece in refused.slices] == ["users"]
+    assert let.refusals == ()
+    assert [piece.start for piece in let.slices] == [0, 0]
+    assert any("a.orders-0 already holds records" in note and "copied behind it" in note for note in let.notes)

@@ -9,7 +9,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import Retryable
 from ferry.model import RefusalKind
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.run.hooks import Hooks, copy_held
 
 
@@ -81,3 +81,36 @@ def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_wh
     tolerant = replace(lab, settings={"ferry.guard.foreign.writer": "skip"})
     assert tolerant.micro_run().state is RunState.SUCCESS
     assert [key for key in keys(lab, busy) if key != b"foreign"] == [b"%d" % number for number in range(1_010)]
+
+
+def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_the_guard_says_so(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """Somebody's topic has the copy's name; then the ledger is lost, and all would be copied once more."""
+    taken, free = names = [f"{topic}-taken", f"{topic}-free"]
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    for name in names:
+        create_topic(source_cluster, name)
+        send(producer(source_cluster), name, numbered(3))
+    create_topic(target_cluster, lab.target_topic(taken))
+    meddle(lab, taken, 2)
+
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 3)
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.kind) == (taken, RefusalKind.FOREIGN_WRITER)
+    assert f"{lab.target_topic(taken)}-0 already holds records, from offset 0 on" in refusal.message
+    tolerant = replace(lab, settings={"ferry.guard.foreign.writer": "skip"})
+    report = tolerant.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 3)
+    assert any("copied behind it, as ferry.guard.foreign.writer says" in note for note in report.plan.notes)
+    assert keys(lab, taken) == [b"foreign", b"foreign", b"0", b"1", b"2"]
+    assert lab.micro_run().state is RunState.SUCCESS, "what was accepted stays so"
+
+    with lab.runs() as runs:
+        ledger = runs._ledger.place.topic
+    delete_topic(target_cluster, ledger)
+    with lab.runs() as runs:
+        assert {refusal.topic for refusal in runs.preview().refusals} == set(names)
+    assert lab.micro_run().state is RunState.FAILED
+    assert keys(lab, free) == [b"0", b"1", b"2"]

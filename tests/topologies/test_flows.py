@@ -101,9 +101,8 @@ def test_a_circle_that_names_do_not_show_is_refused_by_all_of_its_flows(three: T
         report = atlas.run(flow)
         assert [(r.topic, r.kind) for r in report.refusals] == [(topic, RefusalKind.LOOP)]
         assert report.records == 0
-    excluded = Atlas(
-        clusters=three, flows=atlas.flows, topics=atlas.topics, settings={**settings, "c->a.topics.exclude": topic}
-    )
+    open_end = {"c->a.topics.exclude": topic, "ferry.guard.foreign.writer": "skip"}  # each cluster has records already
+    excluded = Atlas(clusters=three, flows=atlas.flows, topics=atlas.topics, settings={**settings, **open_end})
     assert excluded.refusals("a->b") == []
 
 

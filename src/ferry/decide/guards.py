@@ -165,6 +165,22 @@ def foreign_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt
     )
 
 
+def occupied_refusal(facts: Facts, topic: SourceTopic, number: int, target: TargetTopic) -> Refusal | None:
+    """Records in a copy that the ledger has no receipt of; None when it is empty."""
+    place = TopicPartition(topic=target.name, partition=number)
+    offset = facts.foreign.get(place)
+    if offset is None:
+        return None
+    return Refusal(
+        topic=topic.name,
+        partition=number,
+        kind=RefusalKind.FOREIGN_WRITER,
+        message=f"target {place} already holds records, from offset {offset} on, of which the ledger has no receipt: "
+        f"when somebody else writes there, {ANEW}; when the ledger was lost, empty the copy; or copy behind these "
+        "records with ferry.guard.foreign.writer = skip",
+    )
+
+
 def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None) -> Refusal | None:
     """The target partition cannot be written now: None when it can, or is still to be created.
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from ferry.config.guards import OnGuard
 from ferry.decide.facts import Facts, SourceTopic, TargetTopic
-from ferry.decide.guards import Trouble, foreign_trouble, retention_trouble, source_trouble, target_trouble
+from ferry.decide.guards import (
+    Trouble,
+    foreign_trouble,
+    occupied_refusal,
+    retention_trouble,
+    source_trouble,
+    target_trouble,
+)
 from ferry.decide.progress import next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.tombstones import tombstone_trouble
@@ -40,7 +47,7 @@ def onward(
     part = topic.partitions[number]
     stands = next_offset(facts, source, part, last)
     if last is None:
-        return Onward(start=max(stands, part.log_start))
+        return _first(rules, facts, topic, number, target, max(stands, part.log_start))
     found = Onward(start=stands, target_next=last.target_next, since=last.since)
     looks: tuple[Callable[[int], Trouble | None], ...] = (
         lambda start: source_trouble(facts, topic, number, last, start),
@@ -61,6 +68,22 @@ def onward(
             return trouble.refusal
         found = _lifted(found, trouble, policy, _gap(facts, source, trouble, policy, found, last, run, generation))
     return found
+
+
+def _first(
+    rules: Rules, facts: Facts, topic: SourceTopic, number: int, target: TargetTopic | None, start: int
+) -> Onward | Refusal:
+    """Where a partition without a receipt begins: its copy must be empty, or the policy lets what it holds stand.
+
+    Where records came from the target the copy holds their originals; what may go back is judged by itself.
+    """
+    refusal = None if target is None else occupied_refusal(facts, topic, number, target)
+    if refusal is None or facts.returned.get(TopicPartition(topic=topic.name, partition=number)):
+        return Onward(start=start)
+    if rules.guards.of(refusal.kind, topic.name) is OnGuard.FAIL:
+        return refusal
+    what, _, _ = refusal.message.partition(": ")
+    return Onward(start=start, notes=(f"{what}: copied behind it, as ferry.guard.foreign.writer says",))
 
 
 def _went_back(now: Onward) -> bool:

@@ -289,6 +289,11 @@ class _Conversion:
         if offsets is not None:
             key = f"{flow}.ferry.start"
             self.sheet.add(key, offsets, "Where MirrorMaker 1 stopped; partitions not named begin at earliest.")
+            self.sheet.add(
+                f"{flow}.ferry.guard.foreign.writer",
+                "skip",
+                "The copies hold MirrorMaker 1's records. Take this line out when the first run is done.",
+            )
         if group is None:
             return
         reset = self.sheet.get(f"{side.alias}.consumer.auto.offset.reset")

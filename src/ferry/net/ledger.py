@@ -86,9 +86,13 @@ class LedgerTopic:
         if self.place.topic not in self.cluster.topics:
             await self.find()
 
+    async def exists(self) -> bool:
+        """Whether there is one, as the brokers say now."""
+        return self.place.topic in await self.cluster.refresh([self.place.topic])
+
     async def find(self) -> None:
         """Look the topic up; BadInput when there is none, for the flow never ran."""
-        if self.place.topic not in await self.cluster.refresh([self.place.topic]):
+        if not await self.exists():
             raise BadInput(
                 f"there is no ledger {self.place.topic} on cluster {self.cluster.alias}: run the flow once, or correct "
                 "the target's bootstrap servers"

@@ -78,8 +78,7 @@ class TargetConnection:
 
     async def has_ledger(self) -> bool:
         """Whether the flow has a ledger yet."""
-        topic = self.ledger.place.topic
-        return topic in await self.target.refresh([topic])
+        return await self.ledger.exists()
 
     async def view(self) -> LedgerView:
         """The whole ledger, folded; BadInput when there is none, for the flow never ran."""

@@ -1,7 +1,8 @@
 """What somebody else wrote to the copies: looked for behind the lane's own records, before each plan and each attempt.
 
 After the fencing all of our markers are there. So behind our last record lie one marker, which is not looked at, and
-more only where chunks were aborted, or somebody else has written.
+more only where chunks were aborted, or somebody else has written. A copy of which the ledger has no receipt is looked
+into from its beginning: its records are somebody else's, or the ledger was lost.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ferry.decide.ledger import LedgerView, accounted, last_receipts, open_recei
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import LATEST, listed_offsets
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.run.neighbours import without_unseen
 from ferry.run.strangers import first_strangers
 
@@ -39,6 +40,13 @@ async def with_foreign_writers(flow: FlowConfig, lane: str, facts: Facts, target
         marker = 1 if begin == last.target_next else 0
         if topic.ends[place.partition] - begin > marker:
             begins[place] = begin
+    sources = {place: facts.receipts[place].source.topic for place in begins}
+    uncopied = _uncopied(flow, facts)
+    first = await listed_offsets(target, dict.fromkeys(uncopied, EARLIEST), isolation=READ_UNCOMMITTED)
+    for place, offset in first.found.items():
+        begin = max(offset, before.get(place, 0))
+        if facts.targets[place.topic].ends[place.partition] > begin:
+            begins[place], sources[place] = begin, uncopied[place]
     if not begins:
         return facts
     stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
@@ -47,7 +55,6 @@ async def with_foreign_writers(flow: FlowConfig, lane: str, facts: Facts, target
         target, {place: ranges for place, ranges in parts.items() if ranges[0][0] < ranges[0][1]}
     )
     failed = stable.failed | looked.failed
-    sources = {place: facts.receipts[place].source.topic for place in begins}
     seen = {
         place: ranges[0][1]
         for place, ranges in parts.items()
@@ -60,6 +67,18 @@ async def with_foreign_writers(flow: FlowConfig, lane: str, facts: Facts, target
     kept = {place: offset for place, offset in before.items() if place.topic in topics}
     facts = without_unseen(facts, failed.keys(), failed)
     return replace(facts, foreign=looked.found, accounted={**facts.accounted, **kept, **seen})
+
+
+def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
+    """Target partitions that are not empty and that the lane has no receipt of, with their source topics."""
+    found: dict[TopicPartition, str] = {}
+    for name in facts.sources:
+        topic = facts.targets.get(flow.policy.format_remote_topic(flow.flow.source, name))
+        if topic is None or flow.merge.matches(name):
+            continue
+        places = (TopicPartition(topic=topic.name, partition=number) for number, end in topic.ends.items() if end > 0)
+        found |= {place: name for place in places if place not in facts.receipts}
+    return found
 
 
 def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:

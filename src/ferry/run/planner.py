@@ -80,7 +80,7 @@ class Planner:
         """
         await self._refuse_swapped(view)
         facts = await self.facts(view, positions=Positions.AT_ONCE)
-        if facts.foreign:
+        if facts.foreign and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.known.view())
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)

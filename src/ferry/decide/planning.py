@@ -20,7 +20,7 @@ from ferry.decide.guards import (
 from ferry.decide.held import held_notes
 from ferry.decide.onward import onward
 from ferry.decide.origins import returning_refusal, stranger_refusal, topic_refusals
-from ferry.decide.progress import estimated_bytes
+from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.shares import even_bins, fair_shares
 from ferry.decide.topics import TopicChanges, owned, topic_refusal, without_new
@@ -187,22 +187,25 @@ def _partitions(
         if unserved is not None:
             yield unserved
             continue
+        source = TopicPartition(topic=topic.name, partition=number)
         found = onward(rules, facts, topic, number, target, last, run, generation)
+        start = next_offset(facts, source, part, last) if isinstance(found, Refusal) else found.start
+        # A loop first: it is what the other findings come from.
+        refusal = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ()))
+        if refusal is not None:
+            yield refusal
+            continue
         if isinstance(found, Refusal):
             yield found
+            continue
+        refusal = stranger_refusal(facts, source, place)
+        if refusal is not None:
+            yield refusal
             continue
         notes += found.notes
         note = position_note(last, facts.positions[place]) if last is not None and place in facts.positions else None
         if note is not None:
             notes.append(note)
-        source = TopicPartition(topic=topic.name, partition=number)
-        start = found.start
-        refusal = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ())) or stranger_refusal(
-            facts, source, place
-        )
-        if refusal is not None:
-            yield refusal
-            continue
         yield _Candidate(
             source=source,
             target=place,

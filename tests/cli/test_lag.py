@@ -74,6 +74,11 @@ def log(*, start: int = 0, end: int = 100, size: int = 1_000, wish: int = 0) -> 
     return SourcePartition(log_start=start, end=end, size_bytes=size, start=wish)
 
 
+def held(part: SourcePartition) -> SourcePartition:
+    """The same, with 50 offsets behind its last stable offset."""
+    return replace(part, high_watermark=part.end + 50)
+
+
 @pytest.mark.parametrize(
     ("given", "position", "records", "size"),
     [
@@ -85,6 +90,8 @@ def log(*, start: int = 0, end: int = 100, size: int = 1_000, wish: int = 0) -> 
         pytest.param(facts(log(start=80), last_end=60), 60, 20, 1_000, id="retention passed the position"),
         pytest.param(facts(log(end=50), last_end=60), 60, 0, 0, id="source truncated below the position"),
         pytest.param(facts(log(size=-1), last_end=99), 99, 1, 1_024, id="size of the log not known"),
+        pytest.param(facts(held(log()), last_end=100), 100, 50, 500, id="an open transaction holds the rest back"),
+        pytest.param(facts(held(log()), last_end=60), 60, 90, 900, id="some before an open transaction, and the rest"),
     ],
 )
 def test_lag(given: Facts, position: int, records: int, size: int) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
+from ferry.run.lag import measure_lag
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 
@@ -27,6 +30,10 @@ def test_a_hanging_transaction_is_noted_and_what_lies_before_it_is_copied(
     (note,) = [note for note in report.plan.notes if "that is still open" in note]
     assert note.startswith(f"records of {topic}-1 from offset 10 on wait for a transaction of producer id")
     assert f"kafka-transactions.sh abort --topic {topic} --partition 1 --start-offset 10" in note
+    empty, held = measure_lag(lab.flow)
+    assert (empty.records, empty.seconds) == (0, 0.0)
+    assert (held.position, held.source_end, held.records) == (10, 21, 11)
+    assert held.seconds == pytest.approx(3_600, abs=300)
     hanging.commit_transaction(30)
     report = lab.micro_run()
     assert (report.records, [note for note in report.plan.notes if "still open" in note]) == (11, [])

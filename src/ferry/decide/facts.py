@@ -34,6 +34,13 @@ class SourcePartition:
     start: int
     diverged: int | None = None
     """Where the log now differs from what was copied of it (KIP-101); None: nowhere, as far as leader epochs tell."""
+    high_watermark: int | None = None
+    """Where the log ends with what open transactions hold back; None: not asked, or not told."""
+
+    @property
+    def log_end(self) -> int:
+        """The end with what open transactions hold back, as far as it is known."""
+        return self.end if self.high_watermark is None else max(self.end, self.high_watermark)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

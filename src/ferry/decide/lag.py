@@ -17,9 +17,10 @@ from ferry.policy import ReplicationPolicy
 class PartitionLag:
     """One source partition and how far the lane has come; None is "not known" (gone, no leader, no timestamp).
 
-    `position` is the source offset that the next run begins at. `records` counts offsets, so it is an upper bound:
-    markers and records of aborted transactions are among them. `seconds` is the age of the oldest record that is not
-    yet copied; 0 when none is.
+    `position` is the source offset that the next run begins at, `source_end` the high watermark. `records` counts the
+    offsets between them, so it is an upper bound: markers and records of aborted transactions are among them, and what
+    open transactions hold back, which no run copies before they end. `seconds` is the age of the oldest record that is
+    not yet copied; 0 when none is.
     """
 
     source: TopicPartition
@@ -78,12 +79,12 @@ def _of_topic(
             yield _not_known(source, place, last)
             continue
         position = next_offset(facts, source, part, last)
-        records = max(0, part.end - max(position, part.log_start))
+        records = max(0, part.log_end - max(position, part.log_start))
         yield PartitionLag(
             source=source,
             target=place,
             position=position,
-            source_end=part.end,
+            source_end=part.log_end,
             records=records,
             bytes=estimated_bytes(part, records),
             seconds=None if records else 0.0,

@@ -10,7 +10,7 @@ from enum import Enum
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.absence import absent_topics, unmatched_names
-from ferry.decide.facts import Facts, OpenTransaction, SourcePartition, SourceTopic, Unserved, by_topic
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, Unserved, by_topic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses, skips
 from ferry.decide.starts import (
     due_starts,
@@ -72,7 +72,8 @@ async def gather_facts(
     # What failed once is not asked again: each question to a broker that does not answer takes the whole patience.
     begins = await listed_offsets(source, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
     ends = await listed_offsets(source, dict.fromkeys(begins.found, LATEST), isolation=isolation_of(flow))
-    held = {} if isolation_of(flow) == READ_UNCOMMITTED else await _held(source, ends.found)
+    highs = await _high_watermarks(flow, source, ends.found)
+    held = await open_transactions(source, [place for place, high in highs.items() if high > ends.found[place]])
     is_first = first_run(view, lane)
     begun = recorded_starts(view, lane)
     if is_first:
@@ -109,6 +110,7 @@ async def gather_facts(
                         end=ends.found[place],
                         size_bytes=sizes.get(place, -1),
                         start=starts.found[place],
+                        high_watermark=highs.get(place),
                     )
                     for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
                     if place in known
@@ -178,13 +180,19 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
     )
 
 
-async def _held(source: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, OpenTransaction]:
-    """What is open where the last stable offset is not the end; it serves notes, so no error is waited for."""
+async def _high_watermarks(
+    flow: FlowConfig, source: Cluster, places: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Where logs end with what open transactions hold back; empty where all is read anyway.
+
+    It serves notes and lag, so no error is waited for.
+    """
+    if isolation_of(flow) == READ_UNCOMMITTED:
+        return {}
     try:
-        high = await listed_offsets(source, dict.fromkeys(ends, LATEST), isolation=READ_UNCOMMITTED)
+        return (await listed_offsets(source, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)).found
     except Unreachable:
         return {}
-    return await open_transactions(source, [place for place, end in ends.items() if high.found.get(place, end) > end])
 
 
 async def _first_starts(

@@ -38,8 +38,8 @@ def without_room(
 ) -> dict[TopicPartition, Refusal]:
     """By source partition why its slice finds no room on the target; one refusal for all of a topic, if it has none.
 
-    A broker whose log directories would have less than the flow's share left takes nothing. Partitions that are to be
-    created find room as long as one broker has some.
+    A broker whose tightest log directory would have less than the flow's share left takes nothing. Partitions that
+    are to be created find room as long as one broker has some.
     """
     if rules.free_percent is None or not facts.space:
         return {}

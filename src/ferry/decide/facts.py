@@ -114,7 +114,7 @@ class TargetTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSpace:
-    """Bytes of a broker's log directories: their volumes' size, and what can still be written."""
+    """Bytes of a broker's tightest log directory: its volume's size, and what can still be written."""
 
     total: int
     usable: int

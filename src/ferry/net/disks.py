@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from kafka.protocol.admin import DescribeLogDirsRequest
 
@@ -35,7 +37,7 @@ async def log_sizes(cluster: Cluster) -> dict[TopicPartition, int]:
 
 
 async def broker_space(cluster: Cluster) -> dict[int, BrokerSpace]:
-    """Room in the log directories of the brokers that tell (Kafka 3.3, KIP-827; DESCRIBE on the cluster).
+    """Room in the tightest log directory of each broker that tells (Kafka 3.3, KIP-827; DESCRIBE on the cluster).
 
     All are asked at once. Those that do not answer within seconds are left out, for nothing but a look ahead depends
     on them.
@@ -51,7 +53,15 @@ async def _space(cluster: Cluster, node: int) -> BrokerSpace | None:
         answer = await cluster.within(min(SPACE_SECONDS, cluster.patience_s), partial(cluster.ask, request, node))
     except FerryError:
         return None
-    told = [each for each in answer.results if not each.error_code and each.total_bytes >= 0]
-    if not told or answer.error_code:
-        return None
-    return BrokerSpace(total=sum(each.total_bytes for each in told), usable=sum(each.usable_bytes for each in told))
+    return None if answer.error_code else tightest(answer.results)
+
+
+def tightest(directories: Iterable[Any]) -> BrokerSpace | None:
+    """The log directory with the least room of those that tell; None when none does.
+
+    They are not added up: two directories on one volume would count twice, and one that is full would not show beside
+    an empty one, while nobody knows before into which of them a partition comes.
+    """
+    told = [each for each in directories if not each.error_code and each.total_bytes >= 0]
+    least = min(told, key=lambda each: int(each.usable_bytes), default=None)
+    return None if least is None else BrokerSpace(total=least.total_bytes, usable=least.usable_bytes)

@@ -71,7 +71,6 @@ TAKEN = [
     (READ, "allow User:x DescribeConfigs on topic orders", "allow User:x DescribeConfigs on topic a.orders"),
     (READ, "allow User:x All on topic orders", "allow User:x Read on topic a.orders"),
     (READ, "deny User:x Read on topic orders", "deny User:x Read on topic a.orders"),
-    (READ, "deny User:x All on topic orders", "deny User:x All on topic a.orders"),
     (READ, "deny User:* Read on topic orders", "deny User:* Read on topic a.orders"),
     (READ, "allow User:x Write on topic orders", None),
     (READ, "allow User:x Alter on topic orders", None),
@@ -84,6 +83,7 @@ TAKEN = [
     (READ, "allow User:x All on cluster kafka-cluster", None),
     # All of it, where the file says so.
     (FULL, "allow User:x All on topic orders", "allow User:x All on topic a.orders"),
+    (FULL, "deny User:x All on topic orders", "deny User:x All on topic a.orders"),
     (FULL, "allow User:x Write on topic orders", "allow User:x Write on topic a.orders"),
     (FULL, "deny User:x Write on topic orders", "deny User:x Write on topic a.orders"),
     (FULL, "allow User:x Read on topic orders*", "allow User:x Read on topic a.orders*"),
@@ -127,6 +127,20 @@ def test_what_becomes_of_an_acl(rules: AclRules, source: str, target: str | None
     assert list(diff.changes) == made
     assert [out.binding for out in diff.left_out] == ([] if target is not None else [acl(source)])
     assert all(out.why and out.why[-1] != "." for out in diff.left_out)
+
+
+@pytest.mark.parametrize("who", ["User:x", "User:*"])
+def test_what_forbids_everything_forbids_no_more_than_reading_on_the_copy(who: str) -> None:
+    """A denial of writing stops the replicator (ADR 17.4), by whatever word it comes."""
+    diff = diff_of(READ, f"deny {who} All on topic orders")
+    made = [acl(f"deny {who} {operation} on topic a.orders") for operation in ("Describe", "DescribeConfigs", "Read")]
+    assert [change.binding for change in diff.created] == made
+    there = replace(
+        FACTS,
+        target=frozenset(made),
+        own={change.binding: OwnAcl(source=change.source, source_cluster_id="cluster-a") for change in diff.created},
+    )
+    assert len(decide_acls(READ, there).deleted) == 3, "one ACL of the source went, and so do its copies"
 
 
 def test_what_forbids_is_created_first_and_deleted_last() -> None:

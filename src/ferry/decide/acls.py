@@ -164,12 +164,18 @@ def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
             why = f"at the target it would be about Ferry's own principal {principal}"
             wanted.left_out.append(LeftOut(binding=binding, why=why, said=True))
             continue
-        made = replace(_renamed(rules, binding), principal=principal)
-        if rules.sync.policy is AclPolicy.READ and binding.allows and binding.operation == "All":
-            made = replace(made, operation="Read")
-        # Of several that mean the same the first stands for all, so that the ledger names the same one in every run.
-        wanted.by_target.setdefault(made, binding)
+        for operation in _operations(rules, binding):
+            made = replace(_renamed(rules, binding), principal=principal, operation=operation)
+            # Of several that mean the same the first stands for all: the ledger names the same one in every run.
+            wanted.by_target.setdefault(made, binding)
     return wanted
+
+
+def _operations(rules: AclRules, binding: AclBinding) -> Sequence[str]:
+    """What an ACL is about on the target: with `read`, of `All` no more than the read side."""
+    if rules.sync.policy is not AclPolicy.READ or binding.operation != "All":
+        return (binding.operation,)
+    return ("Read",) if binding.allows else sorted(READ_SIDE)  # to allow READ is to allow DESCRIBE, to deny it is not
 
 
 def _not_taken(rules: AclRules, binding: AclBinding) -> LeftOut | None:

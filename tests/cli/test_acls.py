@@ -137,12 +137,14 @@ def test_a_diff_says_what_changes_what_stays_and_what_is_left_out(capsys: pytest
         moved=(),
         unmapped=("User:new",),
         in_step=1,
+        bereft=(replace(copy, principal="User:eve"),),
     )
     show_diff(flow, diff, 90_000)
     assert capsys.readouterr().out == (
         "+ allow User:ann Read on topic a.orders  (source: allow User:ann All on topic orders)\n"
         "- allow User:ann Read on topic a.orders from host 10.0.0.7  (source: allow User:ann All on topic orders)\n"
         "kept: allow User:bob Read on topic a.orders (the settings ask for it no more)\n"
+        "kept: allow User:eve Read on topic a.orders (the source lost all ACLs that Ferry took over, at once)\n"
         "left out: allow User:ann All on topic x* (for a reason)\n"
         "unmapped: ACLs of User:new are not taken over: no rule of ferry.sync.acls.principal.mapping is about them; add"
         " one, such as User:new => User:new\n"

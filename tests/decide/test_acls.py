@@ -148,7 +148,8 @@ def test_what_forbids_is_created_first_and_deleted_last() -> None:
     created = decide_acls(READ, replace(FACTS, source=frozenset(map(acl, texts)))).created
     assert [change.binding.permission for change in created] == ["deny", "deny", "allow", "allow"]
     own = {change.binding: OwnAcl(source=change.source, source_cluster_id="cluster-a") for change in created}
-    gone = decide_acls(READ, replace(FACTS, target=frozenset(own), own=own))
+    left = frozenset({acl("allow User:z Read on topic orders")})
+    gone = decide_acls(READ, replace(FACTS, source=left, target=frozenset(own), own=own))
     assert [change.binding.permission for change in gone.deleted] == ["allow", "allow", "deny", "deny"]
 
 
@@ -243,6 +244,32 @@ def test_what_was_made_again_or_kept_is_said() -> None:
     (kept,) = remarks(unwanted, decide_acls(unwanted, THERE))
     assert "the settings ask for no more stay" in kept
     assert "delete by hand" in kept
+
+
+DENIAL = acl("deny User:y Read on topic users")
+BOTH = replace(
+    FACTS,
+    target=frozenset({COPY, acl("deny User:y Read on topic a.users")}),
+    own={**MADE, acl("deny User:y Read on topic a.users"): OwnAcl(source=DENIAL, source_cluster_id="cluster-a")},
+)
+
+
+def test_nothing_is_deleted_when_all_that_was_taken_over_is_gone_at_once() -> None:
+    elsewhere = acl("allow User:x Read on topic payments")
+    for source in (frozenset[AclBinding](), frozenset({elsewhere})):
+        diff = decide_acls(READ, replace(BOTH, source=source))
+        assert (diff.changes, diff.kept, set(diff.bereft)) == ((), (), set(BOTH.own))
+        (note,) = remarks(READ, diff)
+        assert note.startswith("cluster a shows none of the ACLs any more that Ferry took over, so their copies on")
+        assert "bring them back at the source" in note
+        assert "kafka-acls.sh --remove" in note
+
+
+def test_one_that_is_left_or_came_shows_that_the_others_were_taken_away() -> None:
+    another = acl("allow User:z Read on topic orders")
+    for source, deleted in ((DENIAL, 1), (another, 2)):
+        diff = decide_acls(READ, replace(BOTH, source=frozenset({source})))
+        assert (len(diff.deleted), diff.bereft) == (deleted, ())
 
 
 def test_an_acl_that_two_ask_for_stays_until_both_are_gone() -> None:

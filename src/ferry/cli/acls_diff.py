@@ -61,6 +61,8 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
         print(f"{sign} {change.binding}  (source: {change.source})")
     for binding in diff.kept:
         print(f"kept: {binding} (the settings ask for it no more)")
+    for binding in diff.bereft:
+        print(f"kept: {binding} (the source lost all ACLs that Ferry took over, at once)")
     for out in diff.left_out:
         print(f"left out: {out.binding} ({out.why})")
     unmapped = unmapped_sentence(diff)

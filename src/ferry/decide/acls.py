@@ -74,7 +74,8 @@ class AclDiff:
     """How the target differs from what it should have.
 
     `kept` are ACLs that Ferry made and nothing asks for any more, while those that they came from are still there: the
-    settings changed, and only who changed them knows what that means. `forgotten` are on neither side any more.
+    settings changed, and only who changed them knows what that means. `bereft` are all that Ferry made, where all that
+    they came from are gone at once: an accident more often than not. `forgotten` are on neither side any more.
     `moved` are to be remembered as made from another ACL, for the first one is gone.
     `unmapped` are principals that no rule is about. `in_step` counts the ACLs that are there already.
     """
@@ -86,6 +87,7 @@ class AclDiff:
     moved: tuple[AclChange, ...]
     unmapped: tuple[str, ...]
     in_step: int
+    bereft: tuple[AclBinding, ...] = ()
 
     @property
     def created(self) -> tuple[AclChange, ...]:
@@ -109,7 +111,8 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
     """What to create and to delete on the target. Pure: equal arguments give an equal answer.
 
     An ACL is deleted only when the ledger says that Ferry made it, the one that it was made from is gone from the same
-    source cluster, and no other asks for it. What Ferry made and somebody deleted is made again, as MirrorMaker 2 does.
+    source cluster, and no other asks for it; and never when nothing is left of several that Ferry took over. What Ferry
+    made and somebody deleted is made again, as MirrorMaker 2 does.
     """
     wanted = _wanted(rules, facts)
     # What forbids is created first and deleted last, so that nothing is open in between.
@@ -133,10 +136,14 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
             kept.append(binding)
         else:
             deletions.append(AclChange(kind="delete", binding=binding, source=own.source))
+    bereft: tuple[AclBinding, ...] = ()
+    if not (wanted.by_target or kept) and len({change.source for change in deletions}) > 1:
+        bereft, deletions = tuple(change.binding for change in deletions), []
     return AclDiff(
         changes=(*creations, *sorted(deletions, key=lambda change: (not change.binding.allows, change.binding))),
         left_out=tuple(wanted.left_out),
         kept=tuple(kept),
+        bereft=bereft,
         forgotten=tuple(forgotten),
         moved=tuple(moved),
         unmapped=tuple(sorted(wanted.unmapped)),
@@ -275,6 +282,12 @@ def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
         found.append(
             f"ACLs on cluster {target} that Ferry made and the settings ask for no more stay, for only what the source "
             f"lost is deleted: {counted(diff.kept)}; delete by hand what is too much (ferry acls diff has all)"
+        )
+    if diff.bereft:
+        found.append(
+            f"cluster {rules.flow.source} shows none of the ACLs any more that Ferry took over, so their copies on "
+            f"cluster {target} stay: {counted(diff.bereft)}; bring them back at the source, or, when they were taken "
+            "away on purpose, delete the copies with kafka-acls.sh --remove (ferry acls diff has all)"
         )
     return found
 

@@ -50,13 +50,22 @@ def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
     ]
 
 
+def test_the_usual_way_on_behind_what_retention_took_is_named_first() -> None:
+    (refusal,) = decide_plan(RULES, source(topic("orders", part(log_start=41))), "run", 7).refusals
+    assert refusal.message == (
+        "source orders-0 begins at offset 41, record 40 was deleted before being copied: raise retention at the "
+        "source, and go on there with ferry.guard.retention.passed = skip; or leave the topic out here "
+        "(topics.exclude), and copy it anew under another alias of the source cluster"
+    )
+
+
 def test_what_retention_took_is_skipped_where_the_guard_says_so_and_kept_as_a_gap() -> None:
     facts = source(topic("orders", part(log_start=51)))
     skipping = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
     plan = decide_plan(skipping, facts, "run", 7)
     assert plan.refusals == ()
     (note,) = plan.notes
-    assert note.startswith("source orders-0 begins at offset 51, records 40 to 50 were deleted before they were copied")
+    assert note.startswith("source orders-0 begins at offset 51, records 40 to 50 were deleted before being copied: ")
     assert note.endswith(": skipped, as ferry.guard.retention.passed says")
     assert [(piece.source.topic, piece.start, piece.end) for piece in plan.slices] == [
         ("orders", 51, 100),

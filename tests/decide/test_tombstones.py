@@ -49,6 +49,17 @@ def test_a_lane_that_did_not_come_to_the_end_for_too_long_is_refused(found: Fact
     assert "users" in {piece.source.topic for piece in plan.slices}
 
 
+def test_the_sentence_says_what_keeps_it_from_coming_back_before_the_ways_on() -> None:
+    """Where runs come too seldom, either way on leads to the same refusal again."""
+    (refusal,) = planned(facts(9_000)).refusals
+    remedy = refusal.message.partition("may live on at the target: ")[2]
+    assert remedy == (
+        "raise delete.retention.ms at the source above what lies between two runs, or what a first copy takes, for "
+        "otherwise the next one comes too late as well; then go on with ferry.guard.tombstones.passed = skip, or "
+        "delete the copy and let it be copied anew with ferry.guard.target.changed = restart"
+    )
+
+
 def test_it_goes_on_where_the_guard_says_so_and_the_time_begins_anew() -> None:
     found = facts(9_000)
     plan = planned(found, OnGuard.SKIP)

@@ -93,14 +93,16 @@ def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | 
     part = topic.partitions[number]
     if part.log_start <= start:
         return None
+    last = part.log_start - 1
+    lost = f"record {start} was" if last == start else f"records {start} to {last} were"
     return Trouble(
         refusal=Refusal(
             topic=topic.name,
             partition=number,
             kind=RefusalKind.RETENTION_PASSED,
-            message=f"source {topic.name}-{number} begins at offset {part.log_start}, records {start} to "
-            f"{part.log_start - 1} were deleted before they were copied: raise retention at the source, and {ANEW}; or "
-            "go on behind them with ferry.guard.retention.passed = skip",
+            message=f"source {topic.name}-{number} begins at offset {part.log_start}, {lost} deleted before being "
+            f"copied: raise retention at the source, and go on there with ferry.guard.retention.passed = skip; or "
+            f"{ANEW}",
         ),
         restart=part.log_start,
         lost=(start, part.log_start),

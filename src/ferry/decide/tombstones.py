@@ -65,8 +65,10 @@ def tombstone_trouble(facts: Facts, topic: SourceTopic, number: int, start: int)
             kind=RefusalKind.TOMBSTONES_PASSED,
             message=f"compacted source {topic.name}-{number} was last read to its end before {at:%Y-%m-%dT%H:%M:%SZ}, "
             f"longer ago than its delete.retention.ms of {topic.delete_retention_ms} allows, so keys that were deleted "
-            "since may live on at the target: delete the copy and let it be copied anew with "
-            "ferry.guard.target.changed = restart; or go on with ferry.guard.tombstones.passed = skip",
+            "since may live on at the target: raise delete.retention.ms at the source above what lies between two "
+            "runs, or what a first copy takes, for otherwise the next one comes too late as well; then go on with "
+            "ferry.guard.tombstones.passed = skip, or delete the copy and let it be copied anew with "
+            "ferry.guard.target.changed = restart",
         ),
         restart=start,
         lost=(start, start),

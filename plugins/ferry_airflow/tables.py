@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ferry.decide.change_sentences import deeds, differences, proposals
-from ferry.decide.report import Report, throttled_sentence
+from ferry.decide.report import Report, missing_sentence, throttled_sentence
 from ferry.model import Plan, Receipt, TopicPartition
 
 MEGABYTE = 1_000_000
@@ -42,13 +42,13 @@ def report_lines(report: Report) -> list[str]:
         f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.slices)} slices, "
         f"{report.records} records, {report.bytes / MEGABYTE:.1f} MB in {report.seconds:.1f} s, {rate:.1f} MB/s"
     )
-    held_back = throttled_sentence(report.throttled)
     lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.receipts))]
-    lines += [] if held_back is None else [held_back]
+    said = missing_sentence(report.missing), throttled_sentence(report.throttled)
+    lines += [sentence for sentence in said if sentence is not None]
     lines += [f"refused: {refusal.message}" for refusal in report.refusals]
     lines += [f"missing: {piece.source} up to {piece.end}" for piece in report.unfinished]
     lines += [f"left to the next run, for time was over: {piece.source} up to {piece.end}" for piece in report.left]
-    return lines + [f"note: {note}" for note in report.plan.notes]
+    return lines + [f"note: {note}" for note in report.notes]
 
 
 def _copied(receipts: Iterable[Receipt]) -> list[list[str]]:

@@ -94,3 +94,21 @@ def test_who_held_the_tasks_back_is_added_up() -> None:
         "brokers, 0.3 s by quotas of the target's brokers"
     )
     assert throttled_sentence(NOT_THROTTLED) is None
+
+
+def test_offsets_that_are_missing_are_noted_where_the_topic_shows_no_compaction() -> None:
+    holed = replace(WHOLE, records=60, missing=40)
+    plan = replace(ONE, notes=("a note of the plan",))
+    (first, said) = report_of(
+        plan, 1_000, [replace(holed, end=50, missing=4), replace(holed, start=50)], {}, None
+    ).notes
+    assert first == "a note of the plan"
+    assert said.startswith(
+        "orders-0 has no record at 44 of its offsets from 0 to 99, though its topic's cleanup.policy"
+    )
+    compacted = replace(plan, slices=(replace(piece(), compacted=True),))
+    report = report_of(compacted, 1_000, [holed], {}, None)
+    assert (report.missing, report.notes) == (40, plan.notes)
+    for none in (0, None):  # None: an earlier Ferry did not count
+        report = report_of(plan, 1_000, [replace(WHOLE, missing=none)], {}, None)
+        assert (report.missing, report.notes) == (0, plan.notes)

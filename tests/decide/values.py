@@ -211,6 +211,7 @@ receipts = st.builds(
     transcoded=counts,
     aborted_batches=counts,
     control_batches=counts,
+    missing=st.none() | counts,
     max_timestamp_ms=st.integers(-1, 2**62),
     source_epoch=st.integers(-1, 2**31),
     source_topic_id=texts,

@@ -79,6 +79,54 @@ def test_a_damaged_header_hides_nothing(intake: Intake) -> None:
     assert (intake.failures[PLACE].kind, intake.failures[PLACE].offset) == (RefusalKind.CORRUPT, 10)
 
 
+def test_a_batch_that_leads_back_is_damage_and_not_passed_over(intake: Intake) -> None:
+    """The base offset is not under the checksum."""
+    put(intake, batch(10) + batch(10, 0) + batch(10, 20))
+    assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [0]
+    failure = intake.failures[PLACE]
+    assert (failure.kind, failure.offset) == (RefusalKind.CORRUPT, 10)
+    assert failure.message.startswith(
+        "the batch of orders-3 that is due at offset 10 says that it begins at offset 0: "
+    )
+    assert "--to 20," in failure.message
+
+
+def test_a_batch_that_begins_inside_the_one_before_is_damage_in_the_next_answer_too(intake: Intake) -> None:
+    put(intake, batch(10))
+    put(intake, batch(10, 5))
+    assert (intake.failures[PLACE].kind, intake.failures[PLACE].offset) == (RefusalKind.CORRUPT, 10)
+
+
+def test_an_answer_may_begin_before_the_range_and_inside_its_first_batch(intake: Intake) -> None:
+    intake.positions[PLACE] = 15
+    put(intake, batch(10) + batch(10, 10) + batch(10, 20))
+    assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [10, 20]
+    assert not intake.failures
+
+
+@pytest.mark.parametrize("claimed", [15, 95, 1_000])
+def test_a_batch_that_reaches_behind_where_the_next_begins_is_not_taken(intake: Intake, claimed: int) -> None:
+    """Also behind the range, where nothing more would be looked at."""
+    put(intake, batch(10) + batch(10, claimed) + batch(10, 20))
+    assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [0]
+    failure = intake.failures[PLACE]
+    assert (failure.kind, failure.offset, intake.finished) == (RefusalKind.CORRUPT, 10, {})
+    assert f"says that it has offsets up to {claimed + 9}, and the next one begins at 20" in failure.message
+
+
+def test_of_a_hole_and_a_batch_that_leads_back_only_the_latter_is_damage(intake: Intake) -> None:
+    put(intake, batch(10) + batch(10, 15) + batch(10, 5))
+    assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [0, 15]
+    assert intake.failures[PLACE].offset == 25
+
+
+def test_holes_between_batches_are_taken_as_they_are(intake: Intake) -> None:
+    put(intake, batch(10, 7) + batch(10, 40))
+    put(intake, batch(10, 120))
+    assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [7, 40]
+    assert (intake.failures, intake.finished) == ({}, {PLACE: 100})
+
+
 def waits_for_room(intake: Intake, size: int) -> bool:
     """Whether a fetch of so many bytes has to wait; it gives the room back when it has not."""
     room = intake._loop.call_soon_with_future(intake.reserve, size, [PLACE])

@@ -1,12 +1,17 @@
-"""Where the broker put batches becomes segments; another writer's records between them are noticed, or allowed."""
+"""What a chunk knows of its batches: where they came to lie, whether others wrote between them, what is missing."""
 
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ferry.model import Origin, Segment
 from ferry.run.chunk import PartProgress
+from ferry.run.outgoing import as_it_is
+from ferry.wire.batch import Batch, batches
 from tests.decide.values import PLAN, piece
+from tests.net.answers import batch
 
 
 def part(*, merged: bool) -> PartProgress:
@@ -26,3 +31,39 @@ def test_only_a_merged_topic_may_hold_other_flows_records_between_ours(merged: b
         Segment(source_start=20, target_start=125, count=10),
     )
     assert progress.receipt().target_next == 135
+
+
+def held(count: int, base: int) -> Batch:
+    """A batch with so many records from offset `base` on."""
+    (found,) = batches(batch(count, base))
+    return found
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9), st.booleans(), st.integers(0, 4)), max_size=12),
+    st.integers(0, 5),
+)
+def test_missing_are_the_offsets_that_no_batch_had_a_record_of(
+    found: list[tuple[int, int, bool, int]], behind: int
+) -> None:
+    """Holes before batches, in batches that stay behind, and before the end of the range."""
+    progress, at, missing = replace(part(merged=False), end=0), 0, 0
+    for hole, count, copied, removed in found:
+        missing += hole
+        if copied:
+            progress.sent(as_it_is(held(count, at + hole)))
+            at += hole + count
+        else:
+            here = held(count, at + hole)
+            progress.pass_over(here._replace(next_offset=here.next_offset + removed))
+            missing += removed
+            at += hole + count + removed
+    progress.end = max(progress.end, at + behind)
+    receipt = progress.receipt()
+    assert (receipt.missing, receipt.end) == (missing + behind, at + behind)
+
+
+def test_of_a_batch_that_stays_behind_only_what_lies_in_the_range_counts() -> None:
+    progress = replace(part(merged=False), start=15, end=15)
+    progress.pass_over(held(10, 10))
+    assert (progress.receipt().end, progress.receipt().missing) == (20, 0)

@@ -1,4 +1,4 @@
-"""A compacted source topic on a real broker: batches that lost records to the log cleaner."""
+"""Offsets without a record on a real broker: lost to the log cleaner, or to damage that no checksum covers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from confluent_kafka.admin import ConfigResource
 
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
+from ferry.model import RefusalKind
+from ferry.wire.batch import batches
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topic, send, wait_until
 from tests.nasty import FOR_EVER, alter, busy_cleaner
 
-COMPACTED = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "retention.ms": "-1",
+}
 SEGMENT_MS = 60_000
 """Between the times of batches: a segment rolls by the times of its records, not by the clock."""
 
@@ -55,6 +62,37 @@ def test_batches_with_holes_are_transcoded_and_each_key_ends_with_the_same_value
     assert [(part.source_start, part.count) for part in by_topic[holes].segments][:2] == [(0, 1), (2, 1)]
     assert lab.assert_equal() == report.records
     assert latest(source_cluster, holes) == latest(target_cluster, lab.target_topic(holes))
+    missing = by_topic[holes].missing
+    assert missing == by_topic[holes].end - by_topic[holes].records >= 2
+    assert (by_topic[whole].missing, report.missing, report.notes) == (0, missing, report.plan.notes)
+
+    # What was compacted once has its holes for ever; that it was, nobody tells any more.
+    alter(source_cluster, ConfigResource.Type.TOPIC, [holes], "cleanup.policy", "delete")
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(holes,))
+    report = lab.micro_run()
+    assert (report.state, report.missing, lab.assert_equal()) == (RunState.SUCCESS, missing, report.records)
+    assert f"{holes}-0 has no record at {missing} of its offsets from 0 to " in report.notes[-1]
+
+
+def test_a_batch_whose_base_offset_leads_back_is_refused_and_not_passed_over(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    client = producer(source_cluster, linger_ms=200)
+    for start in (0, 10, 20):
+        send(client, topic, numbered(10, start=start))
+    log = source_cluster.brokers[0].data / f"{topic}-0" / f"{0:020}.log"
+    first, _, _ = batches(log.read_bytes())
+    with log.open("r+b") as file:
+        file.seek(len(first.data))
+        file.write(bytes(8))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    report = lab.micro_run()
+    assert (report.state, report.records, report.missing) == (RunState.PARTIAL, 10, 0)
+    (refusal,) = report.refusals
+    assert refusal.kind is RefusalKind.CORRUPT
+    assert f"{topic}-0 that is due at offset 10 says that it begins at offset 0" in refusal.message
+    assert "ferry skip (--to 20" in refusal.message
 
 
 def latest(cluster: RunningCluster, topic: str) -> dict[bytes | None, bytes | None]:

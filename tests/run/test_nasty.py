@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 
-from ferry.decide.report import Report, RunState
+from ferry.decide.report import Report, RunState, missing_notes
 from ferry.dev import RunningCluster
 from tests.harness import Lab, new_alias
 from tests.nasty import SMALL_BATCHES, Topic, Writers, compact, create, delete_records, topics
@@ -47,6 +47,7 @@ def success(lab: Lab) -> Report:
     """A micro-run that copies all there is."""
     report = lab.micro_run()
     assert (report.state, report.refusals) == (RunState.SUCCESS, ())
+    assert not missing_notes(report.plan, report.receipts), "only compaction leaves offsets without a record"
     return report
 
 
@@ -62,6 +63,7 @@ def assert_transcoded_where_it_must_be(report: Report, found: Sequence[Topic]) -
     assert any(anew[topic.name] for topic in found if topic.small_target)
     assert any(anew[topic.name] for topic in found if topic.deletes_records)
     assert not any(anew[topic.name] for topic in found if topic.is_plain)
+    assert report.missing
     assert report.transcoded == sum(anew.values()) < sum(written.values())
 
 

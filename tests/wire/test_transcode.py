@@ -190,6 +190,20 @@ def test_golden_messages_hold_what_kafkas_classes_read(old: OldSet, first: int) 
 
 
 @pytest.mark.parametrize("old", old_sets(), ids=lambda old: old.name)
+def test_a_message_before_what_was_taken_is_damage(old: OldSet) -> None:
+    """The offset of a compressed message is not under its checksum, and says where those inside lie."""
+    found = list(batches(old.data))
+
+    def again(first: int) -> list[NewBatch]:
+        return transcoded(found, first, place="orders-3", compression=None, limit=None, most=MOST, begun=True)
+
+    lowest = old.rows[0][0]
+    assert again(lowest)
+    with pytest.raises(Corrupt, match=f"record {lowest} does not follow record {lowest}"):
+        again(lowest + 1)
+
+
+@pytest.mark.parametrize("old", old_sets(), ids=lambda old: old.name)
 def test_a_changed_byte_of_an_old_message_is_found(old: OldSet) -> None:
     for batch in batches(old.data):
         for at in range(12, len(batch.data)):  # offset and size have no checksum

@@ -99,7 +99,20 @@ def ledger_command(
 
 def _print_receipts(rows: list[Receipt]) -> None:
     print_table(
-        ["at", "run", "topic", "partition", "start", "end", "records", "bytes", "target"],
+        [
+            "at",
+            "run",
+            "topic",
+            "partition",
+            "start",
+            "end",
+            "records",
+            "markers",
+            "aborted",
+            "missing",
+            "bytes",
+            "target",
+        ],
         (
             [
                 _time(row.at_ms),
@@ -109,12 +122,15 @@ def _print_receipts(rows: list[Receipt]) -> None:
                 row.start,
                 row.end,
                 row.records,
+                row.control_batches,
+                row.aborted_batches,
+                row.missing,
                 size(row.bytes),
                 row.target,
             ]
             for row in rows
         ),
-        right=["partition", "start", "end", "records", "bytes"],
+        right=["partition", "start", "end", "records", "markers", "aborted", "missing", "bytes"],
     )
 
 
@@ -124,7 +140,7 @@ def _print_holders(found: list[Holder], skipped: list[Gap], offset: int) -> None
         held = f"the receipt [{receipt.start}, {receipt.end}) of run {receipt.run}"
         where = f"offset {offset} of {receipt.source} is in {held}"
         if segment is None:
-            print(f"{where}, in a gap: a marker, an aborted record, or nothing since compaction; not copied")
+            print(f"{where}, in a gap: a marker, an aborted record, or missing at the source; not copied")
         else:
             print(
                 f"{where}, in the segment of {segment.count} records from {segment.source_start}: "

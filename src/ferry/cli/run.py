@@ -121,11 +121,11 @@ def _show(report: Report) -> None:
     # Imported here: the command line starts light.
     from ferry.cli.shapes import unfinished_sentence
     from ferry.decide.change_sentences import differences, summary
-    from ferry.decide.report import throttled_sentence
+    from ferry.decide.report import missing_sentence, throttled_sentence
 
     for acl in report.plan.acls:
         print(f"ACL {acl.kind}d: {acl.binding}")
-    for note in report.plan.notes:
+    for note in report.notes:
         print(f"note: {note}")
     for line in differences(report.plan.drift):
         print(line)
@@ -142,9 +142,9 @@ def _show(report: Report) -> None:
         print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
     if report.transcoded:
         print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
-    held_back = throttled_sentence(report.throttled)
-    if held_back is not None:
-        print(held_back)
+    for sentence in (missing_sentence(report.missing), throttled_sentence(report.throttled)):
+        if sentence is not None:
+            print(sentence)
     print(
         f"run {report.plan.run} of {report.plan.flow}: {report.state}; {count_of(len(report.plan.slices), 'slice')}, "
         f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"

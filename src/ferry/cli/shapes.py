@@ -67,6 +67,7 @@ def run_json(report: Report) -> Json:
         "records": report.records,
         "bytes": report.bytes,
         "transcoded": report.transcoded,
+        "missing": report.missing,
         "seconds": report.seconds,
         "changes": [change_json(change) for change in report.plan.changes],
         "drift": [change_json(change) for change in report.plan.drift],
@@ -76,6 +77,7 @@ def run_json(report: Report) -> Json:
         "gaps": [gap_json(gap) for gap in report.plan.gaps],
         "guards": guards_json(report.refusals, report.plan.gaps),
         "acls": [acl_change_json(change) for change in report.plan.acls],
+        "notes": list(report.notes),
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
     }
 
@@ -106,6 +108,7 @@ def short_receipt_json(receipt: Receipt) -> Json:
         "segments": [[part.source_start, part.target_start, part.count] for part in receipt.segments],
         "records": receipt.records,
         "bytes": receipt.bytes,
+        "missing": receipt.missing,
     }
 
 

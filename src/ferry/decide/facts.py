@@ -80,9 +80,14 @@ class SourceTopic:
     """What is known of leaderless partitions whose leader failed to answer, or answered with an error."""
 
     @property
+    def compacted(self) -> bool:
+        """Whether it shows `compact` in its cleanup.policy."""
+        return self.settings is not None and "compact" in (self.settings.in_force("cleanup.policy") or "")
+
+    @property
     def delete_retention_ms(self) -> int | None:
         """`delete.retention.ms` where the topic is compacted; None where it is not, or does not show its settings."""
-        if self.settings is None or "compact" not in (self.settings.in_force("cleanup.policy") or ""):
+        if self.settings is None or not self.compacted:
             return None
         value = self.settings.in_force("delete.retention.ms")
         return None if value is None else int(value)

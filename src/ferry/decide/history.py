@@ -59,8 +59,9 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
 class Holder:
     """The receipt that a source offset fell to. `segment` is None when the offset lies in a gap.
 
-    A gap holds transaction markers, aborted records and what compaction removed; nothing of it was copied. `void` is
-    why the receipt's word on the offset does not hold any more (the lane went back from there later); None: it holds.
+    A gap holds transaction markers, aborted records and what is missing at the source; nothing of it was copied.
+    `void` is why the receipt's word on the offset does not hold any more (the lane went back from there later); None:
+    it holds.
     """
 
     receipt: Receipt

@@ -197,6 +197,7 @@ def receipt_json(receipt: Receipt) -> Json:
         "transcoded": receipt.transcoded,
         "aborted_batches": receipt.aborted_batches,
         "control_batches": receipt.control_batches,
+        "missing": receipt.missing,
         "max_timestamp_ms": receipt.max_timestamp_ms,
         "source_epoch": receipt.source_epoch,
         "source_topic_id": receipt.source_topic_id,
@@ -238,6 +239,7 @@ def parse_receipt(body: Json) -> Receipt:
         source_cluster_id=body["source_cluster_id"],
         # These are absent in records of earlier Ferrys, which pass them over in turn.
         target_cluster_id=body.get("target_cluster_id", ""),
+        missing=body.get("missing"),
         since=body.get("since", -1),
         origin=Origin(**body["origin"]),
         throttled=Throttled(**body.get("throttled_ms", {})),
@@ -387,6 +389,8 @@ def slice_json(piece: Slice) -> Json:
     for name in ("since", "target_end"):  # no earlier Ferry knows them
         if body[name] < 0:
             del body[name]
+    if not piece.compacted:
+        del body["compacted"]
     return {
         "topic": piece.source.topic,
         "partition": piece.source.partition,

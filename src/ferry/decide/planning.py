@@ -44,6 +44,7 @@ class _Candidate:
     merged: bool
     target_end: int
     since: int
+    compacted: bool
     gaps: tuple[Gap, ...]
 
     @property
@@ -221,6 +222,7 @@ def _partitions(
             or rules.guards.of(RefusalKind.FOREIGN_WRITER, topic.name) is not OnGuard.FAIL,
             target_end=-1 if target is None else target.ends.get(number, -1),
             since=found.since,
+            compacted=topic.compacted,
             gaps=found.gaps,
         )
 
@@ -259,6 +261,7 @@ def _within_budget(rules: Rules, candidates: list[_Candidate]) -> tuple[Slice, .
             merged=candidate.merged,
             target_end=candidate.target_end,
             since=candidate.since,
+            compacted=candidate.compacted,
         )
         for candidate, weight, slot in zip(chosen, weights, slots, strict=True)
     )

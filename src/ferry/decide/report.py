@@ -69,6 +69,16 @@ class Report:
         return sum(receipt.transcoded for receipt in self.receipts)
 
     @property
+    def missing(self) -> int:
+        """Source offsets in what was copied that the source has no record of."""
+        return sum(receipt.missing or 0 for receipt in self.receipts)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the plan notes, and what is to be known of the copy."""
+        return (*self.plan.notes, *missing_notes(self.plan, self.receipts))
+
+    @property
     def throttled(self) -> Throttled:
         """How long the run's tasks were held back, all together."""
         return throttling(self.receipts)
@@ -113,6 +123,31 @@ def guard_counts(refusals: Iterable[Refusal], gaps: Iterable[Gap]) -> dict[str, 
         kind: GuardCount(**{what: told[kind, what] for what in ("refused", "skipped", "restarted")})
         for kind in sorted({kind for kind, _ in told})
     }
+
+
+def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[str]:
+    """One for each partition that lacks offsets though its topic shows no compaction.
+
+    No refusal: compaction that was switched off has left such holes for ever, and no answer of a broker tells its from
+    those of a damaged log. Nothing else on a broker makes them: retention and DeleteRecords move the log's start.
+    """
+    compacted = {piece.source for piece in plan.slices if piece.compacted}
+    found: dict[TopicPartition, tuple[int, int, int]] = {}
+    for receipt in receipts:
+        if receipt.missing and receipt.source not in compacted:
+            missing, start, end = found.get(receipt.source, (0, receipt.start, receipt.end))
+            found[receipt.source] = missing + receipt.missing, min(start, receipt.start), max(end, receipt.end)
+    return [
+        f"{place} has no record at {missing} of its offsets from {start} to {end - 1}, though its topic's "
+        "cleanup.policy does not show compact: if it was never compacted, compare the source's replicas with "
+        "kafka-dump-log.sh"
+        for place, (missing, start, end) in sorted(found.items())
+    ]
+
+
+def missing_sentence(count: int) -> str | None:
+    """How many offsets have no record; None where all have."""
+    return f"missing at the source: {count} offset(s) in what was copied have no record" if count else None
 
 
 def throttling(receipts: Iterable[Receipt]) -> Throttled:

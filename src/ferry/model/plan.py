@@ -81,6 +81,8 @@ class Slice:
     """Where the target partition ended when the plan was made; -1: not known."""
     since: int = -1
     """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
+    compacted: bool = False
+    """Whether the source topic showed `compact` in its cleanup.policy when the plan was made."""
 
     @property
     def offsets(self) -> int:

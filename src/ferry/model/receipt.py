@@ -15,7 +15,8 @@ class Receipt:
     """One chunk's work on one topic-partition.
 
     Source offsets `[start, end)` became the `segments`; what lies between segments are gaps: control batches, records
-    of aborted transactions, offsets that compaction left empty. `target_next` is the target offset behind the last
+    of aborted transactions, and `missing` offsets that the source has no record of (compaction leaves such; None: an
+    earlier Ferry did not count them). `target_next` is the target offset behind the last
     copied record (the commit marker comes to lie there). `digest` is the CRC-32C of all record payloads in order, as
     written (hex); `transcoded` of the `batches` were written anew; `source_epoch` is the leader epoch of the last
     batch. `throttled` is the whole chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes
@@ -41,6 +42,7 @@ class Receipt:
     transcoded: int = 0
     aborted_batches: int = 0
     control_batches: int = 0
+    missing: int | None = None
     max_timestamp_ms: int = -1
     source_epoch: int = -1
     source_topic_id: str = ""

@@ -18,6 +18,7 @@ from ferry.model import RefusalKind, TopicPartition
 from ferry.net.fetch import FetchedPartition
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, batches, check, whole_batch_bytes
+from ferry.wire.order import disorder
 
 MIN_PARTITION_BYTES = 256 << 10
 _MAX_BATCH_BYTES = 1 << 30
@@ -72,6 +73,7 @@ class Intake:
         self.closed = False
         self._loop = loop
         self._aborted = {place: AbortedTransactions() for place in ranges}
+        self._begun: set[TopicPartition] = set()  # a batch was taken: what follows lies behind it
         self._needs: dict[TopicPartition, int] = {}
         self._queued = dict.fromkeys(ranges, 0)  # bytes in each queue
         self._held = 0  # bytes of answers with a batch that is queued, or taken and not released yet
@@ -179,15 +181,20 @@ class Intake:
         aborted.learn(part.aborted)
         queue, position = self.queues[place], self.positions[place]
         arrived = False
-        for batch in batches(part.records):
+        found = list(batches(part.records))
+        for index, batch in enumerate(found):
             try:  # before anything in its header is believed
                 check(batch, place.topic, place.partition)
+                wrong = disorder(found, index, position, str(place), begun=place in self._begun)
+                if wrong is not None:
+                    raise Corrupt(wrong)
             except Corrupt as error:
                 self.positions[place] = position
                 self.fail(place, RefusalKind.CORRUPT, str(error))
                 return
-            if batch.next_offset <= position:
+            if batch.next_offset <= position:  # only before the first one: brokers may begin an answer earlier
                 continue
+            self._begun.add(place)
             if batch.base_offset >= end and not batch.is_wrapper:
                 position = end
                 break

@@ -31,6 +31,8 @@ class PartProgress:
     digest: int = 0
     aborted: int = 0
     control: int = 0
+    left_behind: int = 0
+    """Records that were there and are not copied: markers and those of aborted transactions."""
     max_timestamp: int = -1
     source_epoch: int = -1
     throttled: Throttled = NOT_THROTTLED
@@ -42,8 +44,15 @@ class PartProgress:
         """Whether the chunk got anywhere on this partition."""
         return self.end > self.start
 
+    @property
+    def missing(self) -> int:
+        """Offsets that the source's answers had no record of."""
+        return max(0, self.end - self.start - self.records - self.left_behind)
+
     def pass_over(self, batch: Batch) -> None:
         """A batch whose records stay behind: a marker, an aborted transaction's, an empty one."""
+        # Of a batch that began before the range its last records count, if it has fewer than offsets.
+        self.left_behind += min(batch.record_count, max(0, batch.next_offset - self.end))
         self.end = max(self.end, batch.next_offset)
         self.source_epoch = batch.leader_epoch
         if batch.is_control:
@@ -104,6 +113,7 @@ class PartProgress:
             transcoded=self.transcoded,
             aborted_batches=self.aborted,
             control_batches=self.control,
+            missing=self.missing,
             max_timestamp_ms=self.max_timestamp,
             source_epoch=self.source_epoch,
             source_topic_id=self.piece.source_topic_id,

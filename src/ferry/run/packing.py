@@ -45,6 +45,7 @@ class Packing:
         self._rules = rules
         self._ready: dict[TopicPartition, deque[Outgoing]] = {}
         self._said: set[TopicPartition] = set()
+        self._begun: set[TopicPartition] = set()  # something was taken: no later batch begins before its end
 
     def holds(self, place: TopicPartition) -> bool:
         """Whether anything of the partition waits, as it was fetched or made ready."""
@@ -60,6 +61,7 @@ class Packing:
             if queue[0].hidden:
                 passed = self._intake.take(place)
                 part.pass_over(passed.batch)
+                self._begun.add(place)
                 self._intake.release([passed.answer])
                 continue
             try:
@@ -82,6 +84,7 @@ class Packing:
         if why is None:
             taken = self._intake.take(place)
             self._ready[place] = deque([as_it_is(taken.batch, taken.answer)])
+            self._begun.add(place)
             return
         if place not in self._said:
             self._said.add(place)
@@ -91,6 +94,7 @@ class Packing:
         if not made.batches:  # nothing is left of it
             part.end = max(part.end, made.end)
             self._intake.release(answers)
+        self._begun.add(place)
         last = len(made.batches) - 1
         self._ready[place] = deque(
             Outgoing(new.batch, new.runs, new.end, batch.leader_epoch, True, answers if index == last else ())
@@ -119,6 +123,7 @@ class Packing:
                 compression=rules.compression,
                 limit=limit,
                 most=max(rules.memory_bytes, _LEAST_MEMORY),
+                begun=place in self._begun,
             )
         except Corrupt as error:
             raise _Unfit(RefusalKind.CORRUPT, str(error)) from error

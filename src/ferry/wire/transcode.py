@@ -56,17 +56,19 @@ def transcoded(
     compression: Compression | None,
     limit: int | None,
     most: int,
+    begun: bool = False,
 ) -> list[NewBatch]:
     """One batch of format v2, or messages of the old formats that follow each other, as new batches; none when empty.
 
     Without records before source offset `first`, `limit` bytes at most each, in the codec of the first of `sources`
     unless a `compression` says another. Not more than `most` bytes of one source are held decompressed. `place` names
-    the partition in errors. Raises Corrupt, TooLong, or Unsplittable.
+    the partition in errors; `begun`: something of it was taken before, so that a message before `first` is damage.
+    Raises Corrupt, TooLong, or Unsplittable.
     """
     batch = sources[0]
     try:
         chosen = compression or Compression(codec=_codec(batch))
-        found = _of_batch(batch, first, most) if batch.magic == MAGIC else _of_messages(sources, first, most)
+        found = _of_batch(batch, first, most) if batch.magic == MAGIC else _of_messages(sources, first, most, begun)
     except Malformed as error:
         why = (
             f"batch at offset {batch.base_offset} of {place} is damaged, though its checksum holds: {error}; {DAMAGED}"
@@ -93,9 +95,9 @@ def _of_batch(batch: Batch, first: int, most: int) -> Renumbered:
     )
 
 
-def _of_messages(sources: Sequence[Batch], first: int, most: int) -> Renumbered:
+def _of_messages(sources: Sequence[Batch], first: int, most: int, begun: bool) -> Renumbered:
     found: list[Message] = []
-    after = -1
+    after = first - 1 if begun else -1
     for wrapper in sources:
         for message in messages(wrapper.data, most):
             if message.offset <= after:

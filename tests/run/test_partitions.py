@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from pathlib import Path
 
@@ -16,7 +17,17 @@ from ferry.net.feeder import Feeder
 from ferry.run import kafka_port, pump
 from ferry.run.micro_run import local_origin
 from ferry.run.outbox import IN_FLIGHT
-from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
+from tests.harness import (
+    Lab,
+    Message,
+    create_topic,
+    delete_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topic,
+    send,
+)
 from tests.run.hooks import Hooks, copy_held
 
 
@@ -62,6 +73,25 @@ def test_records_deleted_out_of_a_batch_do_not_come_back(
         (1, 0, 0),
     }
     assert lab.assert_equal() == 25
+
+
+def test_a_record_of_ten_megabytes_and_a_name_of_249_characters_are_copied(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """The longest name that Kafka allows, kept by the identity policy, and larger records than brokers take unasked."""
+    name = topic.ljust(249, "x")
+    create_topic(source_cluster, name, 2, {"max.message.bytes": "11000000"})
+    client = producer(source_cluster, message_max_bytes=11_000_000)
+    large = [Message(key=b"large", value=random.randbytes(10_000_000)), Message(value=b"small", partition=1)]
+    send(client, name, large)
+    lab = flow(source_cluster, target_cluster, name, replication_policy_class="IdentityReplicationPolicy")
+    report = lab.micro_run()
+    assert (report.state, report.transcoded, report.plan.changes[0].topic) == (RunState.SUCCESS, 0, name)
+    found, wanted = (read_topic(cluster.bootstrap, name) for cluster in (target_cluster, source_cluster))
+    assert found == wanted
+    assert [len(rows) for rows in found.values()] == [1, 1]
+    for cluster in (source_cluster, target_cluster):
+        delete_topic(cluster, name)
 
 
 @pytest.mark.parametrize("limit_known", [True, False])

@@ -181,11 +181,11 @@ class Intake:
         aborted.learn(part.aborted)
         queue, position = self.queues[place], self.positions[place]
         arrived = False
-        found = list(batches(part.records))
+        found, name = list(batches(part.records)), str(place)
         for index, batch in enumerate(found):
             try:  # before anything in its header is believed
                 check(batch, place.topic, place.partition)
-                wrong = disorder(found, index, position, str(place), begun=place in self._begun)
+                wrong = disorder(found, index, position, name, begun=place in self._begun)
                 if wrong is not None:
                     raise Corrupt(wrong)
             except Corrupt as error:

@@ -195,6 +195,18 @@ def test_a_limit_that_is_set_or_left_out_on_purpose_is_no_trouble() -> None:
     assert narrower_limits(RULES, here, compacted, None, {}) == [], "nothing is deleted by age there"
 
 
+@pytest.mark.parametrize("name", ["message.timestamp.before.max.ms", "message.timestamp.after.max.ms"])
+def test_a_limit_by_which_records_are_refused_is_noted_also_where_it_is_excluded(name: str) -> None:
+    here = settings({name: "9223372036854775807"})
+    excluded = replace(RULES, config_excluded=lambda each: each == name)
+    found = narrower_limits(excluded, here, None, None, {name: "3600000"})
+    (note,) = limit_notes(excluded, {"a.orders": found})
+    assert note == (
+        f"{name} is 3600000 on a.orders and 9223372036854775807 at the source, so records with times further off are "
+        f"refused there: take {name} out of config.properties.exclude, or set it on the copies"
+    )
+
+
 def test_a_reset_falls_back_to_the_targets_default() -> None:
     here, there = settings(retention_ms=default(MONTH)), settings({"retention.ms": MONTH})
     made = settings_change(RULES, "orders", here, "a.orders", there, 1)

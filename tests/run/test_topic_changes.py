@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
@@ -12,7 +13,7 @@ from ferry.dev import RunningCluster
 from ferry.model import ChangeKind, Plan, RefusalKind, TopicChange
 from ferry.run.change_topics import Changed, change_topics
 from ferry.run.connections import FlowConnections
-from tests.harness import Lab, create_topic, delete_topic, grow_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, Message, create_topic, delete_topic, grow_topic, new_alias, numbered, producer, send
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topics: str, **settings: str) -> Lab:
@@ -171,6 +172,22 @@ def test_a_deletion_at_the_source_is_followed_when_it_is_asked_for(
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 7)
     assert lab.assert_equal() == 27
+
+
+def test_records_too_far_ahead_for_the_copy_are_noted_before_and_refused_with_the_limit(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    limit = "message.timestamp.after.max.ms"
+    create_topic(source_cluster, topic, config={limit: "9223372036854775807"})
+    ahead = (time.time_ns() // 1_000_000) + 7_200_000
+    send(producer(source_cluster), topic, [Message(key=b"k", value=b"v", timestamp=ahead)])
+    lab = lab_of(source_cluster, target_cluster, topic)
+    lab = replace(lab, settings={"config.properties.exclude": limit})
+    assert [note for note in preview(lab).notes if f"take {limit} out of config.properties.exclude" in note]
+    (refusal,) = lab.micro_run().refusals
+    assert (refusal.kind, refusal.partition) == (RefusalKind.INVALID_CONFIG, 0)
+    assert f"refuses a timestamp in the batch at source offset 0 (Timestamp {ahead} of message" in refusal.message
+    assert f"raise {limit} on that topic" in refusal.message
 
 
 def test_quotas_of_the_source_are_counted_as_not_copied(

@@ -134,7 +134,7 @@ def narrower_limits(
     """Where the copy keeps or takes less than the source, which the settings to be made do not mend.
 
     `target` is None for a topic to be created; `defaults` are what a new topic of the target has. What
-    `config.properties.exclude` names is left to the operator, but for the kind of timestamps.
+    `config.properties.exclude` names is left to the operator, but for what is about timestamps.
     """
 
     def after(name: str) -> str | None:
@@ -145,9 +145,11 @@ def narrower_limits(
         return defaults.get(name) if target is None else target.in_force(name)
 
     found = []
-    for name in _COSTS:
+    for name, cost in _COSTS.items():
         here, there = source.in_force(name), after(name)
-        if here is None or there is None or rules.config_excluded(name) or not _is_narrower(there, here):
+        if here is None or there is None or not _is_narrower(there, here):
+            continue
+        if rules.config_excluded(name) and cost is not _OUT_OF_TIME:
             continue
         if name.startswith("retention.") and "delete" not in (after("cleanup.policy") or "delete"):
             continue
@@ -175,7 +177,9 @@ def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[s
             topics.setdefault((limit.name, limit.source, limit.target), []).append(topic)
     notes = []
     for (name, source, target), names in topics.items():
-        if name in _COSTS:
+        if name in _COSTS and rules.config_excluded(name):
+            cost, remedy = _COSTS[name], f"take {name} out of config.properties.exclude, or set it on the copies"
+        elif name in _COSTS:
             cost = _COSTS[name]
             remedy = (
                 f"set {name} on the source topics, or use.defaults.from = source"

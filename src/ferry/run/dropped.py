@@ -51,6 +51,19 @@ def drop(piece: Slice, kind: RefusalKind, offset: int, message: str, *, passing:
     return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
 
 
+def out_of_time(piece: Slice, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
+    """A drop for times that the target does not take (INVALID_TIMESTAMP); the first of its words in `told` is named."""
+    words = next((word for word in told if word), "it does not say which")
+    return drop(
+        piece,
+        RefusalKind.INVALID_CONFIG,
+        offset,
+        f"{piece.target} on cluster {cluster} refuses a timestamp in the batch at source offset {offset} ({words}): "
+        "raise message.timestamp.after.max.ms on that topic for times ahead of its brokers' clock, or "
+        "message.timestamp.before.max.ms for old ones; if config.properties.exclude names it, take it out there",
+    )
+
+
 def refused(piece: Slice, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
     """What an error code of the target says against a slice alone; None when it says nothing about it.
 

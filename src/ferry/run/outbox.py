@@ -16,7 +16,7 @@ from ferry.net.cluster import Cluster
 from ferry.net.intake import Answer
 from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.run.chunk import PartProgress
-from ferry.run.dropped import Drop, drop, refused, verdict
+from ferry.run.dropped import Drop, drop, out_of_time, refused, verdict
 from ferry.run.outgoing import Outgoing
 
 IN_FLIGHT = 5
@@ -180,12 +180,15 @@ class Outbox:
                 f"the batch at source offset {base} is larger than {where} accepts: raise max.message.bytes there, "
                 "or grant DESCRIBE_CONFIGS on the topic, so that Ferry knows the limit and splits batches",
             )
-        if code in (codes.INVALID_RECORD, codes.INVALID_TIMESTAMP, codes.CORRUPT_MESSAGE):
+        if code == codes.INVALID_TIMESTAMP:
+            words = [each.batch_index_error_message for each in outcome.record_errors or ()]
+            return out_of_time(piece, base, self._target.alias, [*words, outcome.error_message])
+        if code in (codes.INVALID_RECORD, codes.CORRUPT_MESSAGE):
             return drop(
                 piece,
                 RefusalKind.INVALID_CONFIG,
                 base,
                 f"{where} does not accept the batch at source offset {base} ({codes.describe(code)} "
-                f"{outcome.error_message or ''}): compare the topics' timestamp and cleanup settings",
+                f"{outcome.error_message or ''}): compare the topics' cleanup settings",
             )
         return self._refused(piece, base, code)

@@ -122,6 +122,8 @@ def test_of_a_hole_and_a_batch_that_leads_back_only_the_latter_is_damage(intake:
 
 def test_holes_between_batches_are_taken_as_they_are(intake: Intake) -> None:
     put(intake, batch(10, 7) + batch(10, 40))
+    assert intake.positions[PLACE] == 17, "the last one of an answer waits for the one behind it to agree"
+    put(intake, batch(10, 40))
     put(intake, batch(10, 120))
     assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [7, 40]
     assert (intake.failures, intake.finished) == ({}, {PLACE: 100})

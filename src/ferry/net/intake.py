@@ -194,6 +194,8 @@ class Intake:
                 return
             if batch.next_offset <= position:  # only before the first one: brokers may begin an answer earlier
                 continue
+            if arrived and batch is found[-1] and batch.base_offset > position and not batch.is_wrapper:
+                break  # behind a hole, and nothing vouches for its base offset: it comes again with the next one
             self._begun.add(place)
             if batch.base_offset >= end and not batch.is_wrapper:
                 position = end

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from ferry.config.filters import PatternList
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.facts import Facts
+from ferry.decide.facts import Facts, Unserved
 from ferry.decide.history import current_segments, holders, voided
 from ferry.decide.ledger import fold, lane_ends
 from ferry.decide.ledger_codec import receipt_records
 from ferry.decide.planning import decide_plan
 from ferry.decide.report import GuardCount, guard_counts
-from ferry.decide.truncation import diverged, held_upto
+from ferry.decide.truncation import diverged, held_upto, with_log_end
 from ferry.errors import Refused
 from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
 from tests.decide.test_guards import OTHER, SOUND, at_target, source
@@ -251,11 +251,55 @@ def test_a_target_that_was_cut_has_what_lies_before_the_cut(end: int, kept: int)
     assert held_upto([RECEIPT, AFTER], [GONE_BACK], last, end) == kept
 
 
-def test_an_epoch_that_ended_earlier_tells_of_a_cut_but_not_behind_the_last_copied_record_of_a_compacted_log() -> None:
+def test_an_epoch_that_ended_earlier_tells_of_a_cut() -> None:
     last = replace(RECEIPT, end=45)  # five offsets without records behind the last one
-    assert [diverged(SOUND, last, end) for end in (39, 44, 45, 60)] == [39, 44, None, None]
-    compacted = source(topic("orders", part(), configs={"cleanup.policy": "compact,delete"}))
-    assert [diverged(compacted, last, end) for end in (39, 40, 44)] == [39, None, None]
+    assert [diverged(last, end) for end in (-1, 0, 39, 44, 45, 60)] == [None, 0, 39, 44, None, None]
+
+
+@pytest.mark.parametrize(
+    ("facts", "guards", "read"),
+    [
+        (SOUND, {}, (3, 40)),
+        (TARGET_CUT, {"target_changed": RESTART}, (3, 40)),
+        (RECREATED, {"topic_recreated": RESTART}, (-1, -1)),
+        (OVERWRITTEN, {"source_truncated": RESTART}, (-1, -1)),
+        (OVERWRITTEN, {"source_truncated": SKIP}, (-1, -1)),
+        (replace(SOUND, source_cluster_id="cluster-x"), {"cluster_changed": RESTART}, (-1, -1)),
+    ],
+)
+def test_a_slice_says_what_was_read_of_its_log_unless_that_is_known_to_be_another_one(
+    facts: Facts, guards: dict[str, GuardPolicy], read: tuple[int, int]
+) -> None:
+    last = replace(facts.receipts[RECEIPT.target], source_epoch=3)
+    plan = planned(replace(facts, receipts={**facts.receipts, RECEIPT.target: last}), **guards)
+    assert [(piece.read_epoch, piece.read_end) for piece in plan.slices if piece.source == RECEIPT.source] == [read]
+
+
+def test_a_first_slice_has_nothing_before_it() -> None:
+    plan = planned(replace(SOUND, receipts={}, first_run=True))
+    assert {(piece.read_epoch, piece.read_end) for piece in plan.slices} == {(-1, -1)}
+
+
+def test_an_open_transaction_that_holds_the_last_stable_offset_back_is_no_cut() -> None:
+    held_back = source(topic("orders", replace(part(end=3), log_end=40)))
+    plan = planned(held_back, source_truncated=RESTART)
+    assert (plan.refusals, plan.gaps) == ((), ())
+    assert [piece for piece in plan.slices if piece.source == RECEIPT.source] == []
+    cut = source(topic("orders", replace(part(end=3), log_end=39)))
+    (refusal,) = planned(cut).refusals
+    assert refusal.kind is RefusalKind.SOURCE_TRUNCATED
+    assert "ends at offset 39 but was copied up to 40" in refusal.message
+    (gap,) = planned(cut, source_truncated=RESTART).gaps
+    assert (gap.start, gap.end, gap.void_from) == (40, 39, 39)
+
+
+def test_a_log_whose_end_nobody_tells_is_left_out_with_the_reason() -> None:
+    why = Unserved(kind=RefusalKind.NO_LEADER, why="its leader does not answer")
+    unknown = with_log_end(topic("orders", part(end=3)), 0, None, why)
+    assert [(refusal.kind, refusal.partition) for refusal in planned(source(unknown)).refusals] == [
+        (RefusalKind.NO_LEADER, 0)
+    ]
+    assert with_log_end(topic("orders", part(end=3)), 0, 39, None).partitions[0].log_end == 39
 
 
 def test_the_counts_say_how_often_each_guard_refused_skipped_and_restarted() -> None:

@@ -257,6 +257,8 @@ slices = st.builds(
     merged=st.booleans(),
     target_end=st.integers(-1, 2**62),
     since=st.integers(-1, 2**62),
+    read_epoch=st.integers(-1, 2**31),
+    read_end=st.integers(-1, 2**62),
 )
 changes = st.builds(
     TopicChange,

@@ -45,6 +45,8 @@ def within_budget(rules: Rules, candidates: Sequence[Candidate]) -> tuple[Slice,
             target_end=candidate.target_end,
             since=candidate.since,
             compacted=candidate.compacted,
+            read_epoch=candidate.read_epoch,
+            read_end=candidate.read_end,
         )
         for candidate, weight, slot in zip(chosen, weights, slots, strict=True)
     )

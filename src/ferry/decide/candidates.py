@@ -13,6 +13,7 @@ from ferry.decide.onward import onward
 from ferry.decide.origins import returning_refusal, stranger_refusal
 from ferry.decide.progress import estimated_bytes, next_offset
 from ferry.decide.rules import Rules
+from ferry.decide.truncation import read_before
 from ferry.model import Gap, Receipt, Refusal, RefusalKind, TopicPartition
 
 
@@ -35,6 +36,8 @@ class Candidate:
     target_end: int
     since: int
     compacted: bool
+    read_epoch: int
+    read_end: int
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
 
@@ -89,6 +92,7 @@ def _candidate(
     if stranger is not None:
         return stranger
     note = position_note(last, facts.positions[place]) if last is not None and place in facts.positions else None
+    read_epoch, read_end = read_before(source, last, found.gaps)
     return Candidate(
         source=source,
         target=place,
@@ -104,6 +108,8 @@ def _candidate(
         target_end=-1 if target is None else target.ends.get(number, -1),
         since=found.since,
         compacted=topic.compacted,
+        read_epoch=read_epoch,
+        read_end=read_end,
         gaps=found.gaps,
         notes=found.notes if note is None else (*found.notes, note),
     )

@@ -77,13 +77,13 @@ def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt,
             part.diverged,
             part.diverged,
         )
-    if part.end < stands:
+    if part.log_end < stands:  # a lane that read uncommitted records may have passed the last stable offset
         return trouble(
             RefusalKind.SOURCE_TRUNCATED,
-            f"source {place} ends at offset {part.end} but was copied up to {stands}: its log was truncated "
+            f"source {place} ends at offset {part.log_end} but was copied up to {stands}: its log was truncated "
             f"(unclean leader election?); {remedy}",
-            part.end,
-            part.end,
+            part.log_end,
+            part.log_end,
         )
     return None
 

@@ -386,7 +386,7 @@ def slice_json(piece: Slice) -> Json:
     """A slice as the documented JSON object."""
     body = asdict(piece)
     del body["source"], body["target"]
-    for name in ("since", "target_end"):  # no earlier Ferry knows them
+    for name in ("since", "target_end", "read_epoch", "read_end"):  # no earlier Ferry knows them
         if body[name] < 0:
             del body[name]
     if not piece.compacted:

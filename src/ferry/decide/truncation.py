@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from ferry.decide.facts import Facts
+from ferry.decide.facts import SourcePartition, SourceTopic, Unserved
 from ferry.decide.history import current_segments
-from ferry.model import Gap, Receipt
+from ferry.model import Gap, Receipt, RefusalKind, TopicPartition
+
+_GUARDS_OF_THE_SOURCE = frozenset(
+    {RefusalKind.CLUSTER_CHANGED, RefusalKind.TOPIC_RECREATED, RefusalKind.SOURCE_TRUNCATED}
+)
 
 
-def diverged(facts: Facts, last: Receipt, epoch_end: int) -> int | None:
+def diverged(last: Receipt, epoch_end: int) -> int | None:
     """Where the source's log parts from what the last receipt copied; None when it does not.
 
-    `epoch_end` is where the log now says that the leader epoch of the receipt's last batch ended. A compacted log may
-    have lost the batches between the last copied record and the receipt's end, with the epochs that they were of.
+    `epoch_end` is where the log now says that the leader epoch of the receipt ended, -1 when it does not know. Also
+    where compaction left nothing before the receipt's end, its epoch is of a log that reached that end.
     """
-    settings = facts.sources[last.source.topic].settings
-    policy = None if settings is None else settings.in_force("cleanup.policy")
-    compacted = "compact" in (policy or "")
-    seen = max((part.source_end for part in last.segments), default=0) if compacted else last.end
-    return epoch_end if epoch_end < seen else None
+    return epoch_end if 0 <= epoch_end < last.end else None
+
+
+def read_before(source: TopicPartition, last: Receipt | None, gaps: Iterable[Gap]) -> tuple[int, int]:
+    """Leader epoch and end of what was read of a source's log, which a copy of more has to find there; -1: nothing.
+
+    `gaps` were just decided: where a guard of the source was lifted, the log is known to be another one.
+    """
+    if last is None or last.source != source or any(gap.why in _GUARDS_OF_THE_SOURCE for gap in gaps):
+        return -1, -1
+    return last.source_epoch, last.end
+
+
+def with_log_end(topic: SourceTopic, number: int, high_watermark: int | None, failed: Unserved | None) -> SourceTopic:
+    """The topic with where a partition's log ends; the partition is left out when nobody tells."""
+    if high_watermark is not None:
+        part: SourcePartition = replace(topic.partitions[number], log_end=high_watermark)
+        return replace(topic, partitions={**topic.partitions, number: part})
+    return replace(
+        topic,
+        partitions={other: part for other, part in topic.partitions.items() if other != number},
+        leaderless=tuple(sorted((*topic.leaderless, number))),
+        unserved=topic.unserved if failed is None else {**topic.unserved, number: failed},
+    )
 
 
 def held_upto(written: Iterable[Receipt], gaps: Iterable[Gap], last: Receipt, target_end: int) -> int:

@@ -83,6 +83,9 @@ class Slice:
     """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
     compacted: bool = False
     """Whether the source topic showed `compact` in its cleanup.policy when the plan was made."""
+    read_epoch: int = -1
+    """The leader epoch of what was last read of the source's log, which reaches `read_end` (KIP-101); -1: not known."""
+    read_end: int = -1
 
     @property
     def offsets(self) -> int:

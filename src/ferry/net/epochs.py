@@ -14,11 +14,18 @@ from ferry.net.cluster import Cluster, TooOld
 _FOR_CONSUMERS_SINCE = 3  # before, it takes CLUSTER_ACTION
 
 
-async def epoch_ends(cluster: Cluster, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+NOT_KNOWN = -1
+"""What a log says of an epoch that it knows nothing of."""
+
+
+async def epoch_ends(
+    cluster: Cluster, epochs: Mapping[TopicPartition, int], current: Mapping[TopicPartition, int] | None = None
+) -> dict[TopicPartition, int]:
     """The offset behind the last record of a leader epoch, or of the last one before it, in the log of now.
 
-    Best effort: partitions without a leader, and those that are answered with an error, are left out; so are all where
-    the log does not know (-1). A log that was cut is found by its next plan.
+    NOT_KNOWN where the log does not tell, or its broker is too old to be asked (before 2.3). Left out are partitions
+    without a leader, those whose leader does not answer, and those that are answered with an error: also where the
+    leader has another epoch than `current` says.
     """
     by_leader: dict[int, dict[TopicPartition, int]] = {}
     for place, epoch in epochs.items():
@@ -29,21 +36,24 @@ async def epoch_ends(cluster: Cluster, epochs: Mapping[TopicPartition, int]) -> 
     found: dict[TopicPartition, int] = {}
     for node, part in by_leader.items():
         try:
-            answer = await cluster.ask(_request(part), node)
+            answer = await cluster.ask(_request(part, current or {}), node)
         except Retryable:
             continue
-        except TooOld:  # before 2.3; then a log that was cut is known by its end alone
-            break
-        found |= {place: end for place, code, end in _answered(answer) if not code and end >= 0}
+        except TooOld:  # then a log that was cut is known by its end alone
+            found |= dict.fromkeys(part, NOT_KNOWN)
+            continue
+        found |= {place: end for place, code, end in _answered(answer) if not code}
     return found
 
 
-def _request(epochs: Mapping[TopicPartition, int]) -> Any:
+def _request(epochs: Mapping[TopicPartition, int], current: Mapping[TopicPartition, int]) -> Any:
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     by_topic: dict[str, list[Any]] = {}
     for place, epoch in epochs.items():
         by_topic.setdefault(place.topic, []).append(
-            topic.OffsetForLeaderPartition(partition=place.partition, current_leader_epoch=-1, leader_epoch=epoch)
+            topic.OffsetForLeaderPartition(
+                partition=place.partition, current_leader_epoch=current.get(place, -1), leader_epoch=epoch
+            )
         )
     return OffsetForLeaderEpochRequest(
         replica_id=-1,

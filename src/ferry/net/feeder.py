@@ -23,6 +23,7 @@ from ferry.net.fetch import (
     record_bytes,
 )
 from ferry.net.intake import MIN_PARTITION_BYTES, Answer, Intake
+from ferry.net.lineage import Lineage
 from ferry.net.offsets import EARLIEST_LOCAL, listed_offsets
 from ferry.net.patience import Patience
 from ferry.net.routes import NO_LEADER, Routes
@@ -42,6 +43,7 @@ class Feeder:
         cluster: Cluster,
         intake: Intake,
         routes: Routes,
+        lineage: Lineage,
         patience: Patience,
         node: int,
         *,
@@ -59,6 +61,7 @@ class Feeder:
         self._cluster = cluster
         self._intake = intake
         self._routes = routes
+        self._lineage = lineage
         self._patience = patience
         self._isolation = isolation
         self._options = options
@@ -97,6 +100,31 @@ class Feeder:
         """One fetch, as soon as there is room for its answer. Retryable when the broker cannot serve it now."""
         if self.node == NO_LEADER:
             raise Retryable("it has no leader")
+        unanswered = await self._look_at_logs()
+        if any(self._lineage.is_sound(place) for place in self.places):
+            await self._fetch_sound()
+        if unanswered:
+            raise NotServed(unanswered, "nobody tells where its last leader epochs end")
+
+    async def _look_at_logs(self) -> frozenset[TopicPartition]:
+        """Give up what was cut below what was read of it (KIP-320); the partitions that nobody answered for."""
+        looked = await self._lineage.look(self.places)
+        for place, at in looked.cut.items():
+            if not self._intake.wanted(place):
+                continue
+            epoch, end = self._intake.marks[place]
+            self._intake.fail(
+                place,
+                RefusalKind.SOURCE_TRUNCATED,
+                f"{place} on cluster {self._cluster.alias} was read up to offset {end}, but its log was truncated to "
+                f"{at} since (leader epoch {epoch} ends there; unclean leader election?): plan again, and the plan "
+                "says what can be done",
+            )
+        if looked.cut:
+            self._intake.wake()
+        return looked.unanswered
+
+    async def _fetch_sound(self) -> None:
         most = self._fetch_bytes()
         if self._throttle is not None:
             most = self._throttle.portion(most)
@@ -120,7 +148,7 @@ class Feeder:
         """A fetch of about `size` bytes, wanted since `began`: its offsets and its answer; None with nothing to do."""
         if not self._has_work():
             return None
-        places = self._intake.hungry(self.places)
+        places = [place for place in self._intake.hungry(self.places) if self._lineage.is_sound(place)]
         if not places:
             return None
         self._patience.rest(places, time.monotonic() - began)
@@ -146,6 +174,7 @@ class Feeder:
         return fetch_request(
             self._cluster,
             offsets,
+            leader_epochs={place: self._lineage.epoch(place) for place in offsets},
             isolation=self._isolation,
             max_bytes=max(needed, min(size, self._options.max_bytes or size)),
             partition_bytes=max(
@@ -221,7 +250,7 @@ class Feeder:
             elif listed.found.get(place, math.inf) > position:
                 trouble[place] = f"offset {position} lies in tiered storage and does not come"
             else:
-                self._intake.finish(place, self._intake.ends[place])
+                self._intake.finish_empty(place, self._lineage.epoch(place))
         self._intake.wake()
         self._patience.begin(trouble, time.monotonic(), silent=True)
         return trouble

@@ -35,6 +35,7 @@ def fetch_request(
     cluster: Cluster,
     offsets: Mapping[TopicPartition, int],
     *,
+    leader_epochs: Mapping[TopicPartition, int] | None = None,
     isolation: int,
     max_bytes: int,
     partition_bytes: int,
@@ -44,15 +45,17 @@ def fetch_request(
 ) -> FetchRequest:
     """A sessionless fetch from one broker; the answer may exceed `max_bytes` by one batch (KIP-74).
 
-    With a `rack` the leader may name a nearer replica instead of answering (KIP-392).
+    With a `rack` the leader may name a nearer replica instead of answering (KIP-392). A broker that has another leader
+    epoch than `leader_epochs` says refuses the partition (KIP-320).
     """
     part = FetchRequest.FetchTopic.FetchPartition
+    epochs = leader_epochs or {}
     by_topic: dict[str, list[Any]] = {}
     for place, offset in offsets.items():
         by_topic.setdefault(place.topic, []).append(
             part(
                 partition=place.partition,
-                current_leader_epoch=-1,
+                current_leader_epoch=epochs.get(place, -1),
                 fetch_offset=offset,
                 last_fetched_epoch=-1,
                 log_start_offset=-1,

@@ -16,6 +16,7 @@ from kafka.net.selector import NetworkSelector
 from ferry.errors import Corrupt, FerryError
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.fetch import FetchedPartition
+from ferry.net.lineage import UNKNOWN_EPOCH, Mark
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, batches, check, whole_batch_bytes
 from ferry.wire.order import disorder
@@ -57,9 +58,13 @@ class Intake:
     """Batches of each partition in offset order, up to the batch that holds the last wanted offset."""
 
     def __init__(
-        self, loop: NetworkSelector, ranges: Mapping[TopicPartition, tuple[int, int]], memory_bytes: int
+        self,
+        loop: NetworkSelector,
+        ranges: Mapping[TopicPartition, tuple[int, int]],
+        memory_bytes: int,
+        marks: Mapping[TopicPartition, Mark] | None = None,
     ) -> None:
-        """`ranges` are `[start, end)` per partition."""
+        """`ranges` are `[start, end)` per partition; `marks` what was read of some of them before."""
         self.queues: dict[TopicPartition, deque[Fetched]] = {place: deque() for place in ranges}
         self.finished: dict[TopicPartition, int] = {}
         """Partitions read to their end, with the offset that was reached."""
@@ -69,6 +74,8 @@ class Intake:
         self.positions = {place: start for place, (start, _) in ranges.items()}
         """Where each partition is read on."""
         self.ends = {place: end for place, (_, end) in ranges.items()}
+        self.marks = {place: Mark(UNKNOWN_EPOCH, start) for place, (start, _) in ranges.items()} | dict(marks or {})
+        """What was read of each partition's log, at any time."""
         self.memory_bytes = memory_bytes
         self.closed = False
         self._loop = loop
@@ -199,6 +206,7 @@ class Intake:
             self._begun.add(place)
             if batch.base_offset >= end and not batch.is_wrapper:
                 position = end
+                self.marks[place] = Mark(batch.leader_epoch, end)  # it shows that nothing lies before it
                 break
             hidden = aborted.leaves_out(batch)
             if not answer.needed:
@@ -207,6 +215,7 @@ class Intake:
             queue.append(Fetched(batch, hidden, answer))
             self._queued[place] += len(batch.data)
             position = batch.next_offset
+            self.marks[place] = Mark(batch.leader_epoch, position)
             arrived = True
             if position >= end:
                 break
@@ -231,6 +240,11 @@ class Intake:
             f"the batch at offset {self.positions[place]} of {place} says that it has {needed} bytes: the source's "
             "copy is damaged; restore it from a replica, or pass it with ferry skip",
         )
+
+    def finish_empty(self, place: TopicPartition, leader_epoch: int) -> None:
+        """Nothing more lies before the end of the range, in the log of that leader epoch."""
+        self.marks[place] = Mark(leader_epoch, self.ends[place])
+        self.finish(place, self.ends[place])
 
     def finish(self, place: TopicPartition, at: int) -> None:
         """A partition is read to its end."""

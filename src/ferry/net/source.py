@@ -14,6 +14,7 @@ from ferry.model import TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.feeder import Feeder
 from ferry.net.intake import Intake
+from ferry.net.lineage import Lineage, Mark
 from ferry.net.patience import Patience
 from ferry.net.routes import Routes
 from ferry.net.throttle import Throttle
@@ -34,16 +35,21 @@ class SourceReader:
         *,
         isolation: int,
         memory_bytes: int,
+        marks: Mapping[TopicPartition, Mark] | None = None,
         options: FetchOptions = ENGINE_CHOOSES,
         throttle: Throttle | None = None,
     ) -> None:
-        """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's."""
-        self.intake = Intake(cluster.loop, ranges, memory_bytes)
+        """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's.
+
+        `marks`: what was read of these logs before; a log that has lost some of it is not read.
+        """
+        self.intake = Intake(cluster.loop, ranges, memory_bytes, marks)
         self._cluster = cluster
         self._isolation = isolation
         self._options = options
         self._throttle = throttle
         self._routes = Routes(cluster, topic_ids)
+        self._lineage = Lineage(cluster, self.intake.marks)
         self._patience = Patience(min(_LEADER_PATIENCE_S, cluster.patience_s))
         self._feeders: list[Feeder] = []
 
@@ -88,6 +94,7 @@ class SourceReader:
             self._cluster,
             self.intake,
             self._routes,
+            self._lineage,
             self._patience,
             node,
             isolation=self._isolation,

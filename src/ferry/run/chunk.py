@@ -60,6 +60,14 @@ class PartProgress:
         elif batch.record_count:
             self.aborted += 1
 
+    def reached(self, end: int, epoch: int) -> None:
+        """Nothing more lies before `end`; where that is behind the last batch, a log of that leader epoch shows it.
+
+        The receipt's end and its epoch belong together: by them the next plan knows whether the log was cut.
+        """
+        if end > self.end:
+            self.end, self.source_epoch = end, epoch
+
     def sent(self, out: Outgoing) -> None:
         """A batch on its way; all answers are awaited before the chunk counts."""
         self.end = max(self.end, out.end)

@@ -28,6 +28,7 @@ from ferry.model import (
 from ferry.net.admin import transaction_state
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
+from ferry.net.lineage import Mark
 from ferry.net.source import SourceReader
 from ferry.net.topic_settings import batch_limits
 from ferry.net.transaction import PartitionsRefused, Transaction
@@ -162,6 +163,7 @@ class KafkaSlot:
             self._source,
             {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
             {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
+            marks={place: Mark(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
             isolation=self._limits.isolation,
             memory_bytes=self._limits.memory_bytes
             if self._share is None

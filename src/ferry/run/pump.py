@@ -118,7 +118,10 @@ class Pump:
             if self._packing.holds(place):
                 self._ready.setdefault(self._leader(place), {})[place] = None
             elif place in self._intake.finished:
-                self._part(place).end = max(self._part(place).end, self._intake.finished[place])
+                self._finish(place)
+
+    def _finish(self, place: TopicPartition) -> None:
+        self._part(place).reached(self._intake.finished[place], self._intake.marks[place].epoch)
 
     def _leader(self, place: TopicPartition) -> int:
         piece = self._pieces[place]
@@ -157,7 +160,7 @@ class Pump:
             if not self._packing.holds(place):
                 del waiting[place]
                 if place in self._intake.finished:
-                    part.end = max(part.end, self._intake.finished[place])
+                    self._finish(place)
         return request
 
     def _put(self, request: Request, part: PartProgress, out: Outgoing) -> None:

@@ -202,12 +202,15 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
         source_next, target_next = (last.end, last.target_next) if last else (piece.start, piece.target_next)
         end_at = min(piece.end, limits.get(piece.source, piece.end))
         if source_next < end_at:
-            todo[piece.source] = (_shortened(piece, end_at), source_next, target_next)
+            todo[piece.source] = (_rest_of(piece, end_at, last), source_next, target_next)
     return _Taken(plan=plan, todo=todo, cursor=end)
 
 
-def _shortened(piece: Slice, end: int) -> Slice:
-    return replace(piece, end=end)
+def _rest_of(piece: Slice, end: int, last: Receipt | None) -> Slice:
+    """The slice up to `end`, with what `last`, its last receipt of this run, says of the source's log."""
+    if last is None:
+        return replace(piece, end=end)
+    return replace(piece, end=end, read_epoch=last.source_epoch, read_end=last.end)
 
 
 async def _look(

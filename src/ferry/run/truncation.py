@@ -7,14 +7,18 @@ from dataclasses import replace
 
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, gaps, receipts
-from ferry.decide.truncation import diverged, held_upto
+from ferry.decide.progress import next_offset
+from ferry.decide.truncation import diverged, held_upto, with_log_end
 from ferry.model import Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.epochs import epoch_ends
+from ferry.net.fetch import READ_UNCOMMITTED
+from ferry.net.offsets import LATEST, listed_offsets
 
 
 async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView) -> Facts:
     """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
+    facts = await _with_log_ends(facts, source)
     last_ones = {
         last.source: last
         for last in facts.receipts.values()
@@ -29,8 +33,28 @@ async def with_truncations(facts: Facts, lane: str, source: Cluster, view: Ledge
         if source.topics[place.topic].partitions[place.partition].leader_epoch != last.source_epoch
     }
     ends = await epoch_ends(source, changed) if changed else {}
-    cut = {place: at for place, end in ends.items() if (at := diverged(facts, last_ones[place], end)) is not None}
+    cut = {place: at for place, end in ends.items() if (at := diverged(last_ones[place], end)) is not None}
     return replace(_with_diverged(facts, cut), kept=_kept(facts, lane, view))
+
+
+async def _with_log_ends(facts: Facts, source: Cluster) -> Facts:
+    """Ask where logs end whose last stable offset lies before what was copied; mostly there are none."""
+    short = [last.source for last in facts.receipts.values() if _ends_early(facts, last)]
+    if not short:
+        return facts
+    listed = await listed_offsets(source, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)
+    sources = dict(facts.sources)
+    for place in short:
+        sources[place.topic] = with_log_end(
+            sources[place.topic], place.partition, listed.found.get(place), listed.failed.get(place)
+        )
+    return replace(facts, sources=sources)
+
+
+def _ends_early(facts: Facts, last: Receipt) -> bool:
+    topic = facts.sources.get(last.source.topic)
+    part = None if topic is None else topic.partitions.get(last.source.partition)
+    return part is not None and part.end < next_offset(facts, last.source, part, last)
 
 
 def _with_diverged(facts: Facts, cut: Mapping[TopicPartition, int]) -> Facts:

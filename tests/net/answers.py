@@ -13,10 +13,11 @@ PLACE = TopicPartition(topic="orders", partition=3)
 OTHER = TopicPartition(topic="orders", partition=4)
 
 
-def batch(count: int, base: int = 0) -> bytes:
+def batch(count: int, base: int = 0, leader_epoch: int = -1) -> bytes:
     """A batch with so many records from offset `base` on."""
     data = bytearray(build_batch([Record(key=b"k", value=b"v" * 50)] * count, 1, ProducerIdentity()))
-    struct.pack_into(">q", data, 0, base)  # the checksum does not cover it
+    struct.pack_into(">q", data, 0, base)  # the checksum covers neither
+    struct.pack_into(">i", data, 12, leader_epoch)
     return bytes(data)
 
 
@@ -41,14 +42,14 @@ def answer(*parts: SimpleNamespace) -> SimpleNamespace:
     return SimpleNamespace(error_code=0, responses=[SimpleNamespace(topic=PLACE.topic, partitions=list(parts))])
 
 
-def lead(cluster: Cluster, leaders: dict[TopicPartition, int]) -> None:
-    """The metadata: who leads each partition; brokers 1 and 2 have replicas of all."""
+def lead(cluster: Cluster, leaders: dict[TopicPartition, int], leader_epoch: int = 0) -> None:
+    """The metadata: who leads each partition, in which leader epoch; brokers 1 and 2 have replicas of all."""
     cluster.topics[PLACE.topic] = TopicInfo(
         name=PLACE.topic,
         topic_id=None,
         partitions={
             place.partition: PartitionInfo(
-                partition=place.partition, leader=leader, leader_epoch=0, replicas=(1, 2), in_sync=(1, 2)
+                partition=place.partition, leader=leader, leader_epoch=leader_epoch, replicas=(1, 2), in_sync=(1, 2)
             )
             for place, leader in leaders.items()
         },

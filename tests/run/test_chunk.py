@@ -20,6 +20,14 @@ def part(*, merged: bool) -> PartProgress:
     )
 
 
+def test_the_epoch_of_a_receipt_vouches_for_its_end() -> None:
+    progress = replace(part(merged=False), end=10, source_epoch=3)
+    progress.reached(10, 5)
+    assert (progress.receipt().end, progress.receipt().source_epoch) == (10, 3), "the batch that ends there"
+    progress.reached(30, 5)
+    assert (progress.receipt().end, progress.receipt().source_epoch) == (30, 5), "what showed that nothing lies there"
+
+
 @pytest.mark.parametrize("merged", [False, True])
 def test_only_a_merged_topic_may_hold_other_flows_records_between_ours(merged: bool) -> None:
     progress = part(merged=merged)

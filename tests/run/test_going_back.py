@@ -17,8 +17,10 @@ from ferry.decide.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import Refused
-from ferry.model import RefusalKind
+from ferry.model import Plan, Receipt, RefusalKind
 from ferry.net import ledger
+from ferry.run.micro_run import local_origin
+from ferry.run.task import run_slot
 from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.run.test_faults import wait_until
@@ -173,12 +175,28 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     create_topic(target_cluster, back)
     send(away, back, numbered(50))
     assert other.micro_run().records == 50
+    # And to a log of which a run has copied a part, beside one that stays as it is.
+    half = Lab(
+        source=three_brokers,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=(f"{topic}-half", f"{topic}-whole"),
+        settings={"ferry.chunk.bytes": "1", "tasks.max": "1"},  # one batch of each partition
+    )
+    third = next(broker.node_id for broker in three_brokers.brokers if broker not in (first, second))
+    for name, brokers in zip(half.topics, ([leader, second.node_id], [third]), strict=True):
+        placed(three_brokers, name, unclean, brokers)
+        send(client, name, numbered(10))
     second.kill(signal.SIGTERM)
     wait_until(lambda: len(partition()[2]) == 1)
+    for name in half.topics:
+        for start in (10, 20):
+            send(client, name, numbered(10, start=start))
     send(client, topic, numbered(30, start=50))
     assert lab.micro_run().records == 80
     send(away, back, numbered(30, start=50))
     assert other.micro_run().records == 30
+    begun = copied_in_part(half, f"{topic}-half", 20)
     first.kill(signal.SIGTERM)
     second.start()
     wait_until(lambda: partition()[0] == second.node_id)
@@ -202,6 +220,47 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     assert_map_is_true(lab, topic)
 
     assert_what_the_copy_lost_is_copied_again(other, back)
+    send(producer(three_brokers, linger_ms=200), f"{topic}-half", numbered(40, start=1_000))
+    assert_the_rest_of_a_run_is_not_read_from_another_log(half, begun)
+
+
+def copied_in_part(lab: Lab, topic: str, end: int) -> Plan:
+    """A run that was ended when it had copied a topic up to this source offset."""
+    committed: list[Receipt] = []
+
+    def is_there() -> bool:
+        return any((receipt.source.topic, receipt.end) == (topic, end) for receipt in committed)
+
+    with lab.runs() as runs:
+        plan = runs.plan("in-part", local_origin())
+        (slot,) = plan.used_slots
+        spec = runs.task_spec(plan, slot, runs.begin(plan, local_origin()))
+        run_slot(spec, is_there, committed.extend)
+    return plan
+
+
+def assert_the_rest_of_a_run_is_not_read_from_another_log(lab: Lab, plan: Plan) -> None:
+    """Of 30 records 20 were copied and 10 are left, with 40 others behind them; the second topic has lost none."""
+    topic, other = lab.topics
+
+    def copied(name: str) -> list[int]:
+        return values(lab.target.bootstrap, lab.target_topic(name))
+
+    assert copied(topic) == list(range(20))
+    with lab.runs() as runs:
+        report = lab.copy(runs, plan)
+    assert (report.state, report.records) == (RunState.PARTIAL, 50)
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.kind) == (topic, RefusalKind.SOURCE_TRUNCATED)
+    assert "was read up to offset 20, but its log was truncated to 10 since (leader epoch" in refusal.message
+    assert (copied(topic), copied(other)) == (list(range(20)), list(range(30)))
+
+    (refusal,) = lab.micro_run().refusals
+    assert "was copied up to offset 20, but its log was truncated to 10 since" in refusal.message
+    report = replace(lab, settings={"ferry.guard.source.truncated": "restart"}).micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
+    assert copied(topic) == [*range(20), *range(1_000, 1_040)]
+    assert_map_is_true(lab, topic)
 
 
 def assert_what_the_copy_lost_is_copied_again(lab: Lab, topic: str) -> None:

@@ -150,6 +150,31 @@ def test_a_compacted_topic_that_was_not_looked_at_for_too_long_is_refused(
     assert decided(report) == [(topic, RefusalKind.TOMBSTONES_PASSED, "skip")]
 
 
+def test_a_lane_that_read_an_open_transaction_waits_for_its_end_when_it_reads_committed_records(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """The last stable offset lies before what was copied: that is no cut, also where a cut would be gone back to."""
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(3))
+    writer = producer(source_cluster, transactional_id=f"{topic}-writer")
+    writer.init_transactions(10)
+    writer.begin_transaction()
+    send(writer, topic, numbered(5, start=3))
+    alias = new_alias()
+    uncommitted = {f"{alias}.consumer.isolation.level": "read_uncommitted"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=alias, topics=(topic,), settings=uncommitted)
+    assert lab.micro_run().records == 8
+    lab = replace(lab, settings={"ferry.guard.source.truncated": "restart"})
+    waiting = lab.micro_run()
+    assert (waiting.refusals, waiting.plan.slices, waiting.plan.gaps) == ((), (), ())
+    writer.commit_transaction(10)
+    send(producer(source_cluster), topic, numbered(2, start=8))
+    report = lab.micro_run()
+    assert (report.state, report.records, report.plan.gaps) == (RunState.SUCCESS, 2, ())
+    assert values(target_cluster.bootstrap, lab.target_topic(topic)) == list(range(10))
+    assert_map_is_true(lab, topic)
+
+
 def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_from_where_it_was_cut(
     three_brokers: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:

@@ -14,7 +14,7 @@ from ferry.decide.ledger import fold, lane_ends
 from ferry.decide.ledger_codec import receipt_records
 from ferry.decide.planning import decide_plan
 from ferry.decide.report import GuardCount, guard_counts
-from ferry.decide.truncation import diverged, held_upto, with_log_end
+from ferry.decide.truncation import diverged, held_upto, with_high_watermark
 from ferry.errors import Refused
 from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
 from tests.decide.test_guards import OTHER, SOUND, at_target, source
@@ -281,11 +281,11 @@ def test_a_first_slice_has_nothing_before_it() -> None:
 
 
 def test_an_open_transaction_that_holds_the_last_stable_offset_back_is_no_cut() -> None:
-    held_back = source(topic("orders", replace(part(end=3), log_end=40)))
+    held_back = source(topic("orders", replace(part(end=3), high_watermark=40)))
     plan = planned(held_back, source_truncated=RESTART)
     assert (plan.refusals, plan.gaps) == ((), ())
     assert [piece for piece in plan.slices if piece.source == RECEIPT.source] == []
-    cut = source(topic("orders", replace(part(end=3), log_end=39)))
+    cut = source(topic("orders", replace(part(end=3), high_watermark=39)))
     (refusal,) = planned(cut).refusals
     assert refusal.kind is RefusalKind.SOURCE_TRUNCATED
     assert "ends at offset 39 but was copied up to 40" in refusal.message
@@ -295,11 +295,11 @@ def test_an_open_transaction_that_holds_the_last_stable_offset_back_is_no_cut() 
 
 def test_a_log_whose_end_nobody_tells_is_left_out_with_the_reason() -> None:
     why = Unserved(kind=RefusalKind.NO_LEADER, why="its leader does not answer")
-    unknown = with_log_end(topic("orders", part(end=3)), 0, None, why)
+    unknown = with_high_watermark(topic("orders", part(end=3)), 0, None, why)
     assert [(refusal.kind, refusal.partition) for refusal in planned(source(unknown)).refusals] == [
         (RefusalKind.NO_LEADER, 0)
     ]
-    assert with_log_end(topic("orders", part(end=3)), 0, 39, None).partitions[0].log_end == 39
+    assert with_high_watermark(topic("orders", part(end=3)), 0, 39, None).partitions[0].high_watermark == 39
 
 
 def test_the_counts_say_how_often_each_guard_refused_skipped_and_restarted() -> None:

@@ -33,10 +33,12 @@ def read_before(source: TopicPartition, last: Receipt | None, gaps: Iterable[Gap
     return last.source_epoch, last.end
 
 
-def with_log_end(topic: SourceTopic, number: int, high_watermark: int | None, failed: Unserved | None) -> SourceTopic:
-    """The topic with where a partition's log ends; the partition is left out when nobody tells."""
+def with_high_watermark(
+    topic: SourceTopic, number: int, high_watermark: int | None, failed: Unserved | None
+) -> SourceTopic:
+    """The topic with the high watermark of a partition; the partition is left out when nobody tells."""
     if high_watermark is not None:
-        part: SourcePartition = replace(topic.partitions[number], log_end=high_watermark)
+        part: SourcePartition = replace(topic.partitions[number], high_watermark=high_watermark)
         return replace(topic, partitions={**topic.partitions, number: part})
     return replace(
         topic,

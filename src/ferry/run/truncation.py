@@ -8,7 +8,7 @@ from dataclasses import replace
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, gaps, receipts
 from ferry.decide.progress import next_offset
-from ferry.decide.truncation import diverged, held_upto, with_log_end
+from ferry.decide.truncation import diverged, held_upto, with_high_watermark
 from ferry.model import Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.epochs import epoch_ends
@@ -18,7 +18,7 @@ from ferry.net.offsets import LATEST, listed_offsets
 
 async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView) -> Facts:
     """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
-    facts = await _with_log_ends(facts, source)
+    facts = await _with_high_watermarks(facts, source)
     last_ones = {
         last.source: last
         for last in facts.receipts.values()
@@ -37,24 +37,26 @@ async def with_truncations(facts: Facts, lane: str, source: Cluster, view: Ledge
     return replace(_with_diverged(facts, cut), kept=_kept(facts, lane, view))
 
 
-async def _with_log_ends(facts: Facts, source: Cluster) -> Facts:
-    """Ask where logs end whose last stable offset lies before what was copied; mostly there are none."""
-    short = [last.source for last in facts.receipts.values() if _ends_early(facts, last)]
+async def _with_high_watermarks(facts: Facts, source: Cluster) -> Facts:
+    """Ask again for those that nobody told, where the last stable offset lies before what was copied: a cut, or not."""
+    short = [last.source for last in facts.receipts.values() if _may_be_cut(facts, last)]
     if not short:
         return facts
     listed = await listed_offsets(source, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)
     sources = dict(facts.sources)
     for place in short:
-        sources[place.topic] = with_log_end(
+        sources[place.topic] = with_high_watermark(
             sources[place.topic], place.partition, listed.found.get(place), listed.failed.get(place)
         )
     return replace(facts, sources=sources)
 
 
-def _ends_early(facts: Facts, last: Receipt) -> bool:
+def _may_be_cut(facts: Facts, last: Receipt) -> bool:
     topic = facts.sources.get(last.source.topic)
     part = None if topic is None else topic.partitions.get(last.source.partition)
-    return part is not None and part.end < next_offset(facts, last.source, part, last)
+    if part is None or part.high_watermark is not None:
+        return False
+    return part.end < next_offset(facts, last.source, part, last)
 
 
 def _with_diverged(facts: Facts, cut: Mapping[TopicPartition, int]) -> Facts:

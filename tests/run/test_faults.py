@@ -300,6 +300,7 @@ def test_a_broker_that_the_transaction_needs_dies_mid_chunk_and_the_run_succeeds
     lab = new_lab(source_cluster, three_brokers, topic)
     with lab.runs() as runs:
         plan = runs.plan("one", local_origin())
+        assert plan.used_slots, (plan.refusals, plan.notes)
         slot = plan.used_slots[0]
 
         async def nodes(client: Cluster) -> dict[str, int]:

@@ -107,16 +107,20 @@ def test_runs_follow_a_living_source_and_find_new_topics_and_partitions(clusters
     assert all(ends[f"{topic}-a", number] == rows[-1][0] + 1 for number, rows in source.items())
 
 
-@pytest.mark.parametrize("start", ["time", "offsets"])
-def test_first_run_starts_where_told_on_a_batch_boundary(clusters: Clusters, topic: str, start: str) -> None:
+@pytest.mark.parametrize(("start", "first"), [("time", 10), ("offsets", 15)])
+def test_first_run_starts_where_told_also_inside_a_batch(
+    clusters: Clusters, topic: str, start: str, first: int
+) -> None:
     create_topic(clusters[0], topic)
     client = producer(clusters[0])
     send(client, topic, [Message(value=b"old", timestamp=1_000_000)] * 10)
-    send(client, topic, [Message(value=b"new", timestamp=2_000_000)] * 10)
-    flow = lab(clusters, topic, ferry_start="1500000" if start == "time" else f"{topic}:0:15")
+    send(client, topic, [Message(value=b"%d" % number, timestamp=2_000_000) for number in range(10, 20)])
+    flow = lab(clusters, topic, ferry_start="1500000" if start == "time" else f"{topic}:0:{first}")
     report = flow.micro_run()
-    assert report.records == 10, "a start inside a batch takes the whole batch"
-    assert [row[2] for row in read_topic(clusters[1].bootstrap, flow.target_topic(topic))[0]] == [b"new"] * 10
+    assert report.records == 20 - first
+    copied = read_topic(clusters[1].bootstrap, flow.target_topic(topic))[0]
+    assert [row[2] for row in copied] == [b"%d" % number for number in range(first, 20)]
+    assert [(receipt.start, receipt.transcoded) for receipt in report.receipts] == [(first, int(first == 15))]
 
 
 def test_a_budget_is_shared_fairly_and_the_rest_follows(clusters: Clusters, topic: str) -> None:

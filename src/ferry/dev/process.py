@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,13 +63,14 @@ def find(record: ProcessRecord) -> psutil.Process | None:
         process = psutil.Process(record.pid)
         if abs(process.create_time() - record.started) > CLOCK_SLACK_SECONDS:
             return None
+        # An ending process has given its arguments away already, but may still hold its sockets and files.
+        with suppress(psutil.ZombieProcess):  # that tells less than its threads do
+            arguments = process.cmdline()
+            if arguments and record.argument not in arguments:
+                return None
         if process.status() == psutil.STATUS_ZOMBIE:
             # A killed process is one once its first thread has ended; the others still hold its sockets and files.
             return process if process.num_threads() > 1 else None
-        # An ending process has given its arguments away already, but may still hold its sockets and files.
-        arguments = process.cmdline()
-        if arguments and record.argument not in arguments:
-            return None
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return None
     return process
@@ -115,9 +117,14 @@ def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 def wait_gone(records: Iterable[ProcessRecord], *, seconds: float) -> list[ProcessRecord]:
     """Wait until the recorded processes have ended; those that still live after `seconds`."""
-    awaited = list(records)
-    wait_for(lambda: not any(find(record) for record in awaited), seconds=seconds)
-    return [record for record in awaited if find(record)]
+    living = list(records)
+
+    def gone() -> bool:
+        living[:] = [record for record in living if find(record)]
+        return not living
+
+    wait_for(gone, seconds=seconds)
+    return living
 
 
 def stop(records: Iterable[ProcessRecord], *, grace_seconds: float) -> None:

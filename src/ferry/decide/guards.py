@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from ferry.decide.facts import Facts, SourceTopic, TargetTopic, Unserved
 from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition
@@ -40,6 +41,23 @@ class Trouble:
     void_from: int = -1
     target_next: int | None = None
 
+    @classmethod
+    def of(
+        cls,
+        topic: SourceTopic,
+        number: int,
+        kind: RefusalKind,
+        message: str,
+        *,
+        restart: int,
+        lost: tuple[int, int],
+        void_from: int = -1,
+        target_next: int | None = None,
+    ) -> Self:
+        """Of one partition of a source topic."""
+        refusal = Refusal(topic=topic.name, partition=number, kind=kind, message=message)
+        return cls(refusal=refusal, restart=restart, lost=lost, void_from=void_from, target_next=target_next)
+
 
 def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt, stands: int) -> Trouble | None:
     """Another cluster, topic created again, log truncated: None when the source still continues the last receipt.
@@ -49,8 +67,8 @@ def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt,
     part = topic.partitions[number]
 
     def trouble(kind: RefusalKind, message: str, restart: int, void_from: int) -> Trouble:
-        refusal = Refusal(topic=topic.name, partition=number, kind=kind, message=message)
-        return Trouble(refusal=refusal, restart=restart, lost=(restart, stands), void_from=void_from)
+        lost = restart, stands
+        return Trouble.of(topic, number, kind, message, restart=restart, lost=lost, void_from=void_from)
 
     moved = cluster_refusal(facts, last)
     if moved is not None:
@@ -95,15 +113,13 @@ def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | 
         return None
     last = part.log_start - 1
     lost = f"record {start} was" if last == start else f"records {start} to {last} were"
-    return Trouble(
-        refusal=Refusal(
-            topic=topic.name,
-            partition=number,
-            kind=RefusalKind.RETENTION_PASSED,
-            message=f"source {topic.name}-{number} begins at offset {part.log_start}, {lost} deleted before being "
-            f"copied: raise retention at the source, and go on there with ferry.guard.retention.passed = skip; or "
-            f"{ANEW}",
-        ),
+    return Trouble.of(
+        topic,
+        number,
+        RefusalKind.RETENTION_PASSED,
+        f"source {topic.name}-{number} begins at offset {part.log_start}, {lost} deleted before being "
+        f"copied: raise retention at the source, and go on there with ferry.guard.retention.passed = skip; or "
+        f"{ANEW}",
         restart=part.log_start,
         lost=(start, part.log_start),
     )
@@ -133,14 +149,12 @@ def target_trouble(
     if not message:
         return None
     restart = max(log_start, min(start, kept))
-    return Trouble(
-        refusal=Refusal(
-            topic=topic.name,
-            partition=number,
-            kind=RefusalKind.TARGET_CHANGED,
-            message=f"{message}: find out who did it, then {ANEW}; or copy again what it lost with "
-            "ferry.guard.target.changed = restart",
-        ),
+    return Trouble.of(
+        topic,
+        number,
+        RefusalKind.TARGET_CHANGED,
+        f"{message}: find out who did it, then {ANEW}; or copy again what it lost with "
+        "ferry.guard.target.changed = restart",
         restart=restart,
         lost=(restart, start),
         void_from=kept,
@@ -153,15 +167,13 @@ def foreign_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt
     offset = facts.foreign.get(last.target)
     if offset is None:
         return None
-    return Trouble(
-        refusal=Refusal(
-            topic=topic.name,
-            partition=number,
-            kind=RefusalKind.FOREIGN_WRITER,
-            message=f"somebody else wrote to target {last.target}, at offset {offset}, behind our last record at "
-            f"{last.target_next - 1}: find the writer and take its right to write, then {ANEW}; or leave its records "
-            "where they are with ferry.guard.foreign.writer = skip",
-        ),
+    return Trouble.of(
+        topic,
+        number,
+        RefusalKind.FOREIGN_WRITER,
+        f"somebody else wrote to target {last.target}, at offset {offset}, behind our last record at "
+        f"{last.target_next - 1}: find the writer and take its right to write, then {ANEW}; or leave its records "
+        "where they are with ferry.guard.foreign.writer = skip",
         restart=start,
         lost=(start, start),
     )

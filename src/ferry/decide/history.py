@@ -87,26 +87,17 @@ def holders(chosen: Iterable[Receipt], offset: int, gaps: Iterable[Gap] = ()) ->
 
 def voided(receipt: Receipt, offset: int, gaps: Iterable[Gap]) -> Gap | None:
     """The gap by which a receipt's word on a source offset does not hold any more; None when it holds."""
-    return next(
-        (
-            gap
-            for gap in gaps
-            if gap.source == receipt.source and 0 <= gap.void_from <= offset and receipt.generation < gap.generation
-        ),
-        None,
-    )
+    return next((gap for gap in gaps if _cuts(gap, receipt) and gap.void_from <= offset), None)
 
 
 def holds_until(receipt: Receipt, gaps: Iterable[Gap]) -> int:
     """Up to which source offset a receipt holds: its end, or where the lane went back to later."""
-    return min(
-        (
-            gap.void_from
-            for gap in gaps
-            if gap.source == receipt.source and 0 <= gap.void_from < receipt.end and receipt.generation < gap.generation
-        ),
-        default=receipt.end,
-    )
+    return min([receipt.end, *(gap.void_from for gap in gaps if _cuts(gap, receipt))])
+
+
+def _cuts(gap: Gap, receipt: Receipt) -> bool:
+    """Whether the lane went back behind the receipt, so that from `void_from` on its word does not hold."""
+    return gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
 
 
 def current_segments(chosen: Iterable[Receipt], gaps: Iterable[Gap]) -> list[Segment]:

@@ -17,7 +17,7 @@ from ferry.decide.ledger import LedgerView
 from ferry.decide.ledger_codec import LEDGER_VERSION, decode_value, encode
 from ferry.decide.progress import next_offset
 from ferry.decide.rules import Rules
-from ferry.model import Lifted, Plan, Record, Refusal, RefusalKind, TopicPartition
+from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
 
 FRESH_PART = 10
 """The record is written again when this part of `delete.retention.ms` has passed, not by every run."""
@@ -58,18 +58,16 @@ def tombstone_trouble(facts: Facts, topic: SourceTopic, number: int, start: int)
     if start >= part.end or facts.now_ms - whole_ms <= topic.delete_retention_ms:
         return None
     at = datetime.fromtimestamp(whole_ms / 1000, UTC)
-    return Trouble(
-        refusal=Refusal(
-            topic=topic.name,
-            partition=number,
-            kind=RefusalKind.TOMBSTONES_PASSED,
-            message=f"compacted source {topic.name}-{number} was last read to its end before {at:%Y-%m-%dT%H:%M:%SZ}, "
-            f"longer ago than its delete.retention.ms of {topic.delete_retention_ms} allows, so keys that were deleted "
-            "since may live on at the target: raise delete.retention.ms at the source above what lies between two "
-            "runs, or what a first copy takes, for otherwise the next one comes too late as well; then go on with "
-            "ferry.guard.tombstones.passed = skip, or delete the copy and let it be copied anew with "
-            "ferry.guard.target.changed = restart",
-        ),
+    return Trouble.of(
+        topic,
+        number,
+        RefusalKind.TOMBSTONES_PASSED,
+        f"compacted source {topic.name}-{number} was last read to its end before {at:%Y-%m-%dT%H:%M:%SZ}, "
+        f"longer ago than its delete.retention.ms of {topic.delete_retention_ms} allows, so keys that were deleted "
+        "since may live on at the target: raise delete.retention.ms at the source above what lies between two "
+        "runs, or what a first copy takes, for otherwise the next one comes too late as well; then go on with "
+        "ferry.guard.tombstones.passed = skip, or delete the copy and let it be copied anew with "
+        "ferry.guard.target.changed = restart",
         restart=start,
         lost=(start, start),
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
 
 from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest, DescribeClusterRequest
 
@@ -14,8 +13,7 @@ from ferry.model.acl import UNKNOWN
 from ferry.net import codes
 from ferry.net.admin import NotPermitted
 from ferry.net.cluster import Cluster
-
-T = TypeVar("T")
+from ferry.net.portions import settle
 
 _ANY = 1
 _ALTER = 7
@@ -69,12 +67,7 @@ async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
         permission_type=_ANY,
     )
 
-    async def action() -> Any:
-        answer = await cluster.ask(request)
-        _check(cluster, answer, f"ACLs of cluster {cluster.alias} cannot be read", "DESCRIBE")
-        return answer
-
-    answer = await cluster.retrying(action)
+    answer = await _answered(cluster, request, f"ACLs of cluster {cluster.alias} cannot be read")
     return frozenset(
         AclBinding(
             resource_type=_word(_TYPES, resource.resource_type),
@@ -97,14 +90,18 @@ async def may_alter_acls(cluster: Cluster) -> bool:
     """
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
 
-    async def action() -> Any:
-        answer = await cluster.ask(request)
-        _check(cluster, answer, f"permissions on cluster {cluster.alias} cannot be read", "DESCRIBE")
-        return answer
-
-    answer = await cluster.retrying(action)
+    answer = await _answered(cluster, request, f"permissions on cluster {cluster.alias} cannot be read")
     operations = answer.authorized_operations
     return operations is None or _ALTER in operations
+
+
+async def _answered(cluster: Cluster, request: Any, what: str) -> Any:
+    async def action() -> Any:
+        answer = await cluster.ask(request)
+        _check(cluster, answer, what, "DESCRIBE")
+        return answer
+
+    return await cluster.retrying(action)
 
 
 async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
@@ -155,28 +152,20 @@ async def delete_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[
 async def _in_portions(
     cluster: Cluster,
     bindings: Sequence[AclBinding],
-    ask: Callable[[Sequence[AclBinding]], Awaitable[Any]],
+    answers: Callable[[Sequence[AclBinding]], Awaitable[Any]],
     what: str,
 ) -> dict[AclBinding, Refused]:
-    """Ask for some at a time. What may pass is asked for again; what is refused is kept, and the others go on."""
     failed: dict[AclBinding, Refused] = {}
+
+    async def ask(part: list[AclBinding]) -> Iterable[tuple[AclBinding, Any]]:
+        return zip(part, await answers(part), strict=True)
+
+    def judge(binding: AclBinding, outcome: Any) -> None:
+        _check(cluster, outcome, f"ACL {binding} {what} on cluster {cluster.alias}", "ALTER")
+
     for at in range(0, len(bindings), _PORTION):
-
-        async def action(waiting: list[AclBinding]) -> None:
-            trouble: Retryable | None = None
-            for binding, outcome in zip(list(waiting), await ask(tuple(waiting)), strict=True):
-                try:
-                    _check(cluster, outcome, f"ACL {binding} {what} on cluster {cluster.alias}", "ALTER")
-                except Refused as error:
-                    failed[binding] = error
-                except Retryable as error:
-                    trouble = error
-                    continue
-                waiting.remove(binding)
-            if trouble is not None:
-                raise trouble
-
-        await cluster.retrying(partial(action, list(bindings[at : at + _PORTION])))
+        portion = bindings[at : at + _PORTION]
+        await settle(cluster, dict(zip(portion, portion, strict=True)), failed, ask, judge)
     return failed
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +17,7 @@ from kafka.protocol.admin import (
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.net import codes
 from ferry.net.cluster import TRANSACTION, Cluster
+from ferry.net.portions import OverQuota, settle
 
 _REQUEST_PARTITIONS = 1_000
 _TIMEOUT_MS = 30_000
@@ -38,10 +38,6 @@ class PolicyViolated(Refused):
 
 class QuotaExceeded(Refused):
     """The cluster's quota on changes by this login (`controller_mutation_rate`, KIP-599) was used up all the time."""
-
-
-class _OverQuota(Retryable):
-    """Not now: the login has used up its quota on changes."""
 
 
 _KINDS: Mapping[int, type[FerryError]] = {
@@ -72,8 +68,8 @@ async def create_topic(cluster: Cluster, topic: NewTopic) -> None:
 async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[str, Refused]:
     """Create topics, many in a request; by name what stands against those that were not, as `create_topic` raises."""
     kind = CreateTopicsRequest.CreatableTopic
-    entries = [
-        kind(
+    entries = {
+        topic.name: kind(
             name=topic.name,
             num_partitions=topic.partitions,
             replication_factor=topic.replication_factor,
@@ -83,15 +79,15 @@ async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[st
             ],
         )
         for topic in topics
-    ]
+    }
 
-    async def ask(part: list[Any]) -> Any:
+    async def ask(part: list[Any]) -> list[tuple[str, Any]]:
         request = CreateTopicsRequest(topics=part, timeout_ms=_TIMEOUT_MS, validate_only=False)
-        return (await cluster.ask(request)).topics
+        return [(outcome.name, outcome) for outcome in (await cluster.ask(request)).topics]
 
-    def judge(outcome: Any) -> None:
+    def judge(name: str, outcome: Any) -> None:
         if outcome.error_code not in (codes.NONE, codes.TOPIC_ALREADY_EXISTS):
-            raise_for(f"topic {outcome.name} on cluster {cluster.alias} was not created", outcome, "CREATE")
+            raise_for(f"topic {name} on cluster {cluster.alias} was not created", outcome, "CREATE")
 
     return await _in_portions(cluster, entries, lambda entry: max(1, entry.num_partitions), ask, judge)
 
@@ -99,22 +95,22 @@ async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[st
 async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, Refused]:
     """Raise topics to so many partitions, many in a request; by name what stands against those that were not."""
     kind = CreatePartitionsRequest.CreatePartitionsTopic
-    entries = [kind(name=name, count=count, assignments=None) for name, count in counts.items()]
+    entries = {name: kind(name=name, count=count, assignments=None) for name, count in counts.items()}
 
-    async def ask(part: list[Any]) -> Any:
+    async def ask(part: list[Any]) -> list[tuple[str, Any]]:
         request = CreatePartitionsRequest(topics=part, timeout_ms=_TIMEOUT_MS, validate_only=False)
         outcomes = (await cluster.ask(request)).results
         failed = [outcome.name for outcome in outcomes if outcome.error_code]
         grown = await cluster.refresh(failed) if failed else {}  # by an earlier try, or by somebody else
         return [
-            outcome
+            (outcome.name, outcome)
             for outcome in outcomes
             if outcome.name not in grown or len(grown[outcome.name].partitions) < counts[outcome.name]
         ]
 
-    def judge(outcome: Any) -> None:
+    def judge(name: str, outcome: Any) -> None:
         if outcome.error_code:
-            what = f"topic {outcome.name} on cluster {cluster.alias} was not grown to {counts[outcome.name]} partitions"
+            what = f"topic {name} on cluster {cluster.alias} was not grown to {counts[name]} partitions"
             raise_for(what, outcome, "ALTER")
 
     return await _in_portions(cluster, entries, lambda entry: entry.count, ask, judge)
@@ -122,44 +118,26 @@ async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, 
 
 async def _in_portions(
     cluster: Cluster,
-    entries: Sequence[Any],
+    entries: Mapping[str, Any],
     partitions: Callable[[Any], int],
-    ask: Callable[[list[Any]], Awaitable[Any]],
-    judge: Callable[[Any], None],
+    ask: Callable[[list[Any]], Awaitable[list[tuple[str, Any]]]],
+    judge: Callable[[str, Any], None],
 ) -> dict[str, Refused]:
-    """Ask for named entries, some partitions at a time: a controller refuses a request for too many.
-
-    What may pass is asked for again; what is refused is kept by name, and the others go on.
-    """
+    """Ask for entries by name, some partitions at a time: a controller refuses a request for too many."""
     failed: dict[str, Refused] = {}
     left = list(entries)
     while left:
-        sums = accumulate(map(partitions, left))
-        portion = [entry for entry, size in zip(left, sums, strict=True) if size <= _REQUEST_PARTITIONS] or left[:1]
+        sums = accumulate(partitions(entries[name]) for name in left)
+        portion = [name for name, size in zip(left, sums, strict=True) if size <= _REQUEST_PARTITIONS] or left[:1]
         left = left[len(portion) :]
-
-        async def action(waiting: dict[str, Any]) -> None:
-            trouble: Retryable | None = None
-            for outcome in await ask(list(waiting.values())):
-                try:
-                    judge(outcome)
-                except Refused as error:
-                    failed[outcome.name] = error
-                except Retryable as error:
-                    trouble = error if trouble is None or isinstance(trouble, _OverQuota) else trouble
-                    continue
-                del waiting[outcome.name]
-            if trouble is not None:
-                raise trouble
-
-        waiting = {entry.name: entry for entry in portion}
+        waiting = {name: entries[name] for name in portion}
         try:
-            await cluster.retrying(partial(action, waiting))
+            await settle(cluster, waiting, failed, ask, judge)
         except Unreachable as error:
-            if not isinstance(error.__cause__, _OverQuota):
+            if not isinstance(error.__cause__, OverQuota):
                 raise
             # What is left would wait as long, and in vain.
-            failed.update({name: _over_quota(cluster, name) for name in (*waiting, *(entry.name for entry in left))})
+            failed.update({name: _over_quota(cluster, name) for name in (*waiting, *left)})
             break
     return failed
 
@@ -176,40 +154,19 @@ async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str
     those that are left. One that is gone already is no error. `topics` holds the ids (UUID) by name.
     """
     kind = DeleteTopicsRequest.DeleteTopicState
-    entries = [_Named(name=name, entry=kind(name=None, topic_id=topic_id)) for name, topic_id in topics.items()]
+    entries = {name: kind(name=None, topic_id=topic_id) for name, topic_id in topics.items()}
     names = {topic_id: name for name, topic_id in topics.items()}
 
-    async def ask(part: list[_Named]) -> list[_Answered]:
-        states = [named.entry for named in part]
-        request = DeleteTopicsRequest(topics=states, topic_names=[], timeout_ms=_TIMEOUT_MS, min_version=6)
-        return [
-            _Answered(name=names[told.topic_id], error_code=told.error_code, error_message=told.error_message)
-            for told in (await cluster.ask(request)).responses
-            if told.topic_id in names
-        ]
+    async def ask(part: list[Any]) -> list[tuple[str, Any]]:
+        request = DeleteTopicsRequest(topics=part, topic_names=[], timeout_ms=_TIMEOUT_MS, min_version=6)
+        outcomes = (await cluster.ask(request)).responses
+        return [(names[outcome.topic_id], outcome) for outcome in outcomes if outcome.topic_id in names]
 
-    def judge(outcome: _Answered) -> None:
+    def judge(name: str, outcome: Any) -> None:
         if outcome.error_code not in (codes.NONE, codes.UNKNOWN_TOPIC_ID, codes.UNKNOWN_TOPIC_OR_PARTITION):
-            raise_for(f"topic {outcome.name} on cluster {cluster.alias} was not deleted", outcome, "DELETE")
+            raise_for(f"topic {name} on cluster {cluster.alias} was not deleted", outcome, "DELETE")
 
     return await _in_portions(cluster, entries, lambda _: 1, ask, judge)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Named:
-    """An entry of a request that names its topic by id alone."""
-
-    name: str
-    entry: Any
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answered:
-    """An answer about a topic that was named by id alone."""
-
-    name: str
-    error_code: int
-    error_message: str | None
 
 
 def raise_for(what: str, outcome: Any, operation: str) -> None:
@@ -218,7 +175,7 @@ def raise_for(what: str, outcome: Any, operation: str) -> None:
     if code in codes.UNAUTHORIZED:
         raise NotPermitted(f"{what}, {codes.describe(code)}: grant {operation} on it")
     if code == codes.THROTTLING_QUOTA_EXCEEDED:
-        raise _OverQuota(what)
+        raise OverQuota(what)
     raise _KINDS.get(code, Retryable if code in _TRANSIENT else Refused)(f"{what}: {codes.advised(code, said)}")
 
 

@@ -14,6 +14,7 @@ from ferry.errors import Refused, Retryable
 from ferry.net import codes
 from ferry.net.admin import NotPermitted, raise_for
 from ferry.net.cluster import Cluster
+from ferry.net.portions import settle
 
 _TOPIC = 2
 """`ConfigResource.Type.TOPIC`."""
@@ -164,27 +165,20 @@ async def alter_settings(
     Of a topic all of its changes are made, or none (KIP-339).
     """
     failed: dict[str, Refused] = {}
+
+    async def ask(part: list[str]) -> list[tuple[str, Any]]:
+        outcomes = (await cluster.ask(_alteration({name: changes[name] for name in part}))).responses
+        return [(outcome.resource_name, outcome) for outcome in outcomes]
+
+    def judge(name: str, outcome: Any) -> None:
+        if outcome.error_code:
+            what = f"settings of topic {name} on cluster {cluster.alias} were not changed"
+            raise_for(what, outcome, "ALTER_CONFIGS")
+
     names = list(changes)
     for at in range(0, len(names), _REQUEST_TOPICS):
-        waiting = dict.fromkeys(names[at : at + _REQUEST_TOPICS])
-
-        async def action(waiting: dict[str, None]) -> None:
-            trouble: Retryable | None = None
-            for outcome in (await cluster.ask(_alteration({name: changes[name] for name in waiting}))).responses:
-                what = f"settings of topic {outcome.resource_name} on cluster {cluster.alias} were not changed"
-                try:
-                    if outcome.error_code:
-                        raise_for(what, outcome, "ALTER_CONFIGS")
-                except Refused as error:
-                    failed[outcome.resource_name] = error
-                except Retryable as error:
-                    trouble = error
-                    continue
-                del waiting[outcome.resource_name]
-            if trouble is not None:
-                raise trouble
-
-        await cluster.retrying(partial(action, waiting))
+        portion = names[at : at + _REQUEST_TOPICS]
+        await settle(cluster, dict(zip(portion, portion, strict=True)), failed, ask, judge)
     return failed
 
 

@@ -1,0 +1,240 @@
+"""Whole files as the documents have them, with several slips at once: each is told, and nothing else."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from ferry.cli.config_check import all_problems
+from ferry.config.examine import examine
+from ferry.config.fix import fix
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput
+from tests.config.test_examples import SIX, TWO, WEST_EAST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """A whole file as the documentation has it. `said` is everything: line, key and the beginning of each sentence."""
+
+    name: str
+    text: str
+    said: tuple[tuple[int | None, str, str], ...]
+    works: bool = True
+    """Whether `--fix` makes a file of it that works without a further word."""
+
+
+WHOLE = (
+    Whole(
+        name="global settings",
+        text="""\
+# Global settings
+clusters = us-west, us-east # defines cluster aliases
+us-west.bootstrap.servers = broker3-west:9092
+us-east.bootstrap.servers = broker5-east:9092
+topics = .* # all topics to be replicated by default
+
+# Specific replication flow settings (here: flow from us-west to us-east)
+us-west->us-east.enabled = true
+us-west->us.east.topics = foo.*, bar.* # override the default above
+""",
+        said=(
+            (2, "clusters", "alias 'us-east # defines cluster aliases' is not a name"),
+            (5, "topics", "the value read is '.* # all topics"),
+            (
+                9,
+                "us-west->us.east.topics",
+                "cluster 'us.east' is not among clusters = us-west, us-east; write # override the default above",
+            ),
+            (9, "us-west->us.east.topics", "the value read is 'foo.*, bar.* # override"),
+        ),
+    ),
+    Whole(
+        name="one way",
+        text="""\
+primary.bootstrap.servers = broker1-primary:9092
+secondary.bootstrap.servers = broker2-secondary:9092
+primary->secondary.enabled = true
+secondary->primary.enabled = false
+primary->secondary.topics = foo.* # only replicate some topics
+""",
+        said=(
+            (None, "clusters", "is missing; add clusters = primary, secondary"),
+            (5, "primary->secondary.topics", "the value read is 'foo.* # only replicate"),
+        ),
+    ),
+    Whole(
+        name="both ways, an alias in another case",
+        text="""\
+clusters = us-west, us-east
+us-west.bootstrap.servers = broker1-west:9092,broker2-west:9092
+Us-east.bootstrap.servers = broker3-east:9092,broker4-east:9092
+us-west->us-east.enabled = true
+us-east->us-west.enabled = true
+""",
+        said=((3, "Us-east.bootstrap.servers", "clusters spells this alias 'us-east'; write us-east.bootstrap"),),
+    ),
+    Whole(
+        name="top level and flow",
+        text="""\
+us-west.bootstrap.servers = broker3-west:9092
+us-east.bootstrap.servers = broker5-east:9092
+topics = .*
+groups = consumer-group1, consumer-group2
+us-west->us-east.enabled = true
+us-west->us-east.topics = foo.*
+us-west->us-east.groups = bar.*
+us-west->us-east.emit.heartbeats = false
+""",
+        said=(
+            (None, "clusters", "is missing; add clusters = us-west, us-east"),
+            (8, "us-west->us-east.emit.heartbeats", "has no effect; write us-west->us-east.emit.heartbeats.enabled"),
+        ),
+    ),
+    Whole(
+        name="all of it in one file",
+        text=WEST_EAST.replace("us-east\n", "us-east # defines cluster aliases\n", 1)
+        + """\
+topics = .* # all topics to be replicated by default
+us-west->us.east.topics = foo.*, bar.* # override the default above
+tasks.max = 5
+us-west.offset.storage.topic = my-mirrormaker-offsets
+us-west.consumer.isolation.level = read_committed
+us-west.admin.bootstrap.servers = broker57-primary:9092
+us-east.producer.compression.type = gzip
+us-east.producer.buffer.memory = 32768
+us-east.exactly.once.source.support = enabled
+listeners = http://localhost:8080
+topics.exclude = .*[\\-\\.]internal, .*\\.replica, __.*
+us-east->us-west.enable = true
+us-west->us-east.emit.heartbeats = false
+us-west->us-east.replication.policy.separator = _
+Us-east.bootstrap.servers = broker3-east:9092,broker4-east:9092
+A->B.enabled = true
+""",
+        said=(
+            (1, "clusters", "alias 'us-east # defines cluster aliases' is not a name"),
+            (5, "topics", "the value read is '.* # all topics"),
+            (6, "us-west->us.east.topics", "cluster 'us.east' is not among clusters = us-west, us-east; write"),
+            (6, "us-west->us.east.topics", "the value read is 'foo.*, bar.* # override"),
+            (10, "us-west.admin.bootstrap.servers", "differs from line 2, which counts: Ferry reaches us-west"),
+            (15, "topics.exclude", "the value read is '.*[-.]internal, .*.replica, __.*': \\- is read as -"),
+            (16, "us-east->us-west.enable", "has no effect; write us-east->us-west.enabled = true"),
+            (17, "us-west->us-east.emit.heartbeats", "has no effect; write us-west->us-east.emit.heartbeats.enabled"),
+            (19, "Us-east.bootstrap.servers", "clusters spells this alias 'us-east'; write us-east.bootstrap"),
+            (20, "A->B.enabled", "cluster 'A' is not among clusters = us-west, us-east; add it there"),
+        ),
+        works=False,
+    ),
+    Whole(
+        name="flows alone",
+        text="us-west->us-east.enabled = true\nus-west->us.east.topics = foo.*\n",
+        said=(
+            (None, "clusters", "is missing; add clusters = us-west, us-east"),
+            (None, "us-west.bootstrap.servers", "is missing; add us-west.bootstrap.servers = host:port"),
+            (None, "us-east.bootstrap.servers", "is missing; add us-east.bootstrap.servers = host:port"),
+            (2, "us-west->us.east.topics", "cluster 'us.east' is not among clusters = us-west, us-east; write us-west"),
+        ),
+        works=False,
+    ),
+    Whole(
+        name="brokers left out",
+        text=TWO.replace("broker3-primary:9092", "..."),
+        said=((2, "primary.bootstrap.servers", "'...' only holds the place of the brokers"),),
+        works=False,
+    ),
+    Whole(
+        name="a flow to its own source",
+        text=WEST_EAST + "us-west->us-west.topics = a\nus-west->us-est.topics = a\n",
+        said=(
+            (5, "us-west->us-west.topics", "source and target are both 'us-west'"),
+            (
+                6,
+                "us-west->us-est.topics",
+                "cluster 'us-est' is not among clusters = us-west, us-east; did you mean us-east?",
+            ),
+        ),
+        works=False,
+    ),
+)
+
+
+@pytest.mark.parametrize("whole", WHOLE, ids=lambda whole: whole.name)
+def test_a_whole_file_is_told_its_slips_and_nothing_else(whole: Whole) -> None:
+    found = all_problems(examine(whole.text, "mm2.properties"))
+    assert [(problem.line, problem.key) for problem in found] == [(line, key) for line, key, _ in whole.said]
+    for problem, (_, _, beginning) in zip(found, whole.said, strict=True):
+        assert problem.message.startswith(beginning)
+    fixed = fix(whole.text, "mm2.properties")
+    assert (fixed.works, all_problems(fixed.examined) == ()) == (whole.works, whole.works)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "part"),
+    [
+        (
+            "two processes, each with its own topics",
+            (
+                "clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\n"
+                "A->B.enabled = true\nA->B.topics = foo\nA->B.enabled = true\nA->B.topics = bar\n"
+            ),
+            "mm2.properties:7: A->B.topics: is set on line 5 to another value; keep one of the two",
+        ),
+        (
+            "brokers left out",
+            SIX.replace("w1:9092", "..."),
+            "mm2.properties:2: west-1.bootstrap.servers: '...' only holds the place of the brokers; write host:port",
+        ),
+        (
+            "a consumer's file of MirrorMaker 1",
+            (
+                "zk.connect=hdp1:2181/kafka\nzk.connectiontimeout.ms=1000000\nconsumer.timeout.ms=-1\n"
+                "groupid=dp-MirrorMaker-test-datapl\nshallow.iterator.enable=true\nmirror.topics.whitelist=app_log\n"
+            ),
+            (
+                "mm2.properties:1: zk.connect: is a key of MirrorMaker 1, and clusters is missing; "
+                "let ferry config import-mm1 write the file"
+            ),
+        ),
+        (
+            "a newer consumer's file of MirrorMaker 1",
+            (
+                "bootstrap.servers=kafka-source-server1:6667,kafka-source-server2:6667,kafka-source-server3-6667\n"
+                "groupid=dp-MirrorMaker-group\nexclude.internal.topics=true\nmirror.topics.whitelist=app_log\n"
+                "client.id=mirror_maker_consumer\n"
+            ),
+            "mm2.properties:2: groupid: is a key of MirrorMaker 1",
+        ),
+        (
+            "a producer's file of MirrorMaker 1",
+            (
+                "zk.connect=hdp1:2181/kafka-test\nproducer.type=async\ncompression.codec=0\n"
+                "serializer.class=kafka.serializer.DefaultEncoder\nmax.message.size=10000000\nqueue.time=1000\n"
+                "queue.enqueueTimeout.ms=-1\n"
+            ),
+            "mm2.properties:1: zk.connect: is a key of MirrorMaker 1",
+        ),
+        (
+            "a newer producer's file of MirrorMaker 1",
+            (
+                "bootstrap.servers=kafka-target-server1:6667,kafka-target-server2:6667,kafka-target-server3-6667\n"
+                "acks=1\nbatch.size=100\nclient.id=mirror_maker_producer\n"
+            ),
+            "mm2.properties:1: bootstrap.servers: is a file of one client, and clusters is missing",
+        ),
+        (
+            "no data loss, the consumer's side",
+            "auto.commit.enabled=false\n",
+            "mm2.properties: clusters: is missing",
+        ),
+        (
+            "no data loss, the producer's side",
+            "max.in.flight.requests.per.connection=1\nretries=Int.MaxValue\nacks=-1\nblock.on.buffer.full=true\n",
+            "mm2.properties:1: max.in.flight.requests.per.connection: is a file of one client",
+        ),
+    ],
+)
+def test_what_only_its_writer_can_correct(name: str, text: str, part: str) -> None:
+    assert not fix(text, "mm2.properties").works, name
+    with pytest.raises(BadInput) as caught:
+        parse_settings(text, "mm2.properties")
+    assert str(caught.value).startswith(part)

@@ -180,6 +180,10 @@ def test_lag_before_and_after(lab: Lab, config: Path, topic: str) -> None:
     assert 0 <= new["lag_seconds"] < 300
     assert (empty["lag_seconds"], empty["lag_bytes"]) == (0, 0)
     assert old["lag_bytes"] > 0
+    assert {row["lag_bytes_from"] for row in (old, new, empty)} == {"log-size"}
+    total = answer.json("lag")["total"]
+    assert (total["partitions"], total["behind"], total["unknown"], total["seconds"]) == (3, 2, 0, old["lag_seconds"])
+    assert (total["records"], total["bytes"]) == tuple(old[key] + new[key] for key in ("lag_records", "lag_bytes"))
     assert ferry("lag", "--max-seconds", "4000", "--max-records", "10", config=config).code == 0
     assert ferry("lag", "--max-seconds", "3000", config=config).code == 1
     assert ferry("lag", "--max-records", "9", "--json", config=config).code == 1

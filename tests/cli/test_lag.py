@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.cli.output import print_table
 from ferry.decide.facts import Facts, SourcePartition, SourceTopic
-from ferry.decide.lag import PartitionLag, is_behind, lag_of, with_ages
+from ferry.decide.lag import PartitionLag, TotalLag, is_behind, lag_of, total_of, with_ages
+from ferry.decide.progress import BytesFrom
 from ferry.decide.topic_settings import TopicSettings
 from ferry.model import Flow, Receipt, TopicPartition
 from ferry.policy import DefaultReplicationPolicy
@@ -62,7 +64,7 @@ def receipt(end: int) -> Receipt:
         target_next=end,
         segments=(),
         records=end,
-        bytes=1,
+        bytes=7 * end,
         batches=1,
         digest="0",
         at_ms=0,
@@ -89,9 +91,10 @@ def held(part: SourcePartition) -> SourcePartition:
         pytest.param(facts(log(start=10), start=None), 10, 90, 1_000, id="came later: its beginning"),
         pytest.param(facts(log(start=80), last_end=60), 60, 20, 1_000, id="retention passed the position"),
         pytest.param(facts(log(end=50), last_end=60), 60, 0, 0, id="source truncated below the position"),
-        pytest.param(facts(log(size=-1), last_end=99), 99, 1, 1_024, id="size of the log not known"),
-        pytest.param(facts(held(log()), last_end=100), 100, 50, 500, id="an open transaction holds the rest back"),
-        pytest.param(facts(held(log()), last_end=60), 60, 90, 900, id="some before an open transaction, and the rest"),
+        pytest.param(facts(log(size=-1), last_end=99), 99, 1, 7, id="size of the log not known: as the last chunk"),
+        pytest.param(facts(log(size=-1), start=99), 99, 1, 1_024, id="nothing known"),
+        pytest.param(facts(held(log()), last_end=100), 100, 50, 333, id="an open transaction holds the rest back"),
+        pytest.param(facts(held(log()), last_end=60), 60, 90, 600, id="some before an open transaction, and the rest"),
     ],
 )
 def test_lag(given: Facts, position: int, records: int, size: int) -> None:
@@ -120,6 +123,55 @@ def test_ages_come_from_the_oldest_records() -> None:
     assert seconds(behind, {SOURCE: 11_000}) == [0], "a clock ahead of ours"
     assert seconds(behind, {}) == [None]
     assert seconds(done, {}) == [0]
+
+
+@pytest.mark.parametrize(
+    ("given", "by"),
+    [
+        (facts(log(), last_end=60), BytesFrom.LOG_SIZE),
+        (facts(log(size=-1), last_end=60), BytesFrom.LAST_RECEIPT),
+        (facts(log(size=-1), start=60), BytesFrom.ASSUMED),
+        (facts(None, last_end=60), None),
+    ],
+)
+def test_an_estimate_says_what_it_is_made_from(given: Facts, by: BytesFrom | None) -> None:
+    (lag,) = lag_of(given, DefaultReplicationPolicy(), "a")
+    assert lag.bytes_from == by
+
+
+def behind(records: int | None, seconds: float | None) -> PartitionLag:
+    """A partition that is so far behind."""
+    (lag,) = lag_of(facts(log(), last_end=60), DefaultReplicationPolicy(), "a")
+    return replace(lag, records=records, bytes=None if records is None else 10 * records, seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("lags", "behind_", "unknown", "records", "seconds"),
+    [
+        pytest.param([], 0, 0, 0, 0.0, id="no partition"),
+        pytest.param([behind(0, 0.0), behind(0, 0.0)], 0, 0, 0, 0.0, id="caught up"),
+        pytest.param([behind(5, 2.5), behind(7, 9.0), behind(0, 0.0)], 2, 0, 12, 9.0, id="the oldest counts"),
+        pytest.param([behind(5, 2.5), behind(None, None)], 1, 1, 5, 2.5, id="one does not tell"),
+        pytest.param([behind(5, None), behind(7, 9.0)], 2, 1, 12, 9.0, id="one does not tell how old"),
+        pytest.param([behind(0, 0.0), behind(None, None)], 0, 1, 0, None, id="silence is not health"),
+        pytest.param([behind(0, 0.0), behind(5, None)], 1, 1, 5, None, id="nobody tells how old"),
+    ],
+)
+def test_the_total(lags: list[PartitionLag], behind_: int, unknown: int, records: int, seconds: float | None) -> None:
+    assert total_of(lags) == TotalLag(
+        partitions=len(lags), behind=behind_, unknown=unknown, records=records, bytes=10 * records, seconds=seconds
+    )
+
+
+def test_a_table_is_aligned_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [["orders", 5, None], ["日本", 12_345, ""], ["a\x1b[2Jb\n", 1, "x"]]
+    print_table(["topic", "count", "why"], rows, right=["count"])
+    assert capsys.readouterr().out.splitlines() == [
+        "topic        count  why",
+        "orders           5  -",
+        "日本         12345",
+        r"a\x1b[2Jb\n      1  x",
+    ]
 
 
 def test_topics_narrow() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +19,37 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.output import print_json, print_table, size
+from ferry.cli.output import count_of, print_json, print_table, size
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.decide.lag import PartitionLag
+
+COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"]
+
+
+def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
+    """The table of `ferry lag`, and its last line: all partitions together."""
+    # Imported here: the command line starts light.
+    from ferry.decide.lag import total_of
+
+    for lag in lags:
+        yield [
+            lag.source.topic,
+            lag.source.partition,
+            lag.position,
+            lag.source_end,
+            lag.records,
+            None if lag.bytes is None else size(lag.bytes),
+            _seconds(lag.seconds),
+        ]
+    total = total_of(lags)
+    unknown = f", {total.unknown} not known" if total.unknown else ""
+    name = f"total: {total.behind} of {count_of(total.partitions, 'partition')} behind{unknown}"
+    yield [name, "", "", "", total.records, size(total.bytes), _seconds(total.seconds)]
+
+
+def _seconds(age: float | None) -> str | None:
+    return None if age is None else f"{age:.1f}"
 
 
 def lag_command(
@@ -37,7 +68,7 @@ def lag_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Show per source partition how many records, bytes and seconds are not yet copied."""
+    """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
     # Imported here: the command line starts light.
     from ferry.cli.shapes import lag_json
     from ferry.decide.lag import is_behind
@@ -48,20 +79,5 @@ def lag_command(
     if desk.as_json:
         print_json(lag_json(lags))
     else:
-        print_table(
-            ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"],
-            (
-                [
-                    lag.source.topic,
-                    lag.source.partition,
-                    lag.position,
-                    lag.source_end,
-                    lag.records,
-                    None if lag.bytes is None else size(lag.bytes),
-                    None if lag.seconds is None else f"{lag.seconds:.1f}",
-                ]
-                for lag in lags
-            ),
-            right=["partition", "position", "source end", "records", "bytes (about)", "seconds"],
-        )
+        print_table(COLUMNS, rows(lags), right=COLUMNS[1:])
     return 1 if any(is_behind(lag, max_records=max_records, max_seconds=max_seconds) for lag in lags) else 0

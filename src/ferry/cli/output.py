@@ -7,6 +7,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the command line starts light
+    from rich.console import Console
 
 
 def print_json(body: object) -> None:
@@ -29,27 +33,57 @@ def print_warning(message: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> None:
-    """A table without lines; columns named in `right` are numbers."""
+    """A table without lines; columns named in `right` are numbers. Cells fold where a terminal is too narrow."""
     # Imported here: the command line starts light.
+    from rich.cells import cell_len
     from rich.console import Console
+    from rich.text import Text
+
+    numbers = [column in set(right) for column in columns]
+    cells = [["-" if cell is None else _printable(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    terminal = Console() if os.isatty(1) else None
+    if terminal is not None and sum(widths) + len(_BETWEEN) * (len(widths) - 1) > terminal.width:
+        _print_folded(terminal, columns, cells, numbers)
+        return
+
+    # By hand: ten thousand rows take rich four seconds. Names are there to be copied, so nothing folds in a pipe.
+    def line(row: Sequence[str]) -> str:
+        blanks = (" " * (width - cell_len(cell)) for width, cell in zip(widths, row, strict=True))
+        padded = (
+            blank + cell if number else cell + blank for cell, blank, number in zip(row, blanks, numbers, strict=True)
+        )
+        return _BETWEEN.join(padded).rstrip()
+
+    if terminal is None:
+        print(line(columns))
+    else:
+        terminal.print(Text(line(columns), style="bold"))
+    for row in cells:
+        print(line(row))
+
+
+_BETWEEN = "  "
+
+
+def _printable(text: str) -> str:
+    """The same with escapes for what would steer a terminal: the ids of groups may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _print_folded(terminal: Console, columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool]) -> None:
+    # Imported here: the command line starts light.
     from rich.table import Table
     from rich.text import Text
 
-    numbers = set(right)
     table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
-    # Names are there to be copied: no folding at 80 columns when this is no terminal.
-    if os.isatty(1):
-        Console().print(table)
-        return
-    console = Console(width=10_000)
-    with console.capture() as captured:
-        console.print(table, soft_wrap=True)
-    # One long cell would fill every line with blanks to its own length.
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    for column, number in zip(columns, numbers, strict=True):
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    terminal.print(table)
 
 
 def size(count: int) -> str:

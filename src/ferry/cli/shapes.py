@@ -11,7 +11,7 @@ from ferry.config.why import Why
 from ferry.decide.acl_codec import acl_change_json, acl_json
 from ferry.decide.acls import AclDiff
 from ferry.decide.history import Holder, PastRun
-from ferry.decide.lag import PartitionLag
+from ferry.decide.lag import PartitionLag, total_of
 from ferry.decide.ledger_codec import change_json, gap_json, receipt_json, refusal_json, slice_json
 from ferry.decide.report import Report, guard_counts
 from ferry.model import Flow, Gap, Pause, Plan, Receipt, Refusal, Slice
@@ -131,7 +131,7 @@ def unfinished_sentence(report: Report, piece: Slice) -> str:
 
 
 def lag_json(lags: list[PartitionLag]) -> Json:
-    """`ferry lag`: how far every partition is behind; null where nobody knows."""
+    """`ferry lag`: how far every partition is behind, and all together; null where nobody knows."""
     return {
         "partitions": [
             {
@@ -143,10 +143,12 @@ def lag_json(lags: list[PartitionLag]) -> Json:
                 "source_end": lag.source_end,
                 "lag_records": lag.records,
                 "lag_bytes": lag.bytes,
+                "lag_bytes_from": lag.bytes_from,
                 "lag_seconds": lag.seconds,
             }
             for lag in lags
-        ]
+        ],
+        "total": asdict(total_of(lags)),
     }
 
 

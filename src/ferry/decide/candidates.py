@@ -98,7 +98,7 @@ def _candidate(
         target=place,
         start=start,
         end=max(start, part.end),
-        bytes=estimated_bytes(part, max(0, part.end - start)),
+        bytes=estimated_bytes(part, max(0, part.end - start), last).bytes,
         last_generation=last.generation if last else -1,
         source_topic_id=topic.topic_id,
         target_topic_id=target.topic_id if target else "",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ferry.decide.absence import lost_partitions
 from ferry.decide.facts import Facts, SourceTopic, by_topic
-from ferry.decide.progress import estimated_bytes, next_offset
+from ferry.decide.progress import BytesFrom, estimated_bytes, next_offset
 from ferry.errors import BadInput
 from ferry.model import Receipt, TopicPartition
 from ferry.policy import ReplicationPolicy
@@ -20,7 +20,7 @@ class PartitionLag:
     `position` is the source offset that the next run begins at, `source_end` the high watermark. `records` counts the
     offsets between them, so it is an upper bound: markers and records of aborted transactions are among them, and what
     open transactions hold back, which no run copies before they end. `seconds` is the age of the oldest record that is
-    not yet copied; 0 when none is.
+    not yet copied, by its batch's first timestamp; 0 when none is.
     """
 
     source: TopicPartition
@@ -30,11 +30,43 @@ class PartitionLag:
     records: int | None
     bytes: int | None
     seconds: float | None
+    bytes_from: BytesFrom | None = None
+    """What `bytes` was estimated from; it never comes from the data, which is not read."""
 
     @property
     def read_at(self) -> int | None:
         """Where the oldest record that is not yet copied lies; None when there is none, or nobody knows."""
         return self.position if self.records else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalLag:
+    """All partitions together: sums of what is known, and the age of the oldest record that tells its own.
+
+    Of the `partitions`, `behind` have something to copy, and `unknown` do not tell how much or how old it is. `seconds`
+    is None when only those are behind.
+    """
+
+    partitions: int
+    behind: int
+    unknown: int
+    records: int
+    bytes: int
+    seconds: float | None
+
+
+def total_of(lags: Collection[PartitionLag]) -> TotalLag:
+    """The sums over partitions."""
+    unknown = sum(1 for lag in lags if lag.records is None or lag.seconds is None)
+    oldest = max((lag.seconds for lag in lags if lag.records and lag.seconds is not None), default=None)
+    return TotalLag(
+        partitions=len(lags),
+        behind=sum(1 for lag in lags if lag.records),
+        unknown=unknown,
+        records=sum(lag.records or 0 for lag in lags),
+        bytes=sum(lag.bytes or 0 for lag in lags),
+        seconds=0.0 if oldest is None and not unknown else oldest,
+    )
 
 
 def lag_of(
@@ -80,13 +112,15 @@ def _of_topic(
             continue
         position = next_offset(facts, source, part, last)
         records = max(0, part.log_end - max(position, part.log_start))
+        size = estimated_bytes(part, records, last)
         yield PartitionLag(
             source=source,
             target=place,
             position=position,
             source_end=part.log_end,
             records=records,
-            bytes=estimated_bytes(part, records),
+            bytes=size.bytes,
+            bytes_from=size.by,
             seconds=None if records else 0.0,
         )
 

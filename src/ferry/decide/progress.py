@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
+
 from ferry.decide.facts import Facts, SourcePartition
 from ferry.model import Gap, Receipt, TopicPartition
 
@@ -36,9 +39,30 @@ def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:
     return gap.start == start or (last is None and gap.start < start)
 
 
-def estimated_bytes(part: SourcePartition, offsets: int) -> int:
-    """Bytes of so many offsets, by the log's average."""
-    width = part.end - part.log_start
-    if part.size_bytes < 0 or width <= 0:
-        return offsets * UNKNOWN_RECORD_BYTES
-    return offsets * part.size_bytes // width
+class BytesFrom(StrEnum):
+    """What an estimate of bytes is made from, the best first."""
+
+    LOG_SIZE = "log-size"
+    """The average of the source's whole log, by what its disks hold (DescribeLogDirs)."""
+    LAST_RECEIPT = "last-receipt"
+    """The average of the chunk that was copied last, where the disks are not shown."""
+    ASSUMED = "assumed"
+    """UNKNOWN_RECORD_BYTES for each offset: neither is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """About how many bytes (as stored, so compressed), and by what."""
+
+    bytes: int
+    by: BytesFrom
+
+
+def estimated_bytes(part: SourcePartition, offsets: int, last: Receipt | None = None) -> Estimate:
+    """Bytes of so many offsets of a partition, `last` being its last receipt; nothing of the data is read."""
+    width = part.log_end - part.log_start
+    if part.size_bytes >= 0 and (width > 0 or offsets == 0):
+        return Estimate(bytes=offsets * part.size_bytes // max(1, width), by=BytesFrom.LOG_SIZE)
+    if last is not None and last.end > last.start:
+        return Estimate(bytes=offsets * last.bytes // (last.end - last.start), by=BytesFrom.LAST_RECEIPT)
+    return Estimate(bytes=offsets * UNKNOWN_RECORD_BYTES, by=BytesFrom.ASSUMED)

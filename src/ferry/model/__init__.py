@@ -1,9 +1,11 @@
 """Ferry's words as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
 
 from ferry.model.acl import EVERYBODY, WILDCARD, AclBinding, AclChange
+from ferry.model.checkpoint import Checkpoint, Found
 from ferry.model.compression import Codec, Compression
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
+from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member
 from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
@@ -17,19 +19,27 @@ __all__ = [
     "EVERYBODY",
     "LIVE",
     "NOT_THROTTLED",
+    "NO_STATE",
     "PLAN_VERSION",
     "WILDCARD",
     "AclBinding",
     "AclChange",
     "Attempt",
     "ChangeKind",
+    "Checkpoint",
     "Codec",
+    "CommittedOffset",
     "Compression",
+    "DescribedGroup",
     "Fate",
     "Flow",
+    "Found",
     "Gap",
+    "GroupKind",
     "LedgerRecord",
     "Lifted",
+    "ListedGroup",
+    "Member",
     "NotCopied",
     "OpenedRun",
     "Origin",

@@ -1,0 +1,36 @@
+"""Checkpoints: where a consumer group stands, translated from the source to the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.model.flow import TopicPartition
+
+
+class Found(StrEnum):
+    """How exactly an offset was translated; the words of `ferry.decide.offset_map`."""
+
+    EXACT = "exact"
+    GAP = "gap"
+    """Nothing of the offset was copied: a reader goes on at the next copied record."""
+    AHEAD = "ahead"
+    """The group is ahead of what is copied: it goes on at the copied end, and may read again."""
+    BEFORE = "before"
+    """The group stands before what was copied: it goes on at the first copied record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """One group's offset on one source partition, and the offset that stands for it at the target.
+
+    Offsets are those of the next record to read. `metadata` is what the group's consumer noted with its offset.
+    """
+
+    group: str
+    source: TopicPartition
+    source_offset: int
+    target: TopicPartition
+    target_offset: int
+    outcome: Found
+    metadata: str = ""

@@ -137,11 +137,6 @@ def test_a_gone_topic_is_refused_and_not_noted_as_well() -> None:
     assert decide_plan(RULES, replace(GONE, unmatched=("orders",)), "run", 7).notes == ()
 
 
-def test_a_flow_that_finds_no_topic_at_all_says_so() -> None:
-    (note,) = decide_plan(RULES, FACTS, "run", 7).notes
-    assert "cluster a shows no topic that flow a->b copies: look at topics" in note
-
-
 def test_a_named_topic_that_may_not_be_seen_is_refused_and_not_noted_as_well() -> None:
     facts = replace(FACTS, sources={"users": USERS}, hidden=frozenset({"secret"}), unmatched=("secret",))
     plan = decide_plan(RULES, facts, "run", 7)

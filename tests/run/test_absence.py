@@ -9,11 +9,14 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from ferry.config.settings import parse_settings
 from ferry.decide.lag import is_behind
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
+from ferry.errors import Refused
 from ferry.model import RefusalKind
 from ferry.run.lag import measure_lag
+from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 
 
@@ -60,3 +63,36 @@ def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
 
     without = replace(lab, topics=(stays,))
     assert without.micro_run().state is RunState.SUCCESS
+
+
+def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of_two_opposite_flows(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(10))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(f"{topic[:-1]}_.*", f"{topic}x"))
+    report = lab.micro_run()
+    assert report.state is RunState.FAILED
+    assert [(refusal.topic, refusal.kind) for refusal in report.refusals] == [
+        ("", RefusalKind.TOPICS_NONE),
+        (f"{topic}x", RefusalKind.TOPICS_NONE),
+    ]
+    assert f"topics ({topic[:-1]}_.*) matches none of the " in report.refusals[0].message
+    with pytest.raises(Refused, match="matches none of the"):
+        measure_lag(lab.flow)
+
+    skipping = replace(lab, settings={"ferry.guard.topics.none": "skip"})
+    report = skipping.micro_run()
+    assert (report.state, len(report.plan.notes)) == (RunState.SUCCESS, 2)
+    assert measure_lag(skipping.flow) == []
+
+    # The list is right, but only one side has such topics: first nothing of them, then a copy.
+    back = f"t{lab.alias}->{lab.alias}"
+    pair = replace(lab, topics=(topic,), settings={f"{back}.enabled": "true"})
+    opposite = parse_settings(pair.text, "lab.properties").flow(back)
+    for run, why in (("before", "the opposite flow"), ("after", "what came from")):
+        with MicroRuns(opposite, patience_s=30) as runs:
+            idle = runs.report(runs.plan(run, local_origin()).run)
+        assert idle.state is RunState.SUCCESS
+        assert [why in note for note in idle.notes if "finds no topic to copy" in note] == [True]
+        assert pair.micro_run().state is RunState.SUCCESS

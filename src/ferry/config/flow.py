@@ -75,6 +75,8 @@ class FlowConfig:
     topics: TopicFilter
     selection: TopicSelection
     """`topics` together with policy, internal names, heartbeats and loops: ask this one whether a topic is copied."""
+    back: TopicSelection | None = field(default=None, repr=False, compare=False)
+    """The same of the flow in the opposite direction; None where the file does not enable one."""
     groups: GroupFilter
     """Consumer groups whose offsets are translated."""
     policy: ReplicationPolicy

@@ -45,6 +45,7 @@ FAIL = GuardPolicy()
 class Guards:
     """The guards that a file may soften; all others fail."""
 
+    topics_none: GuardPolicy = FAIL
     topic_gone: GuardPolicy = FAIL
     topic_recreated: GuardPolicy = FAIL
     retention_passed: GuardPolicy = FAIL
@@ -89,6 +90,7 @@ class GuardKey:
 
 _F, _R, _S = OnGuard
 GUARD_KEYS = (
+    GuardKey(attribute="topics_none", policies=(_F, _S), per_topic=False),
     GuardKey(attribute="topic_gone", policies=(_F, _S)),
     GuardKey(attribute="topic_recreated", policies=(_F, _R)),
     GuardKey(attribute="retention_passed", policies=(_F, _S)),

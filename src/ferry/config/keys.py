@@ -86,6 +86,12 @@ FERRY_KEYS = (
         meaning="what must stay free of a target broker's log directories; what would take more of it is refused",
     ),
     FerryKey(
+        name="ferry.guard.topics.none",
+        default="fail",
+        values="`fail` or `skip`",
+        meaning="a flow whose `topics` take no topic of the source: refused, or noted, to wait for topics to come",
+    ),
+    FerryKey(
         name="ferry.guard.topic.gone",
         default="fail",
         values="`fail` or `skip`; for some topics `policy:regex` behind a comma",

@@ -116,8 +116,14 @@ def _settings(examined: Examined, path: Path, deployment: str | None) -> Setting
         raise BadInput(f"{errors[0]}{more}")
     selections = with_others([config.selection for config in examined.flows])
     default = of_file(path) if deployment is None else deployment
+    by_flow = {one.flow: one for one in selections}
     flows = tuple(
-        replace(config, selection=one, deployment=deployment_id(config.deployment, os.environ, default))
+        replace(
+            config,
+            selection=one,
+            back=by_flow.get(config.flow.back),
+            deployment=deployment_id(config.deployment, os.environ, default),
+        )
         for config, one in zip(examined.flows, selections, strict=True)
     )
     return Settings(

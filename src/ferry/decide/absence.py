@@ -74,19 +74,3 @@ def lost_refusal(topic: SourceTopic, last: Receipt) -> Refusal:
         message=f"source {last.source} was copied up to offset {last.end}, now topic {topic.name} has {count} "
         f"partition(s): it was deleted and created again; {ANEW}",
     )
-
-
-def absence_notes(facts: Facts, flow: Flow) -> list[str]:
-    """What the configuration names in vain, each in a sentence with the remedy."""
-    remedy = "correct it, create the topic, or grant DESCRIBE on it"
-    notes = [
-        f"topics names {name}, which cluster {flow.source} does not have or does not show to this login: {remedy}"
-        for name in facts.unmatched
-        if name not in facts.absent | facts.hidden
-    ]
-    if not facts.sources and not facts.absent and not facts.hidden and not notes:
-        notes.append(
-            f"cluster {flow.source} shows no topic that flow {flow} copies: look at topics and topics.exclude, or "
-            "grant DESCRIBE on the topics"
-        )
-    return notes

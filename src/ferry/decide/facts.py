@@ -126,6 +126,22 @@ class BrokerSpace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unfound:
+    """What a flow's topic filter, which takes no topic that the source lists, was held against."""
+
+    patterns: tuple[str, ...]
+    """Items of `topics` that are no plain names."""
+    empty: bool
+    """Whether `topics` has no items at all."""
+    shown: int
+    """How many topics the source lists that do not serve Kafka, MirrorMaker or Ferry."""
+    excluded: tuple[str, ...]
+    """Those that `topics` takes and `topics.exclude` leaves out."""
+    idle: str = ""
+    """Why that may be as it should: half a sentence, empty when nothing says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Everything that a plan depends on; the same facts give the same plan. Times are ms."""
 
@@ -158,6 +174,8 @@ class Facts:
     """Names in the flow's `topics` that this login may not see at the source, be they there or not."""
     unmatched: tuple[str, ...] = ()
     """Names in the flow's `topics` that match no topic of the source."""
+    unfound: Unfound | None = None
+    """Of a flow whose filter takes no topic that the source lists."""
     skips: Mapping[TopicPartition, tuple[Gap, ...]] = field(default_factory=dict)
     """What somebody passed by hand, by source partition, ascending."""
     seen: Mapping[TopicPartition, Seen] = field(default_factory=dict)

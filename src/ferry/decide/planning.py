@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ferry.config.guards import OnGuard
-from ferry.decide.absence import absence_notes, gone_note, gone_refusal, hidden_refusals
+from ferry.decide.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.decide.budget import within_budget
 from ferry.decide.candidates import Candidate, candidates
 from ferry.decide.capacity import Load, space_notes, without_room
@@ -14,6 +14,7 @@ from ferry.decide.deletes import deletion
 from ferry.decide.facts import Facts, by_topic
 from ferry.decide.guards import cluster_refusal, target_cluster_refusal
 from ferry.decide.held import held_notes
+from ferry.decide.nothing import InVain, in_vain
 from ferry.decide.origins import topic_refusals
 from ferry.decide.rules import Rules
 from ferry.decide.topics import TopicChanges, owned, topic_refusal, without_new
@@ -55,10 +56,11 @@ class _Draft:
         self._rules = rules
         self._facts = facts
         self._candidates: list[Candidate] = []
-        self._notes = absence_notes(facts, rules.flow) if rules.only is None else []
+        vain = in_vain(rules.flow, rules.guards, facts) if rules.only is None else InVain()
+        self._notes = [*vain.notes]
         self.changes = TopicChanges(rules=rules, facts=facts)
         self.paused: list[str] = []
-        self.refusals = hidden_refusals(facts, rules.flow, rules.only)
+        self.refusals = [*hidden_refusals(facts, rules.flow, rules.only), *vain.refusals]
 
     def add(self, found: Iterable[Candidate | Refusal]) -> None:
         """The partitions of a topic."""

@@ -21,6 +21,11 @@ class Flow:
     def __str__(self) -> str:
         return f"{self.source}->{self.target}"
 
+    @property
+    def back(self) -> Flow:
+        """The opposite direction."""
+        return Flow(source=self.target, target=self.source)
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """`"a->b"` as a flow; raises BadInput when it is not of that form."""

@@ -16,6 +16,8 @@ class RefusalKind(StrEnum):
     LOOP = "loop"
     NOT_AUTHORIZED = "not-authorized"
     TOPIC_GONE = "topic-gone"
+    TOPICS_NONE = "topics-none"
+    """Of a flow that finds nothing to copy: a name that no topic has, or, without a topic, the whole filter."""
     TOPIC_RECREATED = "topic-recreated"
     TARGET_CHANGED = "target-changed"
     RETENTION_PASSED = "retention-passed"
@@ -45,8 +47,8 @@ class RefusalKind(StrEnum):
 class Refusal:
     """One topic or topic-partition that was not (wholly) copied, in one sentence with the remedy.
 
-    `partition` is None when the whole topic is meant; names are the source's. An empty topic is the flow, whose ACLs
-    could not be synced as the file asks.
+    `partition` is None when the whole topic is meant; names are the source's. An empty topic is the flow: its ACLs
+    could not be synced as the file asks, or its filter takes no topic.
     """
 
     topic: str

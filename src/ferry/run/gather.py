@@ -29,6 +29,7 @@ from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
 from ferry.net.open_transactions import open_transactions
 from ferry.net.topic_settings import topic_settings
+from ferry.run.found_nothing import found_nothing
 from ferry.run.gather_targets import gather_targets
 from ferry.run.kafka_port import position_group
 
@@ -138,6 +139,7 @@ async def gather_facts(
         absent=absent,
         hidden=hidden,
         unmatched=unmatched,
+        unfound=await found_nothing(flow, source, target),
         held=held,
         skips=skips(view, lane),
         seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),

@@ -9,10 +9,10 @@ from functools import partial
 
 from ferry.config.flow import FlowConfig
 from ferry.config.guards import OnGuard
-from ferry.decide.absence import absence_notes
 from ferry.decide.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.ledger import UNREAD
-from ferry.errors import Retryable
+from ferry.decide.nothing import InVain, in_vain
+from ferry.errors import Refused, Retryable
 from ferry.model import TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
@@ -23,6 +23,8 @@ from ferry.wire.age import first_timestamp
 
 log = logging.getLogger(__name__)
 
+_MOST_NAMED = 3
+"""Names in vain of which one error speaks."""
 _ROUNDS = ((500, 4 << 10), (200, 64 << 10), (16, 1 << 20), (1, 1 << 20))
 """Partitions per request and bytes per partition, round by round: small batches first, many at once.
 
@@ -37,7 +39,8 @@ def measure_lag(
     """The lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
 
     A flow that never ran is behind by everything from its configured start. What the flow names in vain is logged as
-    a warning. Raises Unreachable, Refused, and BadInput for a topic of `only` that the source does not have.
+    a warning. Raises Unreachable, Refused (also for a flow that takes no topic), and BadInput for a topic of `only`
+    that the source does not have.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(_measure, flow, connections, only))
@@ -49,8 +52,11 @@ async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collect
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
     gone = frozenset(name for name in facts.absent if flow.guards.topic_gone.of(name) is not OnGuard.SKIP)
     facts = replace(facts, absent=gone)
-    for note in absence_notes(facts, flow.flow) if only is None else ():
+    vain = in_vain(flow.flow, flow.guards, facts) if only is None else InVain()
+    for note in vain.notes:
         log.warning("note: %s", note)
+    if vain.refusals:  # no lag at all would look like health
+        raise Refused("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
     lags = lag_of(facts, flow.policy, flow.flow.source, only)
     wanted = {lag.source: lag.read_at for lag in lags if lag.read_at is not None}
     log_starts = {

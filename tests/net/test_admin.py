@@ -92,6 +92,22 @@ def test_a_quota_that_stays_used_up_leaves_topics_to_the_next_run(created: Creat
     )
 
 
+def test_a_quota_that_asks_for_more_than_the_patience_is_not_waited_for(
+    created: Created, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker has paused the connection for so long, and everything else would wait behind it."""
+    asked: list[list[str]] = []
+    monkeypatch.setattr(Cluster, "pause_s", 89.0)
+
+    def answer(names: list[str]) -> dict[str, int]:
+        asked.append(names)
+        return {name: 0 if name == "first" else codes.THROTTLING_QUOTA_EXCEEDED for name in names}
+
+    failed = created(answer, ["first", "second", "third"])
+    assert {name: type(error) for name, error in failed.items()} == {"second": QuotaExceeded, "third": QuotaExceeded}
+    assert len(asked) == 2, "one request for each portion that was begun, none again"
+
+
 def test_a_controller_that_moves_all_the_time_is_no_quota(created: Created) -> None:
     def answer(names: list[str]) -> dict[str, int]:
         return dict.fromkeys(names, codes.NOT_CONTROLLER)

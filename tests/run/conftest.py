@@ -1,26 +1,47 @@
-"""A target of today's Kafka with transactions of version 1, which forgets positions after a minute of rest."""
+"""A target of today's Kafka with transactions of version 1, which forgets positions after a minute of rest.
+
+By a policy (`TopicPolicy.java`) it refuses topics with `forbidden` in their names, and one value of a setting.
+"""
 
 from __future__ import annotations
 
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ferry.decide.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up
+from ferry.dev.jars import jars, java
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 FORGETFUL = ClusterSpec(
     name="forgetful",
     format_arguments=("--feature", "transaction.version=1"),
-    properties={"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"},
+    properties={
+        "offsets.retention.minutes": "1",
+        "offsets.retention.check.interval.ms": "1000",
+        "create.topic.policy.class.name": "TopicPolicy",
+        "alter.config.policy.class.name": "TopicPolicy",
+    },
 )
+POLICY = Path(__file__).with_name("TopicPolicy.java")
 
 
 @pytest.fixture(scope="session")
 def forgetful(cluster_home: Path) -> RunningCluster:
     """One broker 4.3.0 whose finalized transaction.version is 1."""
-    return up(FORGETFUL, home=cluster_home)
+    classes = cluster_home / "policy"
+    classes.mkdir()
+    javac = Path(java()).with_name("javac")
+    subprocess.run(
+        [javac, "-cp", f"{jars(FORGETFUL.version)}/*", "-d", classes, POLICY],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    return up(replace(FORGETFUL, class_path=(str(classes),)), home=cluster_home)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """One broker of a local cluster: its files, its process, and what a fault test does to it."""
 
+import os
 import re
 import signal
 import time
@@ -91,7 +92,7 @@ class Broker:
             logging,
             f"-Dkafka.logs.dir={self.directory}",
             "-cp",
-            f"{jars(self.spec.version)}/*",
+            os.pathsep.join((f"{jars(self.spec.version)}/*", *self.spec.class_path)),
             main,
             *arguments,
         ]

@@ -316,6 +316,7 @@ def _spec(content: dict[str, Any]) -> ClusterSpec:
         java_options=tuple(content["java_options"]),
         heap_mb=content["heap_mb"],
         racks=content["racks"],
+        class_path=tuple(content.get("class_path", ())),
     )
 
 

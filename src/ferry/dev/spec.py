@@ -30,7 +30,8 @@ class ClusterSpec:
     The first listener must be PLAINTEXT: brokers talk to each other, and readiness is asked, over it. `properties`
     override what `ferry.dev.properties` chooses; `format_arguments` go to Kafka's StorageTool, such as
     `("--feature", "transaction.version=1")`; `heap_mb` is the maximum heap of each broker in MiB; with `racks` broker n
-    stands in `rack-n`, and consumers that name a rack are sent to the replica there (KIP-392).
+    stands in `rack-n`, and consumers that name a rack are sent to the replica there (KIP-392). `class_path` are
+    folders and jars that come behind Kafka's own, for a policy or an authorizer of somebody's own.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ClusterSpec:
     java_options: tuple[str, ...] = FAST_START
     heap_mb: int = 512
     racks: bool = False
+    class_path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what could not start.

@@ -136,7 +136,8 @@ async def _in_portions(
         except Unreachable as error:
             if not isinstance(error.__cause__, OverQuota):
                 raise
-            # What is left would wait as long, and in vain.
+            # What is left would wait as long, and in vain; everything else would wait for it.
+            cluster.drop_throttled()
             failed.update({name: _over_quota(cluster, name) for name in (*waiting, *left)})
             break
     return failed

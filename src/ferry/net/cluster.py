@@ -166,6 +166,21 @@ class Cluster:
             self.throttled_s += until - max(self._throttled_until, now)
             self._throttled_until = until
 
+    @property
+    def pause_s(self) -> float:
+        """How long a broker wants to hear nothing of this client yet."""
+        return max(0.0, self._throttled_until - time.monotonic())
+
+    def drop_throttled(self) -> None:
+        """Go on over new connections, for the paused ones served a request that is given up.
+
+        A broker that refuses a change for its quota pauses the whole connection for as long as the quota is used up,
+        which may be minutes (KIP-599). Java's clients have a connection of their own for such changes.
+        """
+        self.throttled_s -= self.pause_s
+        self._throttled_until = 0.0
+        self._manager.close_throttled()
+
     async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
         """Send and wait for the answer; any transport failure is Retryable, its effect unknown."""
         answer = await self.submit(request, node, timeout_ms=timeout_ms)

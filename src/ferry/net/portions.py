@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
-from ferry.errors import Refused, Retryable
+from ferry.errors import Refused, Retryable, Unreachable
 from ferry.net.cluster import Cluster
 
 Key = TypeVar("Key", bound=Hashable)
@@ -26,8 +27,10 @@ async def settle(
     """Ask for all that is `waiting`, again and again, and take out what is done or `failed`: the others go on.
 
     `judge` raises what an answer says: Refused is kept, Retryable is asked for again within the cluster's patience.
-    Raises Unreachable when that is over; a quota is its cause only when nothing else is.
+    Raises Unreachable when that is over, or when a broker asks for a longer pause; a quota is its cause only when
+    nothing else is.
     """
+    until = time.monotonic() + cluster.patience_s
 
     async def action() -> None:
         trouble: Retryable | None = None
@@ -40,6 +43,8 @@ async def settle(
                 trouble = error if trouble is None or isinstance(trouble, OverQuota) else trouble
                 continue
             del waiting[key]
+        if isinstance(trouble, OverQuota) and time.monotonic() + cluster.pause_s > until:
+            raise Unreachable(str(trouble)) from trouble
         if trouble is not None:
             raise trouble
 

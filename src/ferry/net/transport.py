@@ -341,6 +341,12 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
             connection.init_future.add_errback(self._remember)
         return connection
 
+    def close_throttled(self) -> None:
+        """Close the connections that a broker has paused (KIP-219); the next request makes them anew."""
+        for connection in list(self._conns.values()):
+            if "throttle" in connection.paused:
+                connection.close()
+
     def _remember(self, error: BaseException) -> None:
         self.last_failure = error
 

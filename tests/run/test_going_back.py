@@ -111,6 +111,53 @@ def test_what_was_created_again_or_is_gone_is_copied_again_behind_what_is_there(
     assert (said["gaps"], said["guards"]) == ([], {})
 
 
+def test_a_copy_that_is_gone_or_another_one_goes_on_where_the_lane_stands_if_the_guard_says_skip(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    names = [f"{topic}-{end}" for end in ("gone", "new")]
+    client = producer(source_cluster)
+    for name in names:
+        create_topic(source_cluster, name)
+        send(client, name, numbered(30))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    assert lab.micro_run().records == 60
+    for name in names:
+        delete_topic(target_cluster, lab.target_topic(name))
+        send(client, name, numbered(10, start=30))
+    create_topic(target_cluster, lab.target_topic(f"{topic}-new"))
+    skipping = replace(lab, settings={"ferry.guard.target.changed": "skip"})
+    report = skipping.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 20), report.refusals
+    assert decided(report) == [(name, RefusalKind.TARGET_CHANGED, "skip") for name in names]
+    assert [(gap.start, gap.end, gap.void_from) for gap in report.plan.gaps] == [(0, 30, 0)] * 2
+    for name in names:
+        assert values(target_cluster.bootstrap, lab.target_topic(name)) == list(range(30, 40))
+    after = skipping.micro_run()
+    assert (after.state, after.records, after.plan.gaps) == (RunState.SUCCESS, 0, ())
+
+
+def test_another_cluster_under_the_alias_is_refused_whole_or_copied_behind_the_old_one(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, three_brokers: RunningCluster, topic: str
+) -> None:
+    for cluster, start in ((source_cluster, 0), (three_brokers, 1_000)):
+        create_topic(cluster, topic)
+        send(producer(cluster, enable_idempotence=True), topic, numbered(20, start=start))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == 20
+    moved = replace(lab, source=three_brokers)
+    with pytest.raises(
+        Refused, match=f"source alias {lab.alias} now leads to cluster .*: correct the bootstrap servers"
+    ):
+        moved.micro_run()
+    restarting = replace(moved, settings={"ferry.guard.cluster.changed": "restart"})
+    report = restarting.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 20), report.refusals
+    assert decided(report) == [(topic, RefusalKind.CLUSTER_CHANGED, "restart")]
+    assert values(target_cluster.bootstrap, lab.target_topic(topic)) == [*range(20), *range(1_000, 1_020)]
+    assert moved.micro_run().state is RunState.SUCCESS, "it follows the receipts, which are of that cluster now"
+    assert_map_is_true(moved, topic)
+
+
 def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_copied(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +267,9 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
             send(client, name, numbered(10, start=start))
     send(client, topic, numbered(30, start=50))
     assert lab.micro_run().records == 80
+    # Beside it a flow that is to go on where it stands, whatever comes.
+    heedless = replace(lab, alias=new_alias(), settings={"ferry.guard.source.truncated": "skip"})
+    assert heedless.micro_run().records == 80
     send(away, back, numbered(30, start=50))
     assert other.micro_run().records == 30
     begun = copied_in_part(half, f"{topic}-half", 20)
@@ -228,6 +278,15 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     wait_until(lambda: partition()[0] == second.node_id)
     send(producer(three_brokers, linger_ms=200), topic, numbered(40, start=1_000))
 
+    assert_the_new_log_is_copied_from_where_it_was_cut(lab, topic)
+    assert_the_new_log_is_copied_from_where_the_lane_stands(heedless, topic)
+    assert_what_the_copy_lost_is_copied_again(other, back)
+    send(producer(three_brokers, linger_ms=200), f"{topic}-half", numbered(40, start=1_000))
+    assert_the_rest_of_a_run_is_not_read_from_another_log(half, begun)
+
+
+def assert_the_new_log_is_copied_from_where_it_was_cut(lab: Lab, topic: str) -> None:
+    """Of 80 records that were copied the source has kept 50, and has 40 others behind them."""
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.FAILED, 0)
     (refusal,) = report.refusals
@@ -235,19 +294,21 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     assert (
         f"{topic}-0 was copied up to offset 80, but its log was truncated to 50 since (leader epoch" in refusal.message
     )
-
     report = replace(lab, settings={"ferry.guard.source.truncated": "restart"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
     (gap,) = report.plan.gaps
     assert (gap.start, gap.end, gap.void_from) == (80, 50, 50)
-    wanted = [*range(80), *range(1_000, 1_040)]
-    assert values(target_cluster.bootstrap, lab.target_topic(topic)) == wanted
+    assert values(lab.target.bootstrap, lab.target_topic(topic)) == [*range(80), *range(1_000, 1_040)]
     assert lab.micro_run().state is RunState.SUCCESS
     assert_map_is_true(lab, topic)
 
-    assert_what_the_copy_lost_is_copied_again(other, back)
-    send(producer(three_brokers, linger_ms=200), f"{topic}-half", numbered(40, start=1_000))
-    assert_the_rest_of_a_run_is_not_read_from_another_log(half, begun)
+
+def assert_the_new_log_is_copied_from_where_the_lane_stands(lab: Lab, topic: str) -> None:
+    """Of 40 records behind the first 50 it copies the last ten: it had come to 80."""
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 10), report.refusals
+    assert [(gap.start, gap.end, gap.void_from, gap.how.value) for gap in report.plan.gaps] == [(50, 80, 50, "skip")]
+    assert values(lab.target.bootstrap, lab.target_topic(topic)) == [*range(80), *range(1_030, 1_040)]
 
 
 def copied_in_part(lab: Lab, topic: str, end: int) -> Plan:

@@ -133,14 +133,13 @@ def test_a_superseded_run_says_by_which_one_and_what_to_do(lab: Lab, config: Pat
 def test_budgets_and_topics_narrow_a_run(lab: Lab, config: Path, topic: str) -> None:
     for name in (f"{topic}-a", f"{topic}-b"):
         create_topic(lab.source, name)
-        for at in range(4):  # a batch is copied whole: several, so that a budget can cut between them
-            fill(lab, name, 25, start=25 * at)
+        fill(lab, name, 100)
     plan = ferry("plan", "--topic", f"{topic}-a", "--max-records", "50", "--json", config=config).json("plan")
     assert [(piece["topic"], piece["start"], piece["end"]) for piece in plan["slices"]] == [(f"{topic}-a", 0, 50)]
     body = ferry("run", "--topic", f"{topic}-a", "--max-records", "50", "--json", config=config).json("run")
     assert (body["state"], body["records"]) == ("success", 50)
     body = ferry("run", "--max-bytes", "1", "--json", config=config).json("run")
-    assert 0 < body["records"] < 150
+    assert body["records"] == 1
     assert ferry("run", config=config).code == 0
     assert lab.assert_equal() == 200
 

@@ -50,7 +50,7 @@ def test_a_batch_cut_short_is_asked_for_again_as_a_whole(intake: Intake) -> None
     assert intake.needed([PLACE]) == len(whole)
     put(intake, whole)
     assert [entry.batch.next_offset for entry in intake.queues[PLACE]] == [100]
-    assert (intake.finished, intake.needed([PLACE])) == ({PLACE: 100}, 0)
+    assert (intake.finished, intake.needed([PLACE])) == ({PLACE}, 0)
 
 
 @pytest.mark.parametrize("length", [-5, 0, 30, 2**31 - 13])
@@ -68,7 +68,7 @@ def test_a_length_that_cannot_be_true_is_damage_at_its_offset(intake: Intake, le
 def test_batches_behind_the_end_are_left_alone(intake: Intake) -> None:
     intake.ends[PLACE] = 5
     put(intake, batch(10))
-    assert intake.finished == {PLACE: 10}, "the batch that holds the last wanted offset is copied whole"
+    assert (intake.finished, len(intake.queues[PLACE])) == ({PLACE}, 1)
 
 
 def test_a_damaged_header_hides_nothing(intake: Intake) -> None:
@@ -110,7 +110,7 @@ def test_a_batch_that_reaches_behind_where_the_next_begins_is_not_taken(intake: 
     put(intake, batch(10) + batch(10, claimed) + batch(10, 20))
     assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [0]
     failure = intake.failures[PLACE]
-    assert (failure.kind, failure.offset, intake.finished) == (RefusalKind.CORRUPT, 10, {})
+    assert (failure.kind, failure.offset, intake.finished) == (RefusalKind.CORRUPT, 10, set())
     assert f"says that it has offsets up to {claimed + 9}, and the next one begins at 20" in failure.message
 
 
@@ -126,7 +126,7 @@ def test_holes_between_batches_are_taken_as_they_are(intake: Intake) -> None:
     put(intake, batch(10, 40))
     put(intake, batch(10, 120))
     assert [entry.batch.base_offset for entry in intake.queues[PLACE]] == [7, 40]
-    assert (intake.failures, intake.finished) == ({}, {PLACE: 100})
+    assert (intake.failures, intake.finished) == ({}, {PLACE})
 
 
 def waits_for_room(intake: Intake, size: int) -> bool:

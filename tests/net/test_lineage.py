@@ -151,6 +151,6 @@ def test_a_hole_at_the_end_is_vouched_for_by_what_lies_behind_it_or_by_the_leade
     offsets = {PLACE: 20}
     behind = answer(part(PLACE, batch(10, 100, 5)))
     brokers.loop.run(lambda: feeder._take_in(offsets, behind))
-    assert (intake.finished[PLACE], intake.marks[PLACE]) == (100, Mark(5, 100))
+    assert (PLACE in intake.finished, intake.marks[PLACE]) == (True, Mark(5, 100))
     intake.finish_empty(OTHER, feeder._lineage.epoch(OTHER))
-    assert (intake.finished[OTHER], intake.marks[OTHER]) == (100, Mark(5, 100))
+    assert (OTHER in intake.finished, intake.marks[OTHER]) == (True, Mark(5, 100))

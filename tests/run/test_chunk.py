@@ -16,7 +16,7 @@ from tests.net.answers import batch
 
 def part(*, merged: bool) -> PartProgress:
     return PartProgress(
-        plan=PLAN, origin=Origin(), piece=replace(piece(), merged=merged), start=0, end=30, target_next=100
+        plan=PLAN, origin=Origin(), piece=replace(piece(end=1_000), merged=merged), start=0, end=30, target_next=100
     )
 
 
@@ -75,3 +75,6 @@ def test_of_a_batch_that_stays_behind_only_what_lies_in_the_range_counts() -> No
     progress = replace(part(merged=False), start=15, end=15)
     progress.pass_over(held(10, 10))
     assert (progress.receipt().end, progress.receipt().missing) == (20, 0)
+    progress = replace(part(merged=False), piece=piece(end=13), start=0, end=0)
+    progress.pass_over(held(20, 0))
+    assert (progress.receipt().end, progress.receipt().missing) == (13, 0)

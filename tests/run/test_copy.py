@@ -123,17 +123,29 @@ def test_first_run_starts_where_told_also_inside_a_batch(
     assert [(receipt.start, receipt.transcoded) for receipt in report.receipts] == [(first, int(first == 15))]
 
 
-def test_a_budget_is_shared_fairly_and_the_rest_follows(clusters: Clusters, topic: str) -> None:
+def test_a_budget_is_shared_fairly_and_exact_also_inside_batches(clusters: Clusters, topic: str) -> None:
+    """Ranges of one record, ends and beginnings inside batches that are copied or were aborted, and the rest."""
     create_topic(clusters[0], topic, 3)
-    client = producer(clusters[0], batch_num_messages=10)
-    send(client, topic, numbered(3_000, partitions=3))
+    writer = producer(clusters[0], transactional_id=topic, linger_ms=500)
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    send(writer, topic, numbered(30, partitions=3))
+    writer.abort_transaction(30)
+    send(producer(clusters[0], linger_ms=500, compression_type="zstd"), topic, numbered(3_000, partitions=3))
     flow = lab(clusters, topic)
-    first = flow.micro_run(RunOptions(max_records=300))
-    assert 300 <= first.records <= 400
-    assert {r.source.partition for r in first.receipts} == {0, 1, 2}
-    while flow.micro_run().records:
-        pass
+    at = 0
+    for width, records in ((4, 0), (8, 1), (1, 1), (100, 100), (2, 2)):
+        report = flow.micro_run(RunOptions(max_records=3 * width))
+        found = {(receipt.source.partition, receipt.start, receipt.end, receipt.records) for receipt in report.receipts}
+        assert found == {(number, at, at + width, records) for number in range(3)}
+        at += width
+        assert flow.assert_equal() == 3 * max(0, at - 11), "behind ten aborted records and their marker"
+    report = flow.micro_run()
+    assert (report.state, report.records, report.missing) == (RunState.SUCCESS, 3 * (1_011 - at), 0)
+    assert {receipt.end for receipt in report.receipts} == {1_011}
     assert flow.assert_equal() == 3_000
+    report = flow.micro_run(RunOptions(max_records=1))
+    assert (report.state, report.plan.slices, report.receipts) == (RunState.SUCCESS, (), ())
 
 
 def test_many_chunks_give_one_row_of_segments(clusters: Clusters, topic: str) -> None:

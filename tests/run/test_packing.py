@@ -21,8 +21,8 @@ from tests.wire.captured import OldSet, captured, old_sets
 PLAIN = PackingRules(compression=Compression(codec=Codec.NONE))
 
 
-def part(start: int) -> PartProgress:
-    return PartProgress(plan=PLAN, origin=Origin(), piece=piece(), start=start, end=start, target_next=0)
+def part(start: int, end: int = 1_000) -> PartProgress:
+    return PartProgress(plan=PLAN, origin=Origin(), piece=piece(end=end), start=start, end=start, target_next=0)
 
 
 @pytest.fixture
@@ -45,20 +45,21 @@ def sent(intake: Intake, rules: PackingRules, progress: PartProgress) -> list[Ou
 
 
 @pytest.mark.parametrize("old", old_sets(), ids=lambda old: old.name)
-@pytest.mark.parametrize("start", [0, 104])
-def test_messages_of_the_old_formats_are_written_together(intake: Intake, old: OldSet, start: int) -> None:
+@pytest.mark.parametrize(("start", "end"), [(0, 106), (0, 103), (104, 105)])
+def test_messages_of_the_old_formats_are_written_together(intake: Intake, old: OldSet, start: int, end: int) -> None:
     memory = Answer(len(old.data))
-    if "none" not in old.name:
-        intake.ends[PLACE] = 105  # inside the compressed message, whose own offset is that of its last record
+    intake.ends[PLACE] = end  # may be inside a compressed message, whose own offset is that of its last record
     intake.put(fetched(old.data, PLACE), memory)
-    progress = part(start)
+    progress = part(start, end)
     (out,) = sent(intake, PLAIN, progress)
     records = list(DefaultRecordBatch(bytes(out.batch.data)))
-    wanted = [row for row in old.rows if row[0] >= start]
+    wanted = [row for row in old.rows if start <= row[0] < end]
     assert [(record.timestamp, record.key, record.value) for record in records] == [row[1:] for row in wanted]
     said = [first + index for first, count in out.runs for index in range(count)]
     assert said == [row[0] for row in wanted]
-    assert (progress.end, progress.records, progress.transcoded) == (106, len(wanted), 1)
+    assert PLACE in intake.finished or end > 105
+    progress.reached(end, -1)
+    assert (progress.end, progress.records, progress.transcoded) == (end, len(wanted), 1)
     assert memory.needed == 0
 
 
@@ -69,6 +70,25 @@ def test_a_batch_that_ends_before_the_start_is_dropped_and_its_memory_given_back
     progress = part(batch.next_offset)
     assert sent(intake, PackingRules(), progress) == []
     assert (progress.end, progress.moved, memory.needed) == (batch.next_offset, False, 0)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 2), (1, 2), (1, 4), (2, 99)])
+def test_a_range_inside_a_batch_is_exact(intake: Intake, start: int, end: int) -> None:
+    (batch,) = captured("codec-zstd").batches
+    intake.ends[PLACE] = end
+    intake.put(fetched(bytes(batch.data), PLACE), Answer(len(batch.data)))
+    progress = part(start, end)
+    (out,) = sent(intake, PackingRules(), progress)
+    last = min(end, batch.next_offset)
+    assert (out.runs, out.batch.record_count, out.transcoded) == (((start, last - start),), last - start, True)
+    assert (progress.end, progress.records, progress.missing) == (last, last - start, 0)
+
+
+def test_a_batch_that_ends_where_the_range_does_goes_as_it_is(intake: Intake) -> None:
+    (batch,) = captured("codec-zstd").batches
+    intake.put(fetched(bytes(batch.data), PLACE), Answer(1))
+    (out,) = sent(intake, PackingRules(), part(0, batch.next_offset))
+    assert not out.transcoded
 
 
 def test_parts_of_a_large_batch_give_its_memory_back_with_the_last(intake: Intake) -> None:

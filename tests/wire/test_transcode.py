@@ -17,7 +17,7 @@ from ferry.errors import Corrupt
 from ferry.model import Codec, Compression
 from ferry.wire import transcode
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, check, obstacle, restamped
-from ferry.wire.codecs import TooLong, compressed, decompressed
+from ferry.wire.codecs import Room, TooLong, compressed, decompressed
 from ferry.wire.renumber import renumbered
 from ferry.wire.transcode import NewBatch, Unsplittable, transcoded
 from tests.wire.captured import CODECS, OldSet, captured, old_sets
@@ -86,29 +86,31 @@ def assert_same(found: Sequence[NewBatch], wanted: Sequence[tuple[int, Record]],
     assert [new.end for new in found[-1:]] == ([end] if wanted else [])
 
 
-def anew(batch: Batch, first: int = 0, **options: Any) -> list[NewBatch]:
-    given = {"compression": None, "limit": None, "most": MOST, **options}
-    return transcoded([batch], first, place="orders-3", **given)
+def anew(batch: Batch, first: int = 0, end: int = HIGHEST, **options: Any) -> list[NewBatch]:
+    given = {"compression": None, "limit": None, "room": Room(MOST), **options}
+    return transcoded([batch], first, end, place="orders-3", **given)
 
 
 # What goes in comes out
 
 
-@given(rows, codecs, st.integers(0, 200), st.none() | st.integers(300, 30_000))
-@example([(70, (-1, None, b"", [])), (9_000, (HIGHEST, b"", None, [("", None), ("", None)]))], Codec.ZSTD, 71, None)
-def test_records_stay_as_they_are_whatever_is_left_out_before_and_between(
-    found: list[tuple[int, Record]], codec: Codec, skipped: int, limit: int | None
+@given(rows, codecs, st.integers(0, 200), st.integers(0, 200) | st.just(HIGHEST), st.none() | st.integers(300, 30_000))
+@example([(70, (-1, None, b"", [])), (9_000, (HIGHEST, b"", None, [("", None)] * 2))], Codec.ZSTD, 71, HIGHEST, None)
+@example([(0, (5, b"k", b"v", []))] * 3, Codec.LZ4, 1, 1, None)
+@example([(0, (5, b"k", b"v", []))] * 3, Codec.LZ4, 1, 0, None)
+def test_records_stay_as_they_are_whatever_is_left_out_before_between_and_behind(
+    found: list[tuple[int, Record]], codec: Codec, skipped: int, width: int, limit: int | None
 ) -> None:
     batch = made(found, codec)
-    first = BASE + skipped
+    first, end = BASE + skipped, BASE + skipped + width
     wanted = [(BASE + delta, row) for delta, (_, row) in zip(deltas(found), found, strict=True)]
-    wanted = [(offset, row) for offset, row in wanted if offset >= first]
+    wanted = [(offset, row) for offset, row in wanted if first <= offset < end]
     try:
-        new = anew(batch, first, limit=limit)
+        new = anew(batch, first, end, limit=limit)
     except Unsplittable as error:
         found_alone = error
     else:
-        assert_same(new, wanted, batch.next_offset)
+        assert_same(new, wanted, min(batch.next_offset, end))
         assert all(part.batch.codec == batch.codec for part in new)
         assert limit is None or all(len(part.batch.data) <= limit for part in new)
         return
@@ -176,16 +178,17 @@ def test_golden_batches_hold_what_librdkafka_reads(topic: str) -> None:
 
 
 @pytest.mark.parametrize("old", old_sets(), ids=lambda old: old.name)
-@pytest.mark.parametrize("first", [0, 101, 102, 105, 106])
-def test_golden_messages_hold_what_kafkas_classes_read(old: OldSet, first: int) -> None:
-    wanted = [(offset, (time, key, value, [])) for offset, time, key, value in old.rows if offset >= first]
+@pytest.mark.parametrize(("first", "end"), [(0, 106), (101, 105), (102, 103), (105, 999), (106, 999), (0, 100)])
+def test_golden_messages_hold_what_kafkas_classes_read(old: OldSet, first: int, end: int) -> None:
+    wanted = [(offset, (time, key, value, [])) for offset, time, key, value in old.rows if first <= offset < end]
     found = list(batches(old.data))
     for batch in found:
         check(batch, "orders", 3)
         assert batch.is_wrapper == ("none" not in old.name)
-    new = transcoded(found, first, place="orders-3", compression=Compression(codec=Codec.NONE), limit=None, most=MOST)
-    assert_same(new, wanted, 106)
-    kept = transcoded(found, first, place="orders-3", compression=None, limit=None, most=MOST)
+    plain, room = Compression(codec=Codec.NONE), Room(MOST)
+    new = transcoded(found, first, end, place="orders-3", compression=plain, limit=None, room=room)
+    assert_same(new, wanted, min(end, 106))
+    kept = transcoded(found, first, end, place="orders-3", compression=None, limit=None, room=room)
     assert [CODECS[part.batch.codec] for part in kept] == [old.name.split("-")[1]] * len(new)
 
 
@@ -195,7 +198,7 @@ def test_a_message_before_what_was_taken_is_damage(old: OldSet) -> None:
     found = list(batches(old.data))
 
     def again(first: int) -> list[NewBatch]:
-        return transcoded(found, first, place="orders-3", compression=None, limit=None, most=MOST, begun=True)
+        return transcoded(found, first, place="orders-3", compression=None, limit=None, room=Room(MOST), begun=True)
 
     lowest = old.rows[0][0]
     assert again(lowest)
@@ -234,7 +237,7 @@ def test_one_record_that_is_too_large_alone_is_named() -> None:
 def test_what_grows_beyond_the_memory_is_not_held() -> None:
     batch = made([(0, (1, b"k", bytes(500_000), []))], Codec.ZSTD)
     with pytest.raises(TooLong):
-        anew(batch, most=400_000)
+        anew(batch, room=Room(400_000))
 
 
 def test_many_holes_are_spread_over_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,10 +58,8 @@ class NotCopied:
 class Slice:
     """Source offsets `[start, end)` of one topic-partition, bound for one target topic-partition by one slot.
 
-    A batch that holds `end - 1` is copied whole, so a receipt may end a little behind `end`; of one that holds `start`
-    the records before it are left out. `target_next` is the target offset behind the last receipt's data
-    (-1: no receipt yet). The topic ids are as Kafka's tools print them; empty when the broker
-    has none.
+    Both may lie inside a batch, whose records outside stay behind. `target_next` is the target offset behind the last
+    receipt's data (-1: no receipt yet). The topic ids are as Kafka's tools print them; empty when the broker has none.
     """
 
     source: TopicPartition

@@ -66,13 +66,13 @@ class Intake:
     ) -> None:
         """`ranges` are `[start, end)` per partition; `marks` what was read of some of them before."""
         self.queues: dict[TopicPartition, deque[Fetched]] = {place: deque() for place in ranges}
-        self.finished: dict[TopicPartition, int] = {}
-        """Partitions read to their end, with the offset that was reached."""
+        self.finished: set[TopicPartition] = set()
+        """Partitions read to their end."""
         self.failures: dict[TopicPartition, ReadFailure] = {}
         self.arrived: list[TopicPartition] = []
         """Partitions that got batches, or came to their end, since the caller last cleared it."""
         self.positions = {place: start for place, (start, _) in ranges.items()}
-        """Where each partition is read on."""
+        """Where each partition is read on; behind its end, when that lies inside the last batch."""
         self.ends = {place: end for place, (_, end) in ranges.items()}
         self.marks = {place: Mark(UNKNOWN_EPOCH, start) for place, (start, _) in ranges.items()} | dict(marks or {})
         """What was read of each partition's log, at any time."""
@@ -112,7 +112,7 @@ class Intake:
         self.release([found.answer for found in queue])
         queue.clear()
         self._queued[place] = 0
-        self.finished.pop(place, None)
+        self.finished.discard(place)
         self._fail(place, failure)
 
     def exhausted(self) -> bool:
@@ -226,7 +226,7 @@ class Intake:
             self._ask_for_more(place, part.records)
         self.positions[place] = position
         if position >= end:
-            self.finish(place, position)
+            self.finish(place)
 
     def _ask_for_more(self, place: TopicPartition, records: bytes | memoryview) -> None:
         """Not one whole batch came: fetch what its length says, if that can be true."""
@@ -244,11 +244,11 @@ class Intake:
     def finish_empty(self, place: TopicPartition, leader_epoch: int) -> None:
         """Nothing more lies before the end of the range, in the log of that leader epoch."""
         self.marks[place] = Mark(leader_epoch, self.ends[place])
-        self.finish(place, self.ends[place])
+        self.finish(place)
 
-    def finish(self, place: TopicPartition, at: int) -> None:
+    def finish(self, place: TopicPartition) -> None:
         """A partition is read to its end."""
-        self.finished[place] = at
+        self.finished.add(place)
         self.arrived.append(place)
 
     def fail(self, place: TopicPartition, kind: RefusalKind, message: str) -> None:

@@ -51,9 +51,10 @@ class PartProgress:
 
     def pass_over(self, batch: Batch) -> None:
         """A batch whose records stay behind: a marker, an aborted transaction's, an empty one."""
-        # Of a batch that began before the range its last records count, if it has fewer than offsets.
-        self.left_behind += min(batch.record_count, max(0, batch.next_offset - self.end))
-        self.end = max(self.end, batch.next_offset)
+        end = min(batch.next_offset, self.piece.end)
+        # Of a batch that lies partly in the range not more records count than it has offsets there.
+        self.left_behind += min(batch.record_count, max(0, end - self.end))
+        self.end = max(self.end, end)
         self.source_epoch = batch.leader_epoch
         if batch.is_control:
             self.control += 1

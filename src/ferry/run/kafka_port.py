@@ -297,7 +297,7 @@ class KafkaSlot:
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """As SlotPort."""
-        done = self._reader.intake.finished if self._reader is not None else {}
+        done = self._reader.intake.finished if self._reader is not None else ()
         earlier = {place: refusal for place, refusal in self._refusals.items() if place not in done}
         return earlier | (self._pump.refusals if self._pump is not None else {})
 

@@ -13,7 +13,7 @@ from ferry.net.intake import Answer, Intake, ReadFailure
 from ferry.run.chunk import PartProgress
 from ferry.run.outgoing import Outgoing, as_it_is
 from ferry.wire.batch import MAGIC, Batch, obstacle
-from ferry.wire.codecs import TooLong
+from ferry.wire.codecs import Room, TooLong
 from ferry.wire.transcode import NewBatch, Unsplittable, transcoded
 
 log = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ class Packing:
         self._intake = intake
         self._rules = rules
         self._ready: dict[TopicPartition, deque[Outgoing]] = {}
+        self._room = Room(max(rules.memory_bytes, _LEAST_MEMORY))
         self._said: set[TopicPartition] = set()
         self._begun: set[TopicPartition] = set()  # something was taken: no later batch begins before its end
 
@@ -105,6 +106,8 @@ class Packing:
         found = obstacle(batch)
         if found is None and batch.base_offset < part.end:
             found = f"its records before offset {part.end} are not to be copied"
+        if found is None and batch.next_offset > part.piece.end:
+            found = f"its records from offset {part.piece.end} on are not to be copied"
         if found is None and limit is not None and len(batch.data) > limit:
             found = f"it has {len(batch.data)} bytes where {part.piece.target.topic} takes {limit}"
         wish = self._rules.compression
@@ -119,10 +122,11 @@ class Packing:
             new = transcoded(
                 sources,
                 part.end,
+                part.piece.end,
                 place=str(place),
                 compression=rules.compression,
                 limit=limit,
-                most=max(rules.memory_bytes, _LEAST_MEMORY),
+                room=self._room,
                 begun=place in self._begun,
             )
         except Corrupt as error:
@@ -133,7 +137,7 @@ class Packing:
         except Unsplittable as error:
             why = f"{place}: {error}, where {part.piece.target} takes {limit}: raise max.message.bytes there"
             raise _Unfit(RefusalKind.TOO_LARGE, why) from error
-        return _Made(len(sources), sources[-1].next_offset, new)
+        return _Made(len(sources), min(sources[-1].next_offset, part.piece.end), new)
 
     def _sources(self, place: TopicPartition) -> list[Batch]:
         """The batches that are written anew together: one, or messages of the old formats in the same compression."""

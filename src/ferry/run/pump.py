@@ -121,7 +121,7 @@ class Pump:
                 self._finish(place)
 
     def _finish(self, place: TopicPartition) -> None:
-        self._part(place).reached(self._intake.finished[place], self._intake.marks[place].epoch)
+        self._part(place).reached(self._pieces[place].end, self._intake.marks[place].epoch)
 
     def _leader(self, place: TopicPartition) -> int:
         piece = self._pieces[place]

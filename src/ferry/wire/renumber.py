@@ -28,48 +28,81 @@ class Renumbered(NamedTuple):
 
 
 def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: calls in it would double what it costs
-    records: bytearray, count: int, *, base: int, base_timestamp: int, first: int = LOWEST, stamp: int | None = None
+    records: bytearray,
+    count: int,
+    *,
+    base: int,
+    base_timestamp: int,
+    size: int | None = None,
+    first: int = LOWEST,
+    end: int = HIGHEST,
+    stamp: int | None = None,
 ) -> Renumbered:
-    """The `count` records without those before source offset `first`; `records` is used up.
+    """The `count` records without those before source offset `first` and from `end` on.
 
-    `base` and `base_timestamp` are what the deltas count from. With a `stamp` it becomes the timestamp of all.
+    They are the first `size` bytes (None: all) of `records`, which is used up: the payload may be a view of it. `base`
+    and `base_timestamp` are what the deltas count from. With a `stamp` it becomes the timestamp of all.
     Raises Malformed when the bytes are not `count` records with rising offsets.
     """
     out: list[Buffer] = []
     runs: list[Run] = []
+    size = len(records) if size is None else size
     view = memoryview(records)
     at = copied = kept = 0  # bytes read, bytes passed on, records kept
+    cut = size  # where the records from `end` on begin
     run_start = run_count = 0
     previous, max_timestamp = -1, LOWEST
-    skipped = first - base
+    last_delta = -1  # no varint: the first record's is looked at
+    skipped, behind_end = first - base, end - base
     try:
         for _ in range(count):
             begin = at
+            # Varints of one and two bytes are read here, which nearly all are; the others by a call.
             length = records[at]
             at += 1
             if length & 0x80:
-                length, at = _varint(records, begin)
+                more = records[at]
+                at += 1
+                if more & 0x80:
+                    length, at = _varint(records, begin)
+                else:
+                    length += (more - 1) << 7
             body = at
-            end = at = body + (length >> 1)
+            at += length >> 1
             delta = records[body + 1]
             place = body + 2
             if delta & 0x80:
-                delta, place = _varint(records, body + 1)
+                more = records[place]
+                place += 1
+                if more & 0x80:
+                    delta, place = _varint(records, body + 1)
+                else:
+                    delta += (more - 1) << 7
             offset = records[place]
             behind = place + 1
             if offset & 0x80:
-                offset, behind = _varint(records, place)
-            if offset & 1 or offset >> 1 <= previous or behind > end:
+                more = records[behind]
+                behind += 1
+                if more & 0x80:
+                    offset, behind = _varint(records, place)
+                else:
+                    offset += (more - 1) << 7
+            if offset & 1 or offset >> 1 <= previous or behind > at:
                 raise Malformed(f"its record {offset >> 1} does not follow record {previous}")
             previous = offset = offset >> 1
-            if offset < skipped:
-                copied = end
+            if not skipped <= offset < behind_end:
+                if offset < skipped:
+                    copied = at
+                elif begin < cut:
+                    cut = begin
                 continue
-            time = base_timestamp + ((delta >> 1) ^ -(delta & 1))
-            if not LOWEST <= time <= HIGHEST:  # Java's arithmetic goes round
-                time = (time - LOWEST) % 2**64 + LOWEST
-            if time > max_timestamp:
-                max_timestamp = time
+            if delta != last_delta:
+                last_delta = delta
+                time = base_timestamp + ((delta >> 1) ^ -(delta & 1))
+                if not LOWEST <= time <= HIGHEST:  # Java's arithmetic goes round
+                    time = (time - LOWEST) % 2**64 + LOWEST
+                if time > max_timestamp:
+                    max_timestamp = time
             if offset != run_start + run_count:
                 if run_count:
                     runs.append((base + run_start, run_count))
@@ -92,17 +125,17 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
                     head += b"\0" if stamp is not None else view[body + 1 : place]
                     head += varint(number)
                     out.append(view[copied:begin])
-                    out.append(varint((len(head) + end - behind) << 1))
+                    out.append(varint((len(head) + at - behind) << 1))
                     out.append(head)
                     copied = behind
             kept += 1
     except IndexError as error:
         raise Malformed("its records end too early") from error
-    if at != len(records):
-        raise Malformed(f"its {count} records have {at} bytes of {len(records)}")
+    if at != size:
+        raise Malformed(f"its {count} records have {at} bytes of {size}")
     if run_count:
         runs.append((base + run_start, run_count))
-    out.append(view[copied:])
+    out.append(view[copied:cut])
     return Renumbered(
         out[0] if len(out) == 1 else b"".join(out),
         kept,

@@ -1,6 +1,6 @@
 """Batches written anew: what cannot go to the target byte for byte becomes batches of format v2 that it accepts.
 
-That are batches with holes (a broker takes only counts of lastOffsetDelta + 1), with records before the range, of log
+That are batches with holes (a broker takes only counts of lastOffsetDelta + 1), with records outside the range, of log
 append times, with a delete horizon for a base timestamp (KIP-534), larger than the target takes, of the formats v0 and
 v1, or in another compression than the one that is configured. Keys, values, headers and timestamps stay as they are.
 """
@@ -15,9 +15,9 @@ from typing import NamedTuple
 from ferry.errors import Corrupt
 from ferry.model import Codec, Compression
 from ferry.wire.batch import BEFORE_LENGTH, DAMAGED, HEADER, HEADER_BYTES, MAGIC, Batch, batches
-from ferry.wire.codecs import Buffer, Malformed, compressed, decompressed
+from ferry.wire.codecs import Buffer, Malformed, Room, compressed, decompress
 from ferry.wire.legacy import Message, messages
-from ferry.wire.renumber import LOWEST, Renumbered, Run, boundaries, renumbered, varint, zigzag
+from ferry.wire.renumber import HIGHEST, LOWEST, Renumbered, Run, boundaries, renumbered, varint, zigzag
 
 MOST_RUNS = 2_000
 """Runs of source offsets in one new batch, so that a chunk, and with it a receipt, can end between two."""
@@ -51,30 +51,34 @@ class Unsplittable(Exception):
 def transcoded(
     sources: Sequence[Batch],
     first: int,
+    end: int = HIGHEST,
     *,
     place: str,
     compression: Compression | None,
     limit: int | None,
-    most: int,
+    room: Room,
     begun: bool = False,
 ) -> list[NewBatch]:
     """One batch of format v2, or messages of the old formats that follow each other, as new batches; none when empty.
 
-    Without records before source offset `first`, `limit` bytes at most each, in the codec of the first of `sources`
-    unless a `compression` says another. Not more than `most` bytes of one source are held decompressed. `place` names
-    the partition in errors; `begun`: something of it was taken before, so that a message before `first` is damage.
-    Raises Corrupt, TooLong, or Unsplittable.
+    Without records before source offset `first` and from `end` on, `limit` bytes at most each, in the codec of the
+    first of `sources` unless a `compression` says another. Each source is decompressed into `room`, which bounds it.
+    `place` names the partition in errors; `begun`: something of it was taken before, so that a message before `first`
+    is damage. Raises Corrupt, TooLong, or Unsplittable.
     """
     batch = sources[0]
     try:
         chosen = compression or Compression(codec=_codec(batch))
-        found = _of_batch(batch, first, most) if batch.magic == MAGIC else _of_messages(sources, first, most, begun)
+        if batch.magic == MAGIC:
+            found = _of_batch(batch, first, end, room)
+        else:
+            found = _of_messages(sources, first, end, room.most, begun)
     except Malformed as error:
         why = (
             f"batch at offset {batch.base_offset} of {place} is damaged, though its checksum holds: {error}; {DAMAGED}"
         )
         raise Corrupt(why) from error
-    return _in_order(found, chosen, limit, sources[-1].next_offset)
+    return _in_order(found, chosen, limit, min(sources[-1].next_offset, end))
 
 
 def _codec(batch: Batch) -> Codec:
@@ -84,18 +88,21 @@ def _codec(batch: Batch) -> Codec:
         raise Malformed(f"it names compression {batch.codec}, which does not exist") from None
 
 
-def _of_batch(batch: Batch, first: int, most: int) -> Renumbered:
+def _of_batch(batch: Batch, first: int, end: int, room: Room) -> Renumbered:
+    size = decompress(batch.codec, batch.payload, room)
     return renumbered(
-        decompressed(batch.codec, batch.payload, most),
+        room.data,
         batch.record_count,
+        size=size,
         base=batch.base_offset,
         base_timestamp=batch.base_timestamp,
         first=first,
+        end=end,
         stamp=batch.max_timestamp if batch.has_log_append_time else None,
     )
 
 
-def _of_messages(sources: Sequence[Batch], first: int, most: int, begun: bool) -> Renumbered:
+def _of_messages(sources: Sequence[Batch], first: int, end: int, most: int, begun: bool) -> Renumbered:
     found: list[Message] = []
     after = first - 1 if begun else -1
     for wrapper in sources:
@@ -103,7 +110,7 @@ def _of_messages(sources: Sequence[Batch], first: int, most: int, begun: bool) -
             if message.offset <= after:
                 raise Malformed(f"its record {message.offset} does not follow record {after}")
             after = message.offset
-            if after >= first:
+            if first <= after < end:
                 found.append(message)
     return _encoded(found)
 
@@ -189,11 +196,9 @@ def _runs(offsets: Sequence[int]) -> list[Run]:
 
 def _built(found: Renumbered, codec: Codec, payload: Buffer) -> Batch:
     """A batch of format v2 around a payload; whoever sends it sets producer and checksum (`restamped`)."""
-    data = bytearray(HEADER_BYTES + len(payload))
-    HEADER.pack_into(
-        data, 0, 0, len(data) - BEFORE_LENGTH, -1, MAGIC, 0, codec, found.records - 1, found.base_timestamp,
+    header = HEADER.pack(
+        0, HEADER_BYTES + len(payload) - BEFORE_LENGTH, -1, MAGIC, 0, codec, found.records - 1, found.base_timestamp,
         found.max_timestamp, -1, -1, -1, found.records,
     )  # fmt: skip
-    data[HEADER_BYTES:] = payload
-    (batch,) = batches(data)
+    (batch,) = batches(bytearray().join((header, payload)))
     return batch

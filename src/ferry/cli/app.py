@@ -18,6 +18,7 @@ from ferry.cli.acls import acls_app
 from ferry.cli.config import config_app
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.flows import flows_command
+from ferry.cli.groups import groups_app
 from ferry.cli.lag import lag_command
 from ferry.cli.ledger import ledger_command
 from ferry.cli.output import print_error
@@ -85,6 +86,7 @@ app.command("plan")(plan_command)
 app.command("run")(run_command)
 app.command("lag")(lag_command)
 app.add_typer(acls_app, name="acls")
+app.add_typer(groups_app, name="groups")
 app.command("ledger")(ledger_command)
 app.command("pause")(pause_command)
 app.command("resume")(resume_command)

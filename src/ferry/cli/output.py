@@ -6,7 +6,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the command line starts light
@@ -16,6 +17,16 @@ if TYPE_CHECKING:  # the command line starts light
 def print_json(body: object) -> None:
     """The whole answer of a command; indented when a person looks at it."""
     print(json.dumps(body, indent=2 if sys.stdout.isatty() else None))
+
+
+def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object]) -> None:
+    """The same for an answer with a list that may be very long: under `key`, one item a line, written as they come."""
+    print(f"{json.dumps(body)[:-1]}, {json.dumps(key)}: [", end="")
+    between = "\n"
+    for item in items:
+        print(f"{between}{json.dumps(item)}", end="")
+        between = ",\n"
+    print("]}")
 
 
 def print_error(kind: str, message: str, *, as_json: bool) -> None:
@@ -33,37 +44,42 @@ def print_warning(message: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> None:
-    """A table without lines; columns named in `right` are numbers. Cells fold where a terminal is too narrow."""
+    """A table without lines; columns named in `right` are numbers. Cells fold where a terminal is too narrow.
+
+    It is written in pages, as the rows come: widths are those of a page, and never less than those before.
+    """
     # Imported here: the command line starts light.
     from rich.cells import cell_len
     from rich.console import Console
     from rich.text import Text
 
     numbers = [column in set(right) for column in columns]
-    cells = [["-" if cell is None else _printable(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    widths = [cell_len(column) for column in columns]
     terminal = Console() if os.isatty(1) else None
-    if terminal is not None and sum(widths) + len(_BETWEEN) * (len(widths) - 1) > terminal.width:
-        _print_folded(terminal, columns, cells, numbers)
-        return
 
     # By hand: ten thousand rows take rich four seconds. Names are there to be copied, so nothing folds in a pipe.
     def line(row: Sequence[str]) -> str:
-        blanks = (" " * (width - cell_len(cell)) for width, cell in zip(widths, row, strict=True))
-        padded = (
-            blank + cell if number else cell + blank for cell, blank, number in zip(row, blanks, numbers, strict=True)
-        )
+        padded = []
+        for cell, width, number in zip(row, widths, numbers, strict=True):
+            blank = " " * (width - cell_len(cell))
+            padded.append(blank + cell if number else cell + blank)
         return _BETWEEN.join(padded).rstrip()
 
-    if terminal is None:
-        print(line(columns))
-    else:
-        terminal.print(Text(line(columns), style="bold"))
-    for row in cells:
-        print(line(row))
+    texts = (["-" if cell is None else _printable(str(cell)) for cell in row] for row in rows)
+    pages = iter(lambda: list(islice(texts, _PAGE)), [])
+    for at, cells in enumerate(chain([next(pages, [])], pages)):
+        widths = [max(map(cell_len, column)) for column in zip([" " * width for width in widths], *cells, strict=True)]
+        if terminal is not None and sum(widths) + len(_BETWEEN) * (len(widths) - 1) > terminal.width:
+            _print_folded(terminal, columns, cells, numbers, heads=at == 0)
+            continue
+        if at == 0:
+            print(line(columns)) if terminal is None else terminal.print(Text(line(columns), style="bold"))
+        for row in cells:
+            print(line(row))
 
 
 _BETWEEN = "  "
+_PAGE = 2_000
 
 
 def _printable(text: str) -> str:
@@ -73,12 +89,14 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
-def _print_folded(terminal: Console, columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool]) -> None:
+def _print_folded(
+    terminal: Console, columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool], *, heads: bool
+) -> None:
     # Imported here: the command line starts light.
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, show_header=heads)
     for column, number in zip(columns, numbers, strict=True):
         table.add_column(column, justify="right" if number else "left", overflow="fold")
     for row in cells:

@@ -17,7 +17,7 @@ from ferry.decide.acl_codec import (
     parse_acl_change,
     synced_record,
 )
-from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
+from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence, wide_sentence
 from ferry.decide.ledger import UNREAD, fold, sealed_plan
 from ferry.decide.ledger_codec import run_record
 from ferry.decide.own_acls import OwnAcl, due_in_ms, own_acls
@@ -56,6 +56,42 @@ def acl(text: str) -> AclBinding:
         host=host[1] if host else "*",
         operation=operation,
         permission=permission,
+    )
+
+
+def reach_of(rules: AclRules, *source: str) -> tuple[str, ...]:
+    """For which other topics of the target the created ACLs hold as well."""
+    others = frozenset({"orders-old", "ordinary", "a.orders-lost", "b.orders", "ferry-ledger.a.internal"})
+    return decide_acls(rules, replace(FACTS, source=frozenset(map(acl, source)), others=others)).others
+
+
+@pytest.mark.parametrize(
+    ("rules", "source", "others"),
+    [
+        (IDENTITY, "allow User:x Read on topic orders*", ("orders-old",)),
+        (IDENTITY, "deny User:x Read on topic ord*", ("orders-old", "ordinary")),
+        (
+            IDENTITY,
+            "allow User:x Read on topic *",
+            ("a.orders-lost", "b.orders", "ferry-ledger.a.internal", "orders-old", "ordinary"),
+        ),
+        (FULL, "allow User:x Read on topic *", ("a.orders-lost",)),
+        (FULL, "allow User:x Read on topic users*", ()),
+        (IDENTITY, "allow User:x Read on topic orders", ()),
+        (EVERYTHING, "allow User:x Read on group *", ()),
+    ],
+)
+def test_what_else_a_prefix_holds_for_on_the_target_is_told_before(
+    rules: AclRules, source: str, others: tuple[str, ...]
+) -> None:
+    assert reach_of(rules, source) == others
+    given = frozenset({acl(source)})
+    facts = replace(FACTS, source=given, others=frozenset(others))
+    diff = decide_acls(rules, facts)
+    said = [remark for remark in remarks(rules, diff) if f"{len(others)} topic(s) that flow a->b did not" in remark]
+    assert bool(said) is bool(others)
+    assert wide_sentence(FLOW, decide_acls(rules, replace(facts, target=given))) is None or rules is FULL, (
+        "once, not in every run"
     )
 
 

@@ -1,5 +1,7 @@
 """Changes to topics, as commands and task logs tell them."""
 
+from dataclasses import replace
+
 from ferry.decide.change_sentences import deeds, differences, proposals, summary
 from ferry.model import ChangeKind, TopicChange
 
@@ -48,8 +50,16 @@ def test_what_a_run_did_is_said_likewise() -> None:
         "reset segment.ms on topic a.orders (was 9)",
         "deleted topic a.old, for source topic old was deleted",
     ]
-    assert summary(ALL) == "topics on the target: 2 created, 1 configured, 1 deleted, 1 grown"
-    assert summary(()) is None
+    assert summary(ALL) == deeds(ALL)
+    assert summary(()) == []
+
+
+def test_many_deeds_are_a_line_of_names_for_each_kind() -> None:
+    created = [replace(CREATE, topic=f"a.t{number:02}") for number in range(30)]
+    assert summary([*created, GROW]) == [
+        "created 30 topics: a.t00, a.t01, a.t02, a.t03, a.t04, and 25 more (--json has all)",
+        "grew 1 topic: a.orders",
+    ]
 
 
 def test_drift_names_both_values() -> None:

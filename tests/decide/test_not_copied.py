@@ -10,6 +10,14 @@ def test_what_there_is_none_of_is_not_listed() -> None:
     assert [left.what for left in not_copied(FLOW, NONE, NONE, ["orders"])] == ["schema-ids"]
 
 
+def test_schemas_are_said_to_be_there_only_where_a_registry_shows() -> None:
+    (none,) = not_copied(FLOW, NONE, NONE, ["orders", "schemas"])
+    assert none.message == "schema ids: those in records stay as they are, and no registry is asked"
+    (some,) = not_copied(FLOW, NONE, NONE, ["orders", "_schemas"])
+    assert "with topic _schemas on a are not copied" in some.message
+    assert "the registry for b must know them under the same ids" in some.message
+
+
 def test_quotas_users_and_streams_are_counted() -> None:
     topics = ["orders", "app-KSTREAM-AGGREGATE-0003-changelog", "app-by-user-repartition"]
     found = {left.what: left for left in not_copied(FLOW, Counted(count=2), Counted(count=1), topics)}

@@ -54,7 +54,7 @@ def diff_command(
 def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
     """Print a diff; `due_ms` is after how long a run acts on it, None: none does."""
     # Imported here: the command line starts light.
-    from ferry.decide.acls import unmapped_sentence
+    from ferry.decide.acls import unmapped_sentence, wide_sentence
 
     for change in diff.changes:
         sign = "+" if change.kind == "create" else "-"
@@ -68,6 +68,9 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
     unmapped = unmapped_sentence(diff)
     if unmapped is not None:
         print(f"unmapped: {unmapped}")
+    wide = wide_sentence(flow.flow, diff)
+    if wide is not None:
+        print(f"note: {wide}")
     print(
         f"{flow.flow}: {len(diff.created)} to create, {len(diff.deleted)} to delete, "
         f"{count_of(diff.in_step, 'ACL')} in step, {len(diff.left_out)} left out; {_when(due_ms)}"

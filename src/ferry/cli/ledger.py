@@ -110,6 +110,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
             "markers",
             "aborted",
             "missing",
+            "transcoded",
             "bytes",
             "target",
         ],
@@ -125,12 +126,13 @@ def _print_receipts(rows: list[Receipt]) -> None:
                 row.control_batches,
                 row.aborted_batches,
                 row.missing,
+                row.transcoded,
                 size(row.bytes),
                 row.target,
             ]
             for row in rows
         ),
-        right=["partition", "start", "end", "records", "markers", "aborted", "missing", "bytes"],
+        right=["partition", "start", "end", "records", "markers", "aborted", "missing", "transcoded", "bytes"],
     )
 
 

@@ -129,9 +129,8 @@ def _show(report: Report) -> None:
         print(f"note: {note}")
     for line in differences(report.plan.drift):
         print(line)
-    changed = summary(report.plan.changes)
-    if changed is not None:
-        print(changed)
+    for line in summary(report.plan.changes):
+        print(line)
     for topic in report.plan.paused:
         print(f"paused: {topic}")
     for refusal in report.refusals:

@@ -93,6 +93,7 @@ def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
         "kept": [acl_json(binding) for binding in (*diff.kept, *diff.bereft)],
         "left_out": [{**acl_json(out.binding), "why": out.why} for out in diff.left_out],
         "unmapped_principals": list(diff.unmapped),
+        "other_topics": list(diff.others),
     }
 
 

@@ -47,6 +47,7 @@ class AclFacts:
     """The ACLs of both clusters, and what the ledger knows of those on the target.
 
     `topics` are the topics of the source that the flow takes; `refused` those of them that the plan refuses as a whole.
+    `others` are topics of the target that the flow did not bring.
     """
 
     source_cluster_id: str
@@ -55,6 +56,7 @@ class AclFacts:
     own: Mapping[AclBinding, OwnAcl]
     topics: frozenset[str]
     refused: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ class AclDiff:
     they came from are gone at once: an accident more often than not. `forgotten` are on neither side any more.
     `moved` are to be remembered as made from another ACL, for the first one is gone.
     `unmapped` are principals that no rule is about. `in_step` counts the ACLs that are there already.
+    `wide` are those to be created that hold for `others` as well: topics of the target that the flow did not bring.
     """
 
     changes: tuple[AclChange, ...]
@@ -88,6 +91,8 @@ class AclDiff:
     unmapped: tuple[str, ...]
     in_step: int
     bereft: tuple[AclBinding, ...] = ()
+    wide: tuple[AclBinding, ...] = ()
+    others: tuple[str, ...] = ()
 
     @property
     def created(self) -> tuple[AclChange, ...]:
@@ -139,7 +144,10 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
     bereft: tuple[AclBinding, ...] = ()
     if not (wanted.by_target or kept) and len({change.source for change in deletions}) > 1:
         bereft, deletions = tuple(change.binding for change in deletions), []
+    reached = _reached([change.binding for change in creations], sorted(facts.others))
     return AclDiff(
+        wide=tuple(reached),
+        others=tuple(sorted({name for names in reached.values() for name in names})),
         changes=(*creations, *sorted(deletions, key=lambda change: (not change.binding.allows, change.binding))),
         left_out=tuple(wanted.left_out),
         kept=tuple(kept),
@@ -149,6 +157,20 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
         unmapped=tuple(sorted(wanted.unmapped)),
         in_step=len(wanted.by_target) - len(creations),
     )
+
+
+def _reached(bindings: Sequence[AclBinding], others: Sequence[str]) -> dict[AclBinding, Sequence[str]]:
+    """Those of the ACLs that are about several topics, with the `others` (in order) that they hold for as well."""
+    found: dict[AclBinding, Sequence[str]] = {}
+    for binding in bindings:
+        if binding.resource_type != "topic" or not _is_wide(binding):
+            continue
+        begun = _begun(binding)
+        names = others[bisect_left(others, begun) :]
+        names = names[: bisect_left(names, True, key=lambda name: not name.startswith(begun))]
+        if names:
+            found[binding] = names
+    return found
 
 
 def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
@@ -213,7 +235,7 @@ def _not_read_side(binding: AclBinding) -> LeftOut | None:
     policy = "ferry.sync.acls.policy = read"
     if binding.resource_type != "topic":
         return LeftOut(binding=binding, why=f"{policy} takes ACLs of topics alone")
-    if binding.prefixed or binding.resource_name == WILDCARD:
+    if _is_wide(binding):
         return LeftOut(binding=binding, why=f"{policy} takes ACLs of single topics alone")
     if binding.operation not in READ_SIDE and binding.operation != "All":
         return LeftOut(binding=binding, why=f"{policy} takes what is about reading alone")
@@ -227,7 +249,7 @@ def _foreign(rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: A
         return LeftOut(binding=binding, why=why)
 
     # An ACL of several names is taken where the filter takes the shortest of them: the prefix itself, of all the empty.
-    several = binding.prefixed or binding.resource_name == WILDCARD
+    several = _is_wide(binding)
     name = _begun(binding) if several else binding.resource_name
     if binding.resource_type == "group":
         return None if rules.takes_group(name) else out("groups leaves it out, or sync.group.offsets.enabled is false")
@@ -255,6 +277,10 @@ def _renamed(rules: AclRules, binding: AclBinding) -> AclBinding:
     return replace(binding, resource_name=name, pattern_type="prefixed" if every else binding.pattern_type)
 
 
+def _is_wide(binding: AclBinding) -> bool:
+    return binding.prefixed or binding.resource_name == WILDCARD
+
+
 def _begun(binding: AclBinding) -> str:
     """With what the names begin that an ACL is about; empty where it is about all of them."""
     return "" if binding.resource_name == WILDCARD and not binding.prefixed else binding.resource_name
@@ -271,10 +297,24 @@ def unmapped_sentence(diff: AclDiff) -> str | None:
     )
 
 
+def wide_sentence(flow: Flow, diff: AclDiff) -> str | None:
+    """That ACLs to be created hold for topics of others, too; None when they do not."""
+    if not diff.wide:
+        return None
+    return (
+        f"ACLs with a prefix or for all topics hold on cluster {flow.target} for {len(diff.others)} topic(s) that flow "
+        f"{flow} did not bring, too ({counted(diff.others)}): {counted(diff.wide)}; where that is too much, take "
+        "DefaultReplicationPolicy, or leave their principals out (ferry.sync.acls.principal.mapping)"
+    )
+
+
 def remarks(rules: AclRules, diff: AclDiff) -> list[str]:
     """What a run says of its ACLs besides the changes."""
     target = rules.flow.target
     found = [f"not taken over: {out.binding} ({out.why})" for out in diff.left_out if out.said]
+    wide = wide_sentence(rules.flow, diff)
+    if wide is not None:
+        found.append(wide)
     again = [change.binding for change in diff.created if change.again]
     if again:
         found.append(f"ACLs that Ferry had made on cluster {target} were gone, and are made again: {counted(again)}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ferry.model import ChangeKind, TopicChange
+
+MOST_LINES = 20
+MOST_NAMES = 5
 
 _WORDS = {
     ChangeKind.CREATE: ("would create", "created"),
@@ -64,13 +67,19 @@ def differences(drift: Iterable[TopicChange]) -> list[str]:
     return lines
 
 
-def summary(changes: Iterable[TopicChange]) -> str | None:
-    """What a run did to the target's topics, counted; None when it did nothing."""
+def summary(changes: Iterable[TopicChange]) -> list[str]:
+    """What a run did to the target's topics: as `deeds`, and where these are many, a line for each kind of change."""
     found = list(changes)
-    counts = {word: sum(change.kind is kind for change in found) for kind, (_, word) in _WORDS.items()}
-    counts["grown"] = counts.pop("grew")
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return f"topics on the target: {told}" if told else None
+    lines = deeds(found)
+    if len(lines) <= MOST_LINES:
+        return lines
+    by_kind = {word: [one.topic for one in found if one.kind is kind] for kind, (_, word) in _WORDS.items()}
+    return [f"{word} {_count(len(names), 'topic')}: {_named(names)}" for word, names in by_kind.items() if names]
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f", and {more} more (--json has all)" if more > 0 else "")
 
 
 def _count(number: int, noun: str) -> str:

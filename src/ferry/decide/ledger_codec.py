@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from ferry.errors import BadInput
@@ -382,10 +382,12 @@ def parse_pause(body: Json) -> Pause:
     )
 
 
+_SLICE_FIELDS = tuple(one.name for one in fields(Slice) if one.name not in ("source", "target"))
+
+
 def slice_json(piece: Slice) -> Json:
     """A slice as the documented JSON object."""
-    body = asdict(piece)
-    del body["source"], body["target"]
+    body = {name: getattr(piece, name) for name in _SLICE_FIELDS}  # `asdict` takes a second for 10,000
     for name in ("since", "target_end", "read_epoch", "read_end"):  # no earlier Ferry knows them
         if body[name] < 0:
             del body[name]

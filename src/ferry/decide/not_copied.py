@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from ferry.model import Flow, NotCopied
 
+_REGISTRIES = re.compile(r"_schemas.*|kafkasql-(journal|topic)")
+"""Where schema registries keep schemas: `_schemas` (Confluent, Karapace), `kafkasql-journal` (Apicurio)."""
 _STREAMS = re.compile(r".+-(changelog|repartition)")
 """Internal topics of a Kafka Streams application (`ProcessorStateManager.storeChangelogTopic`, `-repartition`)."""
 
@@ -22,7 +24,9 @@ class Counted:
 
 def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str]) -> tuple[NotCopied, ...]:
     """What a plan of the flow leaves out, with what to do about it; nothing of that of which there is none."""
-    streams = sorted(name for name in topics if _STREAMS.fullmatch(name))
+    names = sorted(topics)
+    streams = [name for name in names if _STREAMS.fullmatch(name)]
+    registry = next((name for name in names if _REGISTRIES.fullmatch(name)), None)
     found = []
     if quotas.count != 0:
         found.append(
@@ -56,8 +60,10 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
         NotCopied(
             what="schema-ids",
             count=None,
-            message=f"schemas are not copied, and schema ids in records stay as they are: the registry at "
-            f"{flow.target} must know them under the same ids",
+            message="schema ids: those in records stay as they are, and no registry is asked"
+            if registry is None
+            else f"schemas of the registry with topic {registry} on {flow.source} are not copied, and ids in records "
+            f"stay as they are: the registry for {flow.target} must know them under the same ids",
         )
     )
     return tuple(found)

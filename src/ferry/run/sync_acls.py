@@ -16,7 +16,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.principal import principal_of
 from ferry.decide.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
-from ferry.decide.ledger import LedgerView
+from ferry.decide.ledger import LedgerView, claims
 from ferry.decide.own_acls import due_in_ms, own_acls
 from ferry.errors import Refused, Unreachable
 from ferry.model import AclBinding, Plan, Refusal, RefusalKind
@@ -61,11 +61,20 @@ class AclSyncer:
             own=own_acls(view, self.lane),
             topics=frozenset(name for name in self.source.topics if self.flow.selection.takes(name)),
             refused=frozenset(refusal.topic for refusal in plan.refusals if refusal.partition is None),
+            others=self._others(view),
         )
         diff = decide_acls(self._rules, facts)
         if not diff.changes and not facts.own:
             return diff
         return decide_acls(self._rules, replace(facts, target=await described_acls(self.target)))
+
+    def _others(self, view: LedgerView) -> frozenset[str]:
+        """Topics of the target that the flow did not bring, without those of Kafka and MirrorMaker."""
+        flow = self.flow
+        taken = filter(flow.selection.takes, self.source.topics)
+        copies = {flow.policy.format_remote_topic(flow.flow.source, name) for name in taken}
+        others = self.target.topics.keys() - copies - claims(view).keys()
+        return frozenset(name for name in others if not flow.policy.is_internal_topic(name))
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
         """The plan with what its run would do to the target's ACLs; changes nothing."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ferry.config.filters import PatternList
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.facts import Facts, Unserved
+from ferry.decide.facts import Facts, SourcePartition, Unserved
 from ferry.decide.history import current_segments, holders, voided
 from ferry.decide.ledger import fold, lane_ends
 from ferry.decide.ledger_codec import receipt_records
@@ -30,6 +30,11 @@ OVERWRITTEN = source(topic("orders", replace(part(), diverged=30)))
 TARGET_GONE = replace(SOUND, targets={"a.users": SOUND.targets["a.users"]})
 TARGET_NEW = at_target(target("a.orders", 7, topic_id="id-new"))
 TARGET_CUT = replace(at_target(target("a.orders", 33)), kept={RECEIPT.target: 33})
+
+
+def led(**values: int) -> SourcePartition:
+    """A partition whose leader is in its seventh epoch."""
+    return replace(part(**values), leader_epoch=7)
 
 
 def planned(facts: Facts, **guards: GuardPolicy) -> Plan:
@@ -261,13 +266,15 @@ def test_an_epoch_that_ended_earlier_tells_of_a_cut() -> None:
     [
         (SOUND, {}, (3, 40)),
         (TARGET_CUT, {"target_changed": RESTART}, (3, 40)),
-        (RECREATED, {"topic_recreated": RESTART}, (-1, -1)),
-        (OVERWRITTEN, {"source_truncated": RESTART}, (-1, -1)),
-        (OVERWRITTEN, {"source_truncated": SKIP}, (-1, -1)),
-        (replace(SOUND, source_cluster_id="cluster-x"), {"cluster_changed": RESTART}, (-1, -1)),
+        # What was read is not there any more: then it is the log of now that must reach where the copy goes on.
+        (source(topic("orders", led(log_start=2), topic_id="id-new")), {"topic_recreated": RESTART}, (7, 2)),
+        (source(topic("orders", replace(led(), diverged=30))), {"source_truncated": RESTART}, (7, 30)),
+        (source(topic("orders", replace(led(), diverged=30))), {"source_truncated": SKIP}, (7, 40)),
+        (replace(source(topic("orders", led())), source_cluster_id="x"), {"cluster_changed": RESTART}, (7, 0)),
+        (OVERWRITTEN, {"source_truncated": RESTART}, (-1, -1)),  # brokers without leader epochs
     ],
 )
-def test_a_slice_says_what_was_read_of_its_log_unless_that_is_known_to_be_another_one(
+def test_a_slice_says_what_a_log_must_have_that_is_read_on(
     facts: Facts, guards: dict[str, GuardPolicy], read: tuple[int, int]
 ) -> None:
     last = replace(facts.receipts[RECEIPT.target], source_epoch=3)

@@ -92,7 +92,8 @@ def _candidate(
     if stranger is not None:
         return stranger
     note = position_note(last, facts.positions[place]) if last is not None and place in facts.positions else None
-    read_epoch, read_end = read_before(source, last, found.gaps)
+    own = last if last is not None and last.source == source else None
+    read_epoch, read_end = read_before(own, part, found.start, found.gaps)
     return Candidate(
         source=source,
         target=place,

@@ -36,6 +36,8 @@ class SourcePartition:
     """Where the log now differs from what was copied of it (KIP-101); None: nowhere, as far as leader epochs tell."""
     high_watermark: int | None = None
     """Where the log ends with what open transactions hold back; None: not asked, or not told."""
+    leader_epoch: int = -1
+    """Of the leader that told the ends, or of a later one; -1: its brokers tell none."""
 
     @property
     def log_end(self) -> int:

@@ -23,14 +23,17 @@ def diverged(last: Receipt, epoch_end: int) -> int | None:
     return epoch_end if 0 <= epoch_end < last.end else None
 
 
-def read_before(source: TopicPartition, last: Receipt | None, gaps: Iterable[Gap]) -> tuple[int, int]:
-    """Leader epoch and end of what was read of a source's log, which a copy of more has to find there; -1: nothing.
+def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: Iterable[Gap]) -> tuple[int, int]:
+    """Leader epoch and end of a source's log that a copy from `start` on has to find there; -1: there is none yet.
 
-    `gaps` were just decided: where a guard of the source was lifted, the log is known to be another one.
+    That is what was read of it. `gaps` were just decided: where a guard of the source was lifted, the log is known to be
+    another one, and it is that log, as the plan saw it, that must still reach `start`.
     """
-    if last is None or last.source != source or any(gap.why in _GUARDS_OF_THE_SOURCE for gap in gaps):
+    if last is None:
         return -1, -1
-    return last.source_epoch, last.end
+    if not any(gap.why in _GUARDS_OF_THE_SOURCE for gap in gaps):
+        return last.source_epoch, last.end
+    return (part.leader_epoch, start) if 0 <= part.leader_epoch and start <= part.log_end else (-1, -1)
 
 
 def with_high_watermark(

@@ -112,6 +112,7 @@ async def gather_facts(
                         size_bytes=sizes.get(place, -1),
                         start=starts.found[place],
                         high_watermark=highs.get(place),
+                        leader_epoch=_leader_epoch(source, place),
                     )
                     for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
                     if place in known
@@ -144,6 +145,12 @@ async def gather_facts(
         skips=skips(view, lane),
         seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
     )
+
+
+def _leader_epoch(cluster: Cluster, place: TopicPartition) -> int:
+    info = cluster.topics.get(place.topic)
+    found = None if info is None else info.partitions.get(place.partition)
+    return -1 if found is None else found.leader_epoch
 
 
 async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:

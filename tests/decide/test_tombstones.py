@@ -97,3 +97,23 @@ def test_the_lane_always_has_all_that_was_there_at_the_time_that_is_kept(steps: 
         if seen.whole_ms > ends[0][0]:  # before that the lane had nothing that could have been deleted
             assert stands >= max(size for at, size in ends if at <= seen.whole_ms)
         stands = min(end, stands + copies)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "records", "seen", "noted"),
+    [
+        (1, None, False, False),  # the run ends within delete.retention.ms, at the partition's end
+        (2, None, False, True),
+        (1, 10, False, True),
+        (2, 10, True, False),  # no first copy any more
+    ],
+)
+def test_a_first_copy_that_may_take_too_long_is_noted_before(
+    seconds: int, records: int | None, seen: bool, noted: bool
+) -> None:
+    rules = replace(RULES, max_seconds=seconds, max_records=records, only=frozenset({"orders"}))
+    given_facts = facts(5_000) if seen else replace(facts(5_000, None), receipts={}, first_run=True)
+    notes = decide_plan(rules, given_facts, "run-1", 3).notes
+    said = [note for note in notes if "compacted topics (orders) may not end in this run" in note]
+    assert bool(said) is noted, notes
+    assert all("(1000 ms of orders)" in note and "raise that setting at the source first" in note for note in said)

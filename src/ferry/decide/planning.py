@@ -12,6 +12,7 @@ from ferry.decide.candidates import Candidate, candidates
 from ferry.decide.capacity import Load, space_notes, without_room
 from ferry.decide.deletes import deletion
 from ferry.decide.facts import Facts, by_topic
+from ferry.decide.first_copies import slow_notes
 from ferry.decide.guards import cluster_refusal, target_cluster_refusal
 from ferry.decide.held import held_notes
 from ferry.decide.nothing import InVain, in_vain
@@ -105,6 +106,7 @@ class _Draft:
             notes=(
                 *self._notes,
                 *held_notes(rules, facts),
+                *slow_notes(rules, facts, self._candidates, planned),
                 *self.changes.notes(),
                 *space_notes(rules, facts, loads, due, refused=bool(no_space)),
             ),

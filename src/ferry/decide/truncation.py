@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ferry.decide.facts import SourcePartition, SourceTopic, Unserved
 from ferry.decide.history import current_segments
-from ferry.model import Gap, Receipt, RefusalKind, TopicPartition
+from ferry.model import Gap, Receipt, RefusalKind
 
 _GUARDS_OF_THE_SOURCE = frozenset(
     {RefusalKind.CLUSTER_CHANGED, RefusalKind.TOPIC_RECREATED, RefusalKind.SOURCE_TRUNCATED}
@@ -26,14 +26,14 @@ def diverged(last: Receipt, epoch_end: int) -> int | None:
 def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: Iterable[Gap]) -> tuple[int, int]:
     """Leader epoch and end of a source's log that a copy from `start` on has to find there; -1: there is none yet.
 
-    That is what was read of it. `gaps` were just decided: where a guard of the source was lifted, the log is known to be
-    another one, and it is that log, as the plan saw it, that must still reach `start`.
+    That is what was read of it. `gaps` were just decided: where a guard of the source was lifted, the log is known to
+    be another one, and it is that log, as the plan saw it, that must still reach `start`.
     """
     if last is None:
         return -1, -1
     if not any(gap.why in _GUARDS_OF_THE_SOURCE for gap in gaps):
         return last.source_epoch, last.end
-    return (part.leader_epoch, start) if 0 <= part.leader_epoch and start <= part.log_end else (-1, -1)
+    return (part.leader_epoch, start) if part.leader_epoch >= 0 and start <= part.log_end else (-1, -1)
 
 
 def with_high_watermark(

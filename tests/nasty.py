@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 from kafka import KafkaProducer
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from ferry.dev import RunningCluster
 from tests.harness import Message, Row, producer, read_topics, send, wait_until
@@ -24,6 +27,12 @@ SMALL_BATCHES = 2_000
 """`max.message.bytes` of a target that takes less than its source has in a batch."""
 
 LARGEST_VALUE = 15_000
+HUGE_VALUE = 10_000_000
+HUGE_BATCHES = 11_000_000
+"""`max.message.bytes` of a topic with such values."""
+
+OLD_RECORDS = 12
+KINDS = ("compacted", "append_time", "small_target", "deletes_records", "old_formats", "plain")
 LAST = b"last"
 """Key of records that only roll a segment."""
 
@@ -53,28 +62,38 @@ class Topic:
     append_time: bool
     small_target: bool
     deletes_records: bool
+    old_formats: bool
+    huge: bool
     clock: Iterator[int] = field(default_factory=lambda: iter(range(SEGMENT_MS, 10**15, SEGMENT_MS)))
 
     @property
     def is_plain(self) -> bool:
         """All of it can go as bytes."""
-        return not (self.compacted or self.append_time or self.small_target or self.deletes_records)
+        return not (self.compacted or self.append_time or self.small_target or self.deletes_records or self.old_formats)
 
     @property
     def configs(self) -> dict[str, str]:
         """Its settings at the source."""
         stamped = {"message.timestamp.type": "LogAppendTime"} if self.append_time else {}
-        return {**_COMMON, **(_COMPACTED if self.compacted else {}), **stamped}
+        sized = {"max.message.bytes": str(HUGE_BATCHES)} if self.huge else {}
+        return {**_COMMON, **(_COMPACTED if self.compacted else {}), **stamped, **sized}
+
+    @property
+    def target_configs(self) -> dict[str, str]:
+        """Its settings at the target, where it has to be there before the copy; none when Ferry creates it."""
+        if self.small_target:
+            return {**self.configs, "max.message.bytes": str(SMALL_BATCHES)}
+        return self.configs if self.huge else {}
 
 
 def topics(rng: random.Random, prefix: str, count: int) -> list[Topic]:
-    """Topics of all kinds; the kinds go round, so that even a few have each."""
-    kinds = ("compacted", "append_time", "small_target", "deletes_records", "plain")
+    """Topics of all kinds; the kinds go round, so that even a few have each. One plain topic has huge records."""
     return [
         Topic(
             name=f"{prefix}.{number:03}",
             partitions=rng.randint(1, 2),
-            **{kind: kinds[number % len(kinds)] == kind for kind in kinds[:4]},  # type: ignore[arg-type]
+            huge=number == len(KINDS) - 1,
+            **{kind: KINDS[number % len(KINDS)] == kind for kind in KINDS[:-1]},  # type: ignore[arg-type]
         )
         for number in range(count)
     ]
@@ -87,7 +106,10 @@ class Writers:
         self._cluster = cluster
         self._rng = rng
         self._topics = found
-        self._plain = [producer(cluster, compression_type=codec, linger_ms=1000) for codec in CODECS]
+        self._plain = [
+            producer(cluster, compression_type=codec, linger_ms=1000, message_max_bytes=HUGE_BATCHES)
+            for codec in CODECS
+        ]
         self._old_times = KafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=1000, compression_type="lz4")
         self._in_transactions = [
             producer(cluster, compression_type=codec, linger_ms=1000, transactional_id=f"{found[0].name}-{codec}")
@@ -104,6 +126,7 @@ class Writers:
             for client in [*self._in_transactions, *self._plain, *self._in_transactions]:
                 self._batches(client)
             self._without_time()
+            self._huge()
             for client in self._in_transactions:
                 if self._rng.random() < 0.5:
                     client.commit_transaction(30)
@@ -155,6 +178,14 @@ class Writers:
                 timestamp=time if topic.compacted else rng.choice((0, 1, 1_500_000_000_000, FAR_FUTURE)),
             )
 
+    def _huge(self) -> None:
+        """A record of ten megabytes, half of it incompressible."""
+        client = self._rng.choice(self._plain)
+        value = self._rng.randbytes(HUGE_VALUE // 2).ljust(HUGE_VALUE, b"x")
+        for topic in self._topics:
+            if topic.huge:
+                send(client, topic.name, [Message(value=value, partition=self._rng.randrange(topic.partitions))])
+
     def _without_time(self) -> None:
         """librdkafka cannot say -1."""
         for topic in self._topics:
@@ -171,6 +202,48 @@ def create(cluster: RunningCluster, wanted: Mapping[str, tuple[int, Mapping[str,
     news = [NewTopic(name, count, 1, config=dict(configs)) for name, (count, configs) in wanted.items()]
     for future in admin.create_topics(news).values():
         future.result(30)
+
+
+def write_old_formats(cluster: RunningCluster, rng: random.Random, found: Sequence[Topic]) -> None:
+    """Begin logs with messages of the formats v0 and v1, as a log has that was written long ago.
+
+    Brokers from 4.0 on read them and write them no more (KIP-724). So as many records are written, and what the file
+    then holds is overwritten; it is too short for an entry in the log's index.
+    """
+    client = producer(cluster, linger_ms=500)
+    for topic in found:
+        if not topic.old_formats:
+            continue
+        send(client, topic.name, [Message(value=bytes(100))] * OLD_RECORDS)
+        path = cluster.brokers[0].data / f"{topic.name}-0" / f"{0:020}.log"
+        size = path.stat().st_size
+        with path.open("r+b") as file:
+            file.write(_old_messages(rng, size))
+        assert path.stat().st_size == size < 4_096
+
+
+def _old_messages(rng: random.Random, size: int) -> bytes:
+    """As many records in messages of both formats, compressed and not; the last one makes them `size` bytes long."""
+    offsets = iter(range(OLD_RECORDS - 1))
+    out = bytearray()
+    while several := list(islice(offsets, rng.randint(1, 4))):
+        magic, codec = rng.choice(((0, "none"), (0, "gzip"), (1, "none"), (1, "gzip"), (1, "lz4")))
+        builder = LegacyRecordBatchBuilder(magic, CODECS.index(codec), 1 << 20)
+        for index, offset in enumerate(several):
+            key, value = rng.choice((None, b"", b"key")), rng.choice((None, b"", b"old " * rng.randint(1, 9)))
+            relative = magic == 1 and codec != "none"
+            builder.append(index if relative else offset, rng.choice((-1, 1, 1_400_000_000_000)), key, value)
+        made = builder.build()
+        if codec != "none":  # its own offset is that of the last one in it
+            struct.pack_into(">q", made, 0, several[-1])
+        out += made
+    last = LegacyRecordBatchBuilder(1, 0, 1 << 20)
+    last.append(OLD_RECORDS - 1, 1_400_000_000_000, None, b"")
+    rest = size - len(out) - len(last.build())
+    assert rest >= 0
+    last = LegacyRecordBatchBuilder(1, 0, 1 << 20)
+    last.append(OLD_RECORDS - 1, 1_400_000_000_000, None, bytes(rest))
+    return bytes(out + last.build())
 
 
 def delete_records(cluster: RunningCluster, rng: random.Random, found: Sequence[Topic]) -> None:

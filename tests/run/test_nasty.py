@@ -9,43 +9,56 @@ from contextlib import closing
 
 from ferry.decide.report import Report, RunState, missing_notes
 from ferry.dev import RunningCluster
+from ferry.run.planner import RunOptions
 from tests.harness import Lab, new_alias
-from tests.nasty import SMALL_BATCHES, Topic, Writers, compact, create, delete_records, topics
+from tests.nasty import KINDS, Topic, Writers, compact, create, delete_records, topics, write_old_formats
 
 
 def copy_nasty_topics(
     source: RunningCluster, target: RunningCluster, prefix: str, rng: random.Random, count: int
 ) -> None:
-    """Write, compact and delete; copy in three micro-runs while more comes; compare all of it, record by record."""
+    """Write, compact and delete; copy in micro-runs while more comes; after each compare all, record by record."""
     found = topics(rng, prefix, count)
     create(source, {topic.name: (topic.partitions, topic.configs) for topic in found})
     own = {"config.properties.exclude": "message.timestamp.type, max.message.bytes"}  # of the target
     lab = Lab(source=source, target=target, alias=new_alias(), topics=(f"{prefix}.*",), settings=own)
-    limit = {"max.message.bytes": str(SMALL_BATCHES)}
-    small = [topic for topic in found if topic.small_target]
-    create(target, {lab.target_topic(topic.name): (topic.partitions, topic.configs | limit) for topic in small})
+    given = [topic for topic in found if topic.target_configs]
+    create(target, {lab.target_topic(topic.name): (topic.partitions, topic.target_configs) for topic in given})
+    write_old_formats(source, rng, found)
     with closing(Writers(source, rng, found)) as writers:
         writers.write(3)
         compact(source, found)
         delete_records(source, rng, found)
-        assert_transcoded_where_it_must_be(success(lab), found)
+        assert_transcoded_where_it_must_be(compared(lab), found)
         writers.write(2)
+        compared(lab, RunOptions(max_records=rng.randint(count, 50 * count)))  # ends inside batches
         with writers.open_transaction():
-            success(lab)
-    success(lab)
+            compared(lab)
+    compared(lab)
     assert lab.assert_equal() > 20 * count
-    some = tuple(topic.name for topic in found[:5])
+    some = tuple(topic.name for topic in found[: len(KINDS)])
     committed = sum(receipt.records for receipt in lab.receipts() if receipt.source.topic in some)
     alias = new_alias()
-    own = {f"{alias}.consumer.isolation.level": "read_uncommitted"}
+    own = {**own, f"{alias}.consumer.isolation.level": "read_uncommitted"}
     lab = Lab(source=source, target=target, alias=alias, topics=some, settings=own)
+    given = [topic for topic in found if topic.huge]
+    create(target, {lab.target_topic(topic.name): (topic.partitions, topic.target_configs) for topic in given})
+    success(lab, RunOptions(max_records=rng.randint(len(some), 300)))
+    assert lab.assert_equal(isolation="read_uncommitted") > 0
     success(lab)
     assert lab.assert_equal(isolation="read_uncommitted") > committed
 
 
-def success(lab: Lab) -> Report:
-    """A micro-run that copies all there is."""
-    report = lab.micro_run()
+def compared(lab: Lab, options: RunOptions | None = None) -> Report:
+    """A micro-run, after which an independent reader finds each record where the segments say."""
+    report = success(lab, options)
+    lab.assert_equal()
+    return report
+
+
+def success(lab: Lab, options: RunOptions | None = None) -> Report:
+    """A micro-run that copies all there is, or all that its budget allows."""
+    report = lab.micro_run(options)
     assert (report.state, report.refusals) == (RunState.SUCCESS, ())
     assert not missing_notes(report.plan, report.receipts), "only compaction leaves offsets without a record"
     return report
@@ -62,6 +75,7 @@ def assert_transcoded_where_it_must_be(report: Report, found: Sequence[Topic]) -
     assert any(anew[topic.name] for topic in found if topic.compacted)
     assert any(anew[topic.name] for topic in found if topic.small_target)
     assert any(anew[topic.name] for topic in found if topic.deletes_records)
+    assert all(anew[topic.name] for topic in found if topic.old_formats)
     assert not any(anew[topic.name] for topic in found if topic.is_plain)
     assert report.missing
     assert report.transcoded == sum(anew.values()) < sum(written.values())

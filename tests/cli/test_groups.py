@@ -147,6 +147,33 @@ def test_both_sides_of_groups_and_what_lies_between(lab: Lab, config: Path, topi
 
 
 @pytest.mark.timeout(120)
+def test_all_offsets_of_a_group_are_translated_at_once(lab: Lab, config: Path, topic: str) -> None:
+    copied, other, copy = f"{topic}-copied", f"other-{topic}", lab.target_topic(f"{topic}-copied")
+    for name in (copied, other):
+        create_topic(lab.source, name, 2)
+        send(producer(lab.source), name, numbered(200, partitions=2))
+    resting, idle = f"{lab.alias}-resting", f"{lab.alias}-idle"
+    assert ferry("run", "--quiet", config=config).code == 0
+    commit(lab.source, resting, {(copied, 0): 40, (copied, 1): 100, (other, 0): 7})
+    commit(lab.source, idle, {(copied, 0): 105})
+    commit(lab.target, resting, {(copy, 0): 30})
+    moved = ferry("translate", "--group", resting, "--json", config=config)
+    assert moved.code == 0, moved.err
+    whole = moved.json("translate-group")
+    assert [
+        (row["source_partition"], row["source_offset"], row["outcome"], row["target_offset"])
+        for row in whole["partitions"]
+    ] == [(0, 40, "exact", 40), (1, 100, "exact", 101)]
+    assert whole["not_copied"] == [{"topic": other, "partition": 0, "offset": 7}]
+    assert ferry("translate", "--group", idle, config=config).code == 1
+    back = ferry("translate", "--group", resting, "--reverse", config=config)
+    words = [line.split() for line in back.out.splitlines()[1:]]
+    assert (back.code, words) == (0, [[copy, "0", "30", "exact", copied, "0", "30"]])
+    nowhere = ferry("translate", "--group", f"{lab.alias}-nobody", config=config)
+    assert (nowhere.code, f"group {lab.alias}-nobody has no offsets on cluster {lab.alias}" in nowhere.err) == (2, True)
+
+
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("down", ["source", "target"])
 def test_with_one_side_down_the_other_is_shown(lab: Lab, tmp_path: Path, topic: str, down: str) -> None:
     up = lab.target if down == "source" else lab.source

@@ -16,22 +16,30 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
-from ferry.cli.output import print_json
+from ferry.cli.output import print_json, print_table
+from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.run.translate import Translation
+    from ferry.config.flow import FlowConfig
+    from ferry.run.translate import GroupTranslation, Translation
 
 NOT_KNOWN = 1
 
 
 def translate_command(
     ctx: typer.Context,
-    flow: FlowArgument,
+    flow: FlowArgument = None,
     topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", help="Its name at the source; with --reverse, at the target.")
-    ],
-    partition: Annotated[int, typer.Argument(metavar="PARTITION", min=0)],
-    offset: Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="The next offset that a reader would read.")],
+        str | None, typer.Argument(metavar="TOPIC", help="Its name at the source; with --reverse, at the target.")
+    ] = None,
+    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", min=0)] = None,
+    offset: Annotated[
+        int | None, typer.Argument(metavar="OFFSET", min=0, help="The next offset that a reader would read.")
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", metavar="GROUP", help="All offsets of this group, in place of TOPIC PARTITION OFFSET."),
+    ] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the target to the source.")] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
@@ -41,18 +49,59 @@ def translate_command(
 ) -> int:
     """Say where a reader of one side goes on at the other, by the ledger; only the target cluster is asked.
 
-    Exit code 1 when the offset is before the first copied one or behind the last.
+    With --group the cluster where the group stands is asked for its offsets, too. Exit code 1 when an offset is before
+    the first copied one or behind the last.
     """
     # Imported here: the command line starts light.
-    from ferry.decide.offset_map import Ahead, Before
     from ferry.model import TopicPartition
-    from ferry.run.translate import translate
+    from ferry.run.translate import translate, translate_group
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if group is not None:
+        if topic is not None:
+            raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: leave one of the two out")
+        chosen = desk.flow(flow)
+        whole = translate_group(chosen, group, backward=reverse, patience_s=patience)
+        print_json(_group_json(chosen, whole, reverse)) if desk.as_json else _print_group(whole, reverse)
+        return NOT_KNOWN if whole.uncopied or any(_is_vague(found) for _, found in whole.found) else 0
+    if topic is None or partition is None or offset is None:
+        raise BadInput(
+            "translate is not told what to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP"
+        )
     place = TopicPartition(topic=topic, partition=partition)
     found = translate(desk.flow(flow), place, offset, backward=reverse, patience_s=patience)
     print_json(_json(found, offset, reverse)) if desk.as_json else print(_sentence(found, offset, reverse))
-    return NOT_KNOWN if isinstance(found.outcome, Ahead | Before) else 0
+    return NOT_KNOWN if _is_vague(found) else 0
+
+
+def _is_vague(found: Translation) -> bool:
+    return found.outcome.word in ("ahead", "before")
+
+
+def _group_json(flow: FlowConfig, whole: GroupTranslation, reverse: bool) -> dict[str, object]:
+    return {
+        "flow": str(flow.flow),
+        "group": whole.group,
+        "partitions": [_json(found, offset, reverse) for offset, found in whole.found],
+        "not_copied": [
+            {"topic": place.topic, "partition": place.partition, "offset": offset}
+            for places in (whole.uncopied, whole.foreign)
+            for place, offset in places
+        ],
+    }
+
+
+def _print_group(whole: GroupTranslation, reverse: bool) -> None:
+    names = ("target", "source") if reverse else ("source", "target")
+    here, there = ([f"{name} topic", "partition", "offset"] for name in names)
+    rows: list[list[object]] = []
+    for offset, found in whole.found:
+        asked, answer = (found.target, found.source) if reverse else (found.source, found.target)
+        rows.append([asked.topic, asked.partition, offset, found.outcome.word])
+        rows[-1] += [answer.topic, answer.partition, found.outcome.offset]
+    for places in (whole.uncopied, whole.foreign):
+        rows += [[place.topic, place.partition, offset, "not copied", None, None, None] for place, offset in places]
+    print_table([*here, "outcome", *there], rows, right=["partition", "offset"])
 
 
 def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:

@@ -38,7 +38,7 @@ def test_a_copied_topic_that_the_source_lists_no_more_is_refused_and_the_others_
 
 def test_a_gone_topic_is_noted_where_the_guard_says_so() -> None:
     plan = decide_plan(SKIPPING, GONE, "run", 7)
-    assert plan.refusals == ()
+    assert (plan.refusals, plan.lifted) == ((), (RefusalKind.TOPIC_GONE,))
     (note,) = plan.notes
     assert note.startswith("source topic orders, copied before in 2 partition(s), is not on cluster a any more")
     assert note.endswith("login: left out, as ferry.guard.topic.gone says")

@@ -283,6 +283,7 @@ plans = st.builds(
     refusals=st.lists(refusals, max_size=2).map(tuple),
     notes=st.lists(texts, max_size=2).map(tuple),
     gaps=st.lists(gaps, max_size=2).map(tuple),
+    lifted=st.lists(st.sampled_from(RefusalKind), max_size=2).map(tuple),
     paused=st.lists(names, max_size=2).map(tuple),
     source_cluster_id=texts,
     target_cluster_id=texts,

@@ -104,6 +104,7 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     report = tolerant.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 3)
     assert any("copied behind it, as ferry.guard.foreign.writer says" in note for note in report.plan.notes)
+    assert report.plan.lifted == (RefusalKind.FOREIGN_WRITER,)
     assert keys(lab, taken) == [b"foreign", b"foreign", b"0", b"1", b"2"]
     assert lab.micro_run().state is RunState.SUCCESS, "what was accepted stays so"
 

@@ -176,6 +176,7 @@ def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_
     report = replace(lab, settings={"ferry.guard.clock.skew": "skip"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 10)
     assert ["ferry.guard.clock.skew says to go on" in note for note in report.plan.notes] == [True]
+    assert report.plan.lifted == (RefusalKind.CLOCK_SKEW,)
 
 
 def test_a_compacted_topic_that_was_not_looked_at_for_too_long_is_refused(

@@ -35,14 +35,14 @@ def plan_json(plan: Plan) -> Json:
         "refusals": [refusal_json(refusal) for refusal in plan.refusals],
         "notes": list(plan.notes),
         "gaps": [gap_json(gap) for gap in plan.gaps],
-        "guards": guards_json(plan.refusals, plan.gaps),
+        "guards": guards_json(plan.refusals, plan),
         "paused": list(plan.paused),
     }
 
 
-def guards_json(refusals: Iterable[Refusal], gaps: Iterable[Gap]) -> Json:
+def guards_json(refusals: Iterable[Refusal], plan: Plan) -> Json:
     """How often each guard that tripped refused, skipped and restarted; guards that did not are left out."""
-    return {kind: asdict(count) for kind, count in guard_counts(refusals, gaps).items()}
+    return {kind: asdict(count) for kind, count in guard_counts(refusals, plan.gaps, plan.lifted).items()}
 
 
 def why_json(why: Why) -> Json:
@@ -75,7 +75,7 @@ def run_json(report: Report) -> Json:
         "refusals": [refusal_json(refusal) for refusal in report.refusals]
         + [_unfinished_json(report, piece) for piece in report.unfinished],
         "gaps": [gap_json(gap) for gap in report.plan.gaps],
-        "guards": guards_json(report.refusals, report.plan.gaps),
+        "guards": guards_json(report.refusals, report.plan),
         "acls": [acl_change_json(change) for change in report.plan.acls],
         "notes": list(report.notes),
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],

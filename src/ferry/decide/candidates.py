@@ -40,6 +40,7 @@ class Candidate:
     read_end: int
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
+    lifted: tuple[RefusalKind, ...]
 
     @property
     def first(self) -> bool:
@@ -112,5 +113,6 @@ def _candidate(
         read_epoch=read_epoch,
         read_end=read_end,
         gaps=found.gaps,
+        lifted=found.lifted,
         notes=found.notes if note is None else (*found.notes, note),
     )

@@ -458,4 +458,5 @@ def plan_head_json(plan: Plan) -> Json:
         "target_cluster_id": plan.target_cluster_id,
         "max_seconds": plan.max_seconds,
         "caught_up": plan.caught_up,
+        **({"lifted": [kind.value for kind in plan.lifted]} if plan.lifted else {}),
     }

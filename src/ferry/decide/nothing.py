@@ -24,6 +24,8 @@ class InVain:
 
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
+    lifted: int = 0
+    """How many refusals the guard's policy lifted."""
 
 
 def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
@@ -48,9 +50,9 @@ def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
         idle = f"flow {flow} finds no topic to copy, as may be: {found.idle}"
         return InVain(notes=(*names.values(), idle))
     if guards.topics_none.default is OnGuard.SKIP:
-        return InVain(
-            notes=tuple(f"{what.partition(': ')[0]}: passed over, as {_KEY} says" for what in sentences.values())
-        )
+        said = f"passed over, as {_KEY} says"
+        notes = tuple(f"{sentence.partition(': ')[0]}: {said}" for sentence in sentences.values())
+        return InVain(notes=notes, lifted=len(notes))
     return InVain(
         refusals=tuple(
             Refusal(

@@ -18,18 +18,22 @@ from ferry.decide.guards import (
 from ferry.decide.progress import next_offset
 from ferry.decide.rules import Rules
 from ferry.decide.tombstones import tombstone_trouble
-from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
+from ferry.model import Gap, Lifted, Receipt, Refusal, RefusalKind, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Onward:
-    """Source offset, target offset and `since` that a partition goes on with; `gaps` were decided on the way."""
+    """Source offset, target offset and `since` that a partition goes on with; `gaps` were decided on the way.
+
+    `lifted` are refusals that a policy took away and that no gap tells of.
+    """
 
     start: int
     target_next: int = -1
     since: int = -1
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
+    lifted: tuple[RefusalKind, ...] = ()
 
 
 def onward(
@@ -83,7 +87,8 @@ def _first(
     if rules.guards.of(refusal.kind, topic.name) is OnGuard.FAIL:
         return refusal
     what, _, _ = refusal.message.partition(": ")
-    return Onward(start=start, notes=(f"{what}: copied behind it, as ferry.guard.foreign.writer says",))
+    note = f"{what}: copied behind it, as ferry.guard.foreign.writer says"
+    return Onward(start=start, notes=(note,), lifted=(refusal.kind,))
 
 
 def _went_back(now: Onward) -> bool:

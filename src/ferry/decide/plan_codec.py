@@ -24,7 +24,7 @@ from ferry.decide.ledger_codec import (
     slice_json,
 )
 from ferry.errors import BadInput
-from ferry.model import PLAN_VERSION, Flow, Plan, Record
+from ferry.model import PLAN_VERSION, Flow, Plan, Record, RefusalKind
 
 _LINES = {"refusals": "refusal", "changes": "change", "drift": "drift", "notes": "note", "gaps": "gap"}
 
@@ -88,6 +88,7 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         drift=tuple(parse_change(row["drift"]) for row in rows if "drift" in row),
         # Earlier Ferrys pass these lines over: whoever planned the run has made the changes.
         acls=tuple(parse_acl_change(row["acl"]) for row in rows if "acl" in row),
+        lifted=tuple(RefusalKind(word) for word in head.get("lifted", ())),
         paused=tuple(head["paused"]),
         source_cluster_id=head["source_cluster_id"],
         target_cluster_id=head["target_cluster_id"],

@@ -20,7 +20,7 @@ from ferry.decide.origins import topic_refusals
 from ferry.decide.rules import Rules
 from ferry.decide.topics import TopicChanges, owned, topic_refusal, without_new
 from ferry.errors import BadInput, Refused
-from ferry.model import Plan, Refusal, TopicChange
+from ferry.model import Plan, Refusal, RefusalKind, TopicChange
 
 
 def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
@@ -59,6 +59,7 @@ class _Draft:
         self._candidates: list[Candidate] = []
         vain = in_vain(rules.flow, rules.guards, facts) if rules.only is None else InVain()
         self._notes = [*vain.notes]
+        self._lifted = [RefusalKind.TOPICS_NONE] * vain.lifted
         self.changes = TopicChanges(rules=rules, facts=facts)
         self.paused: list[str] = []
         self.refusals = [*hidden_refusals(facts, rules.flow, rules.only), *vain.refusals]
@@ -71,6 +72,7 @@ class _Draft:
             else:
                 self._candidates.append(outcome)
                 self._notes += outcome.notes
+                self._lifted += outcome.lifted
 
     def add_absent(self, name: str) -> None:
         """A topic that was copied before and is gone from the source."""
@@ -81,6 +83,7 @@ class _Draft:
         gone = followed or gone_refusal(self._facts, self._rules.flow, name)
         if self._rules.guards.topic_gone.of(name) is OnGuard.SKIP:
             self._notes.append(gone_note(gone))
+            self._lifted.append(gone.kind)
         else:
             self.refusals.append(gone)
 
@@ -111,6 +114,7 @@ class _Draft:
                 *space_notes(rules, facts, loads, due, refused=bool(no_space)),
             ),
             gaps=tuple(gap for candidate in self._candidates for gap in candidate.gaps),
+            lifted=tuple(self._lifted),
             paused=tuple(self.paused),
             source_cluster_id=facts.source_cluster_id,
             target_cluster_id=facts.target_cluster_id,

@@ -115,10 +115,13 @@ GUARDS = frozenset(guard.kind for guard in GUARD_KEYS) | {RefusalKind.STUCK.valu
 """The kinds of refusals that a policy, or somebody by hand, may lift."""
 
 
-def guard_counts(refusals: Iterable[Refusal], gaps: Iterable[Gap]) -> dict[str, GuardCount]:
-    """Of the guards that tripped, by the word of their refusals."""
+def guard_counts(
+    refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()
+) -> dict[str, GuardCount]:
+    """Of the guards that tripped, by the word of their refusals; `lifted` is what was skipped without a gap."""
     told = Counter((refusal.kind.value, "refused") for refusal in refusals if refusal.kind.value in GUARDS)
     told.update((gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted") for gap in gaps)
+    told.update((kind.value, "skipped") for kind in lifted)
     return {
         kind: GuardCount(**{what: told[kind, what] for what in ("refused", "skipped", "restarted")})
         for kind in sorted({kind for kind, _ in told})

@@ -9,7 +9,7 @@ from enum import StrEnum
 from ferry.model.acl import AclChange
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
-from ferry.model.refusal import Refusal
+from ferry.model.refusal import Refusal, RefusalKind
 
 PLAN_VERSION = 1
 
@@ -110,6 +110,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     """What policies passed over, or went back from, where a refusal would stand otherwise."""
+    lifted: tuple[RefusalKind, ...] = ()
+    """The same where there are no offsets to tell of, as of a topic that is gone: what each refusal would have been."""
     paused: tuple[str, ...] = ()
     source_cluster_id: str = ""
     target_cluster_id: str = ""

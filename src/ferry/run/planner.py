@@ -25,7 +25,7 @@ from ferry.decide.starts import settled_records, start_records
 from ferry.decide.tombstones import seen_records
 from ferry.decide.topics import creation_notes
 from ferry.errors import Refused
-from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RunRecord
+from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RefusalKind, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.uncopied import client_quotas, scram_users
@@ -168,7 +168,11 @@ class Planner:
         notes += [*plan.notes, *changed.notes]
         refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
         plan = replace(
-            plan, changes=changed.done, refusals=tuple(sorted(refused, key=attrgetter("order"))), notes=tuple(notes)
+            plan,
+            changes=changed.done,
+            refusals=tuple(sorted(refused, key=attrgetter("order"))),
+            notes=tuple(notes),
+            lifted=plan.lifted if clock is None else (*plan.lifted, RefusalKind.CLOCK_SKEW),
         )
         return await self.acls.sync(view, plan) if _concerns_acls(options, facts) else plan
 

@@ -30,6 +30,7 @@ from ferry.net.cluster import Cluster, event_loop
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
 from ferry.run.connections import manager_options
 from ferry.wire.batch import batches
+from tests.mirror.mirror_oracle import ask, encoded
 
 GOLDEN = Path(__file__).parent / "golden"
 VERSION = "4.3.0"
@@ -230,6 +231,7 @@ def capture(bench: Bench, topic: str, made_by: Callable[..., None], *arguments: 
 
 
 OLD_FORMATS = "old-formats"
+MIRROR_RECORDS = "mirror-records"
 CASES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     **{f"codec-{name}": (codec, (name,)) for name in CODECS},
     "transactions": (transactions, ()),
@@ -249,12 +251,37 @@ def old_formats() -> None:
     (GOLDEN / f"{OLD_FORMATS}.json").write_text(json.dumps({"classes": OLD_VERSION, "sets": sets}, indent=1) + "\n")
 
 
+def mirror_records() -> None:
+    """Records of MirrorMaker 2's internal topics, as its own classes write them."""
+    rows: list[tuple[str, list[str | int]]] = [
+        row
+        for text in ("", "orders", "größe-注文-🚢", "long" * 100)
+        for offset in (0, 1, 2**32, 2**63 - 1)
+        for row in (
+            ("checkpoint", [text, "orders", min(offset, 2**31 - 1), offset, offset // 2, text]),
+            ("heartbeat", ["primary", text, offset]),
+            ("sync", [text, min(offset, 2**31 - 1), offset, -1]),
+        )
+    ]
+    words = [[encoded(field) if isinstance(field, str) else str(field) for field in fields] for _, fields in rows]
+    answers = ask([" ".join(["write", kind, *fields]) for (kind, _), fields in zip(rows, words, strict=True)])
+    records = [
+        dict(zip(("kind", "fields", "key", "value"), (*row, *answer.split(" ")), strict=True))
+        for row, answer in zip(rows, answers, strict=True)
+    ]
+    body = {"classes": "4.3.0", "records": records}
+    (GOLDEN / f"{MIRROR_RECORDS}.json").write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n")
+
+
+WITHOUT_BROKER = {OLD_FORMATS: old_formats, MIRROR_RECORDS: mirror_records}
+
+
 def main(topics: list[str]) -> None:
-    """Capture these topics anew; all, and the old formats, when none is named."""
-    wanted = topics or [OLD_FORMATS, *CASES]
-    if OLD_FORMATS in wanted:
-        old_formats()
-    if wanted == [OLD_FORMATS]:
+    """Capture these topics anew; all, and what Kafka's classes alone write, when none is named."""
+    wanted = topics or [*WITHOUT_BROKER, *CASES]
+    for name in WITHOUT_BROKER.keys() & set(wanted):
+        WITHOUT_BROKER[name]()
+    if not CASES.keys() & set(wanted):
         return
     with tempfile.TemporaryDirectory() as folder, guard(Path(folder)):
         bench = Bench(cluster=up(SPEC, home=Path(folder)))

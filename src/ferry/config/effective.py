@@ -26,6 +26,11 @@ DEPARTURES = (
         "group offsets are written to the target while a group has no member there (MirrorMaker 2: false)",
     ),
     (
+        "offset-syncs.topic.location",
+        "target",
+        "offset syncs are written to the target, and nothing to the source (MirrorMaker 2: source)",
+    ),
+    (
         "exactly.once.source.support",
         "",
         "every run is exactly once, whatever the file says (MirrorMaker 2: disabled)",

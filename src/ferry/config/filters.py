@@ -78,13 +78,19 @@ class TopicSelection:
         """Why the flow leaves `topic` out, as half a sentence; None when it copies it."""
         if is_ferry_internal(topic):
             return "it is a ledger of Ferry"
-        if self.policy.is_internal_topic(topic):
+        if self.is_internal(topic):
             return "it is an internal topic of Kafka or MirrorMaker"
         if would_loop(self.policy, topic, self.flow.target):
             return f"it came from {self.flow.target}, and would go round in a loop"
         if self.filter.takes(topic) or (self.heartbeats and is_heartbeats_topic(self.policy, topic)):
             return None
         return "topics.exclude leaves it out" if self.filter.include.matches(topic) else "topics does not include it"
+
+    def is_internal(self, topic: str) -> bool:
+        """Whether `topic` serves Kafka or MirrorMaker 2; also by a name that the policy gives and does not know."""
+        target = self.flow.target
+        written = self.policy.checkpoints_topic(target), self.policy.offset_syncs_topic(target)
+        return self.policy.is_internal_topic(topic) or topic in written
 
     def takes(self, topic: str) -> bool:
         """Whether the flow copies `topic`."""

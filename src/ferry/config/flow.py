@@ -110,8 +110,9 @@ class FlowConfig:
     refresh_groups: Periodic
     emit_checkpoints: Periodic
     emit_heartbeats: Periodic
-    heartbeats_at_source: bool
-    """Whether MirrorMaker 2 writes heartbeats to the source, too: those of the flow back, be that enabled or not."""
+    heartbeats_at_source: Periodic
+    """Heartbeats of the flow back, at the source: only where `T->S.emit.heartbeats.enabled` itself is true, and that
+    flow is not enabled. MirrorMaker 2 writes them unless that line is false."""
     emit_offset_syncs: bool
     internal_topics: InternalTopics
     exactly_once_source_support: str
@@ -193,12 +194,15 @@ class FlowConfig:
             "use_defaults_from": self.use_defaults_from,
             "periodic": {name: asdict(getattr(self, name)) for name in _PERIODIC},
             "emit_offset_syncs": self.emit_offset_syncs,
-            "internal_topics": asdict(self.internal_topics),
+            "internal_topics": {**asdict(self.internal_topics), "offset_syncs_location": "source"},
             "isolation_level": self.isolation_level,
             "start": _start(self.start),
             "budget": [self.budget.max_bytes, self.budget.max_records, self.budget.max_seconds],
             "lane": self.lane,
         }
+        # "source" above stands for the default, which was "source" as long as nothing was written.
+        if self.internal_topics.offset_syncs_location == "source":
+            shown["offset_syncs_at_source"] = True
         if self.replication_from_source:
             shown["replication_from_source"] = True
         if self.sync_topic_deletes:

@@ -29,6 +29,7 @@ MIRROR_PACKAGE = "org.apache.kafka.connect.mirror."
 DEPARTURES = {
     "isolation.level": "read_committed",
     "sync.group.offsets.enabled": "true",
+    "offset-syncs.topic.location": "target",
     "exactly.once.source.support": "enabled",
 }
 """Where Ferry's default is not MirrorMaker 2's; a value in the file wins, but nothing makes Ferry write twice."""
@@ -166,9 +167,17 @@ class FlowReader:
             interval_s=self._value(f"{name}.interval.seconds", values.interval),
         )
 
-    def _heartbeats_at_source(self) -> bool:
-        entry = self.entries.of_flow(Flow(source=self.flow.target, target=self.flow.source), "emit.heartbeats.enabled")
-        return self.findings.read(entry, True, values.boolean, self.providers)
+    def _heartbeats_at_source(self) -> Periodic:
+        """Of the flow back, where its own line asks for them; a flow that is enabled has runs that write them."""
+        back = Flow(source=self.flow.target, target=self.flow.source)
+        asked, enabled = (self.entries.by_key.get(f"{back}.{name}") for name in ("emit.heartbeats.enabled", "enabled"))
+        name = "emit.heartbeats.interval.seconds"
+        default = values.interval(default_of(name))
+        return Periodic(
+            enabled=self.findings.read(asked, False, values.boolean, self.providers)
+            and not self.findings.read(enabled, False, values.boolean, self.providers),
+            interval_s=self.findings.read(self.entries.of_flow(back, name), default, values.interval, self.providers),
+        )
 
     def _acls(self) -> AclSync:
         for name in ("ferry.sync.acls.policy", "ferry.sync.acls.principal.mapping"):

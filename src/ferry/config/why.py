@@ -32,7 +32,7 @@ def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
     by_name = {setting.name: setting for setting in settings}
     policy = by_name.get("replication.policy.class")
     selection = flow.selection
-    if selection.policy.is_internal_topic(topic):
+    if selection.is_internal(topic):
         return Why(taken=False, reason="is an internal topic of Kafka or MirrorMaker", setting=policy)
     if would_loop(selection.policy, topic, flow.flow.target):
         return Why(taken=False, reason=f"came from {flow.flow.target}, and would go round in a loop", setting=policy)

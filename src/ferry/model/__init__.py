@@ -6,6 +6,7 @@ from ferry.model.compression import Codec, Compression
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
 from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member
+from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
 from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
@@ -35,12 +36,15 @@ __all__ = [
     "Flow",
     "Found",
     "Gap",
+    "GroupCheckpoint",
     "GroupKind",
+    "Heartbeat",
     "LedgerRecord",
     "Lifted",
     "ListedGroup",
     "Member",
     "NotCopied",
+    "OffsetSync",
     "OpenedRun",
     "Origin",
     "Pause",

@@ -6,14 +6,12 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
-
-from ferry.decide.clock import skew
 from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_replicas
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import LedgerRecord, Record, TopicPartition
 from ferry.net import codes
 from ferry.net.admin import NewTopic, TooFewBrokers, create_topic
+from ferry.net.appending import Appender, below_limit, now_ms
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
@@ -24,7 +22,6 @@ from ferry.wire.records import ProducerIdentity, build_batch
 from ferry.wire.resolve import Resolver
 
 _FETCH_BYTES = 8 << 20
-_BATCH_BYTES = 700_000  # uncompressed; a batch must stay below the default message.max.bytes
 
 
 def ledger_topic(source_alias: str) -> str:
@@ -38,11 +35,7 @@ class LedgerTopic:
     def __init__(self, cluster: Cluster, source_alias: str) -> None:
         self.cluster = cluster
         self.place = TopicPartition(topic=ledger_topic(source_alias), partition=0)
-        self.skew_ms: int | None = None
-        """By how much this machine's clock is ahead of the leader's, as the last `append` showed it.
-
-        None: nothing was appended, or the ledger has the times of its writers, as earlier versions created it.
-        """
+        self._appender = Appender(cluster, self.place, "ledger")
 
     async def open(self, replication_factor: int) -> None:
         """Create the ledger if it is missing, then check its settings; Refused when they would not keep receipts.
@@ -98,59 +91,15 @@ class LedgerTopic:
                 "the target's bootstrap servers"
             )
 
+    @property
+    def skew_ms(self) -> int | None:
+        """As Appender; None in a ledger that has the times of its writers, as earlier versions created it, too."""
+        return self._appender.skew_ms
+
     async def append(self, records: Sequence[Record]) -> int:
-        """Write records outside any transaction, acks from all in-sync replicas; the offset of the last one.
-
-        Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the double.
-        """
+        """Write records outside any transaction, acks from all in-sync replicas; the offset of the last one."""
         await self._known()
-        last = -1
-        for part in _below_limit(records):
-            last = await self._append_batch(part)
-        return last
-
-    async def _append_batch(self, records: Sequence[Record]) -> int:
-        async def identify() -> ProducerIdentity:
-            answer = await self.cluster.ask(
-                InitProducerIdRequest(
-                    transactional_id=None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1
-                )
-            )
-            if answer.error_code in codes.UNAUTHORIZED:
-                raise Refused(
-                    f"cluster {self.cluster.alias} gives this principal no producer id to write ledger "
-                    f"{self.place.topic} with ({codes.describe(answer.error_code)}): grant WRITE on that topic"
-                )
-            if answer.error_code:
-                raise Retryable(f"producer id from cluster {self.cluster.alias}: {codes.describe(answer.error_code)}")
-            return ProducerIdentity(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch, sequence=0)
-
-        # A fresh identity per batch keeps sequences trivial; the ledger gets a handful of these a run.
-        identity = await self.cluster.retrying(identify)
-        batch = build_batch(records, _now_ms(), identity)
-
-        async def send() -> int:
-            part = ProduceRequest.TopicProduceData.PartitionProduceData(index=0, records=batch)
-            topic = ProduceRequest.TopicProduceData(
-                name=self.place.topic,
-                topic_id=self.cluster.topics[self.place.topic].topic_id,
-                partition_data=[part],
-            )
-            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
-            sent_ms = _now_ms()
-            try:
-                answer = await self.cluster.ask(request, self.cluster.leader(self.place))
-            except Retryable:
-                await self.cluster.refresh([self.place.topic])
-                raise
-            answered_ms = _now_ms()
-            outcome = answer.responses[0].partition_responses[0]
-            await self._check_written(outcome.error_code)
-            if outcome.log_append_time_ms >= 0:
-                self.skew_ms = skew(sent_ms, outcome.log_append_time_ms, answered_ms)
-            return int(outcome.base_offset) + len(records) - 1
-
-        return await self.cluster.retrying(send)
+        return await self._appender.append(records)
 
     async def append_in(self, transaction: Transaction, records: Sequence[Record]) -> frozenset[int]:
         """Write records inside a transaction; the offsets where they lie. One batch after the other."""
@@ -158,15 +107,15 @@ class LedgerTopic:
         try:
             await transaction.join([self.place])
         except PartitionsRefused as error:
-            await self._check_written(error.codes[self.place])
-        for part in _below_limit(records):
+            await self._appender.check_written(error.codes[self.place])
+        for part in below_limit(records):
             identity = ProducerIdentity(
                 producer_id=transaction.producer_id,
                 producer_epoch=transaction.producer_epoch,
                 sequence=transaction.next_sequence(self.place, len(part)),
                 transactional=True,
             )
-            batch = build_batch(part, _now_ms(), identity)
+            batch = build_batch(part, now_ms(), identity)
 
             async def send(batch: bytes = batch, count: int = len(part)) -> None:
                 sent = await transaction.produce(self.cluster.leader(self.place), {self.place: batch})
@@ -174,21 +123,11 @@ class LedgerTopic:
                 # Repeating a fenced one would fence whoever has taken over; version 2 may still be completing.
                 if outcome.error_code in codes.FENCED or outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
                     transaction.raise_for(outcome.error_code, "writing receipts")
-                await self._check_written(outcome.error_code)
+                await self._appender.check_written(outcome.error_code)
                 offsets.update(range(outcome.base_offset, outcome.base_offset + count))
 
             await transaction.patiently(send)
         return frozenset(offsets)
-
-    async def _check_written(self, code: int) -> None:
-        if code == codes.NONE:
-            return
-        where = f"ledger {self.place.topic} on cluster {self.cluster.alias}: {codes.advised(code)}"
-        if code in codes.UNAUTHORIZED:
-            raise Refused(f"{where}: grant WRITE on it")
-        if code in codes.LEADER_MOVED:
-            await self.cluster.refresh([self.place.topic])
-        raise Retryable(where)
 
     async def read(self, start: int | None = None, end: int | None = None) -> tuple[list[LedgerRecord], int]:
         """Records from `start` (None: the beginning) up to before `end` (None: the end now), with their fates.
@@ -268,20 +207,3 @@ class LedgerTopic:
             if not part.records and part.high_watermark >= end:
                 at = end  # compaction left nothing between here and the end
         return at
-
-
-def _below_limit(records: Sequence[Record]) -> list[Sequence[Record]]:
-    parts: list[list[Record]] = []
-    filled = _BATCH_BYTES
-    for record in records:
-        size = len(record.key) + len(record.value or b"") + 64
-        if filled + size > _BATCH_BYTES:
-            parts.append([])
-            filled = 0
-        parts[-1].append(record)
-        filled += size
-    return list(parts)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

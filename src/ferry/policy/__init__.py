@@ -1,7 +1,7 @@
 """Replication policies: a topic's name at the source and its name at the target, after MirrorMaker 2."""
 
 from ferry.policy.choice import INTERNAL_SEPARATOR, SEPARATOR, make_policy, policy_name
-from ferry.policy.mirror_maker import DefaultReplicationPolicy, IdentityReplicationPolicy, offset_syncs_topic
+from ferry.policy.mirror_maker import DefaultReplicationPolicy, IdentityReplicationPolicy
 from ferry.policy.names import (
     DEFAULT_SEPARATOR,
     HEARTBEATS,
@@ -32,7 +32,6 @@ __all__ = [
     "is_internal_name",
     "load_policy",
     "make_policy",
-    "offset_syncs_topic",
     "policy_name",
     "would_loop",
 ]

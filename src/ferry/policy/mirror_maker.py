@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.policy.names import DEFAULT_SEPARATOR, HEARTBEATS, ReplicationPolicy, is_internal_name
+from ferry.policy.names import DEFAULT_SEPARATOR, HEARTBEATS, is_internal_name
 
 
 # Without slots: a class of the user's own that derives from one of these may have attributes of its own.
@@ -40,6 +40,15 @@ class DefaultReplicationPolicy:
 
     def is_internal_topic(self, topic: str) -> bool:
         return is_internal_name(topic, self.internal_separator)
+
+    def heartbeats_topic(self) -> str:
+        return HEARTBEATS
+
+    def checkpoints_topic(self, source_alias: str) -> str:
+        return self.internal_separator.join((source_alias, "checkpoints", "internal"))
+
+    def offset_syncs_topic(self, other_alias: str) -> str:
+        return self.internal_separator.join(("mm2-offset-syncs", other_alias, "internal"))
 
     @property
     def internal_separator(self) -> str:
@@ -81,18 +90,11 @@ class IdentityReplicationPolicy:
     def is_internal_topic(self, topic: str) -> bool:
         return self._default().is_internal_topic(topic)
 
-    @property
-    def internal_separator(self) -> str:
-        """As with the default policy."""
-        return self._default().internal_separator
+    def heartbeats_topic(self) -> str:
+        return HEARTBEATS
 
+    def checkpoints_topic(self, source_alias: str) -> str:
+        return self._default().checkpoints_topic(source_alias)
 
-def offset_syncs_topic(policy: ReplicationPolicy, other_alias: str) -> str:
-    """MirrorMaker 2's topic of offset syncs, on the one cluster of a flow; `other_alias` is the other one.
-
-    A policy of the user's own names it as the interface in Java does by default.
-    """
-    separator = DEFAULT_SEPARATOR
-    if isinstance(policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
-        separator = policy.internal_separator
-    return f"mm2-offset-syncs{separator}{other_alias}{separator}internal"
+    def offset_syncs_topic(self, other_alias: str) -> str:
+        return self._default().offset_syncs_topic(other_alias)

@@ -49,6 +49,18 @@ class ReplicationPolicy(Protocol):
         """Whether `topic` serves Kafka or MirrorMaker 2 itself and is never copied."""
         return is_internal_name(topic, DEFAULT_SEPARATOR)
 
+    def heartbeats_topic(self) -> str:
+        """The topic of heartbeats, where they are born."""
+        return HEARTBEATS
+
+    def checkpoints_topic(self, source_alias: str) -> str:
+        """The topic of checkpoints on the target of the flow from `source_alias`."""
+        return f"{source_alias}.checkpoints.internal"
+
+    def offset_syncs_topic(self, other_alias: str) -> str:
+        """The topic of offset syncs on the one cluster of a flow; `other_alias` is the other one."""
+        return f"mm2-offset-syncs.{other_alias}.internal"
+
 
 def illegal_name(name: str) -> str | None:
     """Why Kafka does not take `name` for a topic, as half a sentence; None when it does."""
@@ -78,7 +90,7 @@ def is_ferry_internal(topic: str) -> bool:
 
 def is_heartbeats_topic(policy: ReplicationPolicy, topic: str) -> bool:
     """Whether `topic` is a heartbeat topic, copied or not."""
-    return policy.original_topic(topic) == HEARTBEATS
+    return policy.original_topic(topic) == policy.heartbeats_topic()
 
 
 def would_loop(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:

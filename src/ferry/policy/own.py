@@ -68,6 +68,28 @@ class OwnPolicy:
         """As ReplicationPolicy."""
         return self._asked("is_internal_topic", topic, bool, lambda: self.policy.is_internal_topic(topic))
 
+    def heartbeats_topic(self) -> str:
+        """As ReplicationPolicy, whose name counts where the class has none; BadInput when Kafka takes it for none."""
+        return self._internal("heartbeats_topic")
+
+    def checkpoints_topic(self, source_alias: str) -> str:
+        """As `heartbeats_topic`."""
+        return self._internal("checkpoints_topic", source_alias)
+
+    def offset_syncs_topic(self, other_alias: str) -> str:
+        """As `heartbeats_topic`."""
+        return self._internal("offset_syncs_topic", other_alias)
+
+    def _internal(self, method: str, *aliases: str) -> str:
+        """The name of one of MirrorMaker 2's topics. A class need not have these methods."""
+        given = getattr(self.policy, method, None)
+        if not callable(given):
+            return str(getattr(ReplicationPolicy, method)(self, *aliases))
+        name: str = self._asked(method, ", ".join(aliases), str, lambda: given(*aliases))
+        if (why := illegal_name(name)) is not None:
+            raise BadInput(f"policy {self.path} answers {method} with {name!r}, which {why}: {_REMEDY}")
+        return name
+
     def _asked(self, method: str, topic: str, kind: type | tuple[type, ...], ask: Callable[[], T]) -> T:
         try:
             answer = _called(ask)
@@ -176,6 +198,9 @@ def _try(policy: OwnPolicy, alias: str) -> None:
             policy.upstream_topic(name)
             policy.original_topic(name)
             policy.is_internal_topic(name)
+    policy.heartbeats_topic()
+    policy.checkpoints_topic(alias)
+    policy.offset_syncs_topic(alias)
 
 
 def _named(kind: type | tuple[type, ...]) -> str:

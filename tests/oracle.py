@@ -1,0 +1,49 @@
+"""Java as the judge: a JVM that answers each line of its input with one line."""
+
+import atexit
+import contextlib
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+SECONDS = 120
+_ANSWERS = ("ok", "error", "true", "false")
+"""How answers begin: Kafka's log goes to standard output as well."""
+
+
+class Oracle:
+    """A JVM that answers all questions of a session, and ends with it."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        atexit.register(self._end)
+
+    def ask(self, questions: Sequence[str]) -> list[str]:
+        """One answer per question."""
+        # Written beside the reading: both pipes are smaller than many questions.
+        writer = threading.Thread(target=self._put, args=(questions,), daemon=True)
+        guard = threading.Timer(SECONDS, self._process.kill)
+        guard.start()
+        try:
+            writer.start()
+            answers = list(islice(self._answers(), len(questions)))
+            assert len(answers) == len(questions), f"the oracle ended after {len(answers)} of {len(questions)} answers"
+        finally:
+            guard.cancel()
+        return answers
+
+    def _put(self, questions: Sequence[str]) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write("".join(f"{question}\n" for question in questions))
+            self._process.stdin.flush()
+
+    def _answers(self) -> Iterator[str]:
+        for line in iter(self._process.stdout.readline, ""):
+            if line.startswith(_ANSWERS):
+                yield line.rstrip("\n")
+
+    def _end(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait(SECONDS)

@@ -11,7 +11,7 @@ from ferry.cli.acls_diff import show_diff
 from ferry.config.settings import parse_settings
 from ferry.decide.acls import AclDiff, LeftOut
 from ferry.model import AclBinding, AclChange
-from ferry.run.permissions import acls_of_source_writes, required_acls
+from ferry.run.permissions import required_acls
 from tests.cli.program import ferry
 
 FILE = """
@@ -28,6 +28,9 @@ def write(folder: Path, topics: str) -> Path:
     path = folder / "flow.properties"
     path.write_text(FILE.format(topics=topics, heartbeats="false"))
     return path
+
+
+PLAIN_INTERNAL = "replication.policy.internal.topic.separator.enabled = false\n"
 
 
 def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
@@ -58,43 +61,71 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         " --transactional-id 'ferry.a->b.live.' --resource-pattern-type prefixed\n"
         "# optional, to see whether the copies fit on the disks; without it nobody looks:\n"
         "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Describe --cluster\n"
+        "# optional, to write what MirrorMaker 2's clients read (emit.checkpoints.enabled); without it they read "
+        "nothing new:\n"
+        "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+        " --operation Write --topic a.checkpoints.internal\n"
+        "# optional, to write what MirrorMaker 2's clients read (emit.offset-syncs.enabled); without it they read "
+        "nothing new:\n"
+        "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+        " --operation Write --topic mm2-offset-syncs.a.internal\n"
+        "# optional, to write what MirrorMaker 2's clients read (emit.heartbeats.enabled); without it they read "
+        "nothing new:\n"
+        "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+        " --operation Write --topic heartbeats\n"
         "# optional, to take the source's ACLs over; who has it can permit himself anything:\n"
         "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Alter --cluster\n"
-        "# Not needed yet: Ferry writes nothing to a; by this file MirrorMaker 2 writes there\n"
-        "# offset syncs (offset-syncs.topic.location = source):\n"
-        "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
-        " --operation Create --operation Write --topic mm2-offset-syncs.b.internal\n"
-        "# heartbeats (b->a.emit.heartbeats.enabled):\n"
-        "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
-        " --operation Create --operation Write --topic heartbeats\n"
     )
 
 
 @pytest.mark.parametrize(
     ("more", "names"),
     [
-        ("", ["mm2-offset-syncs.b.internal", "heartbeats"]),
-        ("a->b.offset-syncs.topic.location = target\n", ["heartbeats"]),
-        ("emit.offset-syncs.enabled = false\n", ["heartbeats"]),
-        ("a->b.emit.heartbeats.enabled = false\n", ["mm2-offset-syncs.b.internal", "heartbeats"]),
-        ("b->a.emit.heartbeats.enabled = false\n", ["mm2-offset-syncs.b.internal"]),
-        ("emit.heartbeats.enabled = false\noffset-syncs.topic.location = target\n", []),
-        ("replication.policy.separator = -\n", ["mm2-offset-syncs-b-internal", "heartbeats"]),
+        ("", ["a.checkpoints.internal", "mm2-offset-syncs.a.internal", "heartbeats"]),
+        ("emit.offset-syncs.enabled = false\n", ["a.checkpoints.internal", "heartbeats"]),
+        ("a->b.emit.heartbeats.interval.seconds = -1\n", ["a.checkpoints.internal", "mm2-offset-syncs.a.internal"]),
         (
-            "replication.policy.separator = -\nreplication.policy.internal.topic.separator.enabled = false\n",
-            ["mm2-offset-syncs.b.internal", "heartbeats"],
+            "emit.checkpoints.enabled = false\nreplication.policy.separator = -\n",
+            ["mm2-offset-syncs-a-internal", "heartbeats"],
         ),
-        ("replication.policy.class = tests.config.policies.Suffixed\n", ["mm2-offset-syncs.b.internal", "heartbeats"]),
+        (
+            f"emit.checkpoints.enabled = false\nreplication.policy.separator = -\n{PLAIN_INTERNAL}",
+            ["mm2-offset-syncs.a.internal", "heartbeats"],
+        ),
+        (
+            "replication.policy.class = tests.config.policies.Suffixed\n",
+            ["a.checkpoints.internal", "mm2-offset-syncs.a.internal", "heartbeats"],
+        ),
+        (
+            "a->b.offset-syncs.topic.location = source\n",
+            ["a.checkpoints.internal", "source: mm2-offset-syncs.b.internal", "heartbeats"],
+        ),
+        (
+            "b->a.emit.heartbeats.enabled = true\nemit.offset-syncs.enabled = false\n",
+            ["a.checkpoints.internal", "heartbeats", "source: heartbeats"],
+        ),
+        (
+            "b->a.emit.heartbeats.enabled = true\nb->a.enabled = true\nemit.offset-syncs.enabled = false\n",
+            ["a.checkpoints.internal", "heartbeats"],
+        ),
+        (
+            "emit.heartbeats.enabled = true\nemit.offset-syncs.enabled = false\n",
+            ["a.checkpoints.internal", "heartbeats"],
+        ),
     ],
 )
-def test_writing_to_the_source_is_not_among_what_is_needed(more: str, names: list[str]) -> None:
-    (flow,) = parse_settings(FILE.format(topics="orders", heartbeats="true") + more, "flow.properties").flows
-    found = acls_of_source_writes(flow)
+def test_what_mirror_makers_topics_take(more: str, names: list[str]) -> None:
+    """Each is optional, and nothing is written to the source unless a line of the file says so itself."""
+    flow = parse_settings(FILE.format(topics="orders", heartbeats="true") + more, "flow.properties").flow("a->b")
+    found = [acl for acl in required_acls(flow) if "MirrorMaker" in acl.why]
+    assert all(acl.optional for acl in found)
     assert [(acl.side, acl.resource.name, acl.operation) for acl in found] == [
-        ("source", name, operation) for name in names for operation in ("Create", "Write")
+        ("source" if name.startswith("source: ") else "target", name.removeprefix("source: "), operation)
+        for name in names
+        for operation in ("Create", "Write")
     ]
-    reading = {"Read", "Describe", "DescribeConfigs"}
-    assert {acl.operation for acl in required_acls(flow) if acl.side == "source"} <= reading
+    at_source = [acl for acl in required_acls(flow) if acl.side == "source" and acl not in found]
+    assert {acl.operation for acl in at_source} <= {"Read", "Describe", "DescribeConfigs"}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +205,7 @@ def test_patterns_become_names_and_prefixes(
     settings = parse_settings(FILE.format(topics=topics, heartbeats=heartbeats) + more, "flow.properties")
     found: dict[str, set[str]] = {"source": set(), "target": set()}
     for acl in required_acls(settings.flows[0]):
-        if acl.resource.kind == "topic" and not acl.resource.name.startswith("ferry-ledger."):
+        if acl.resource.kind == "topic" and not acl.resource.name.startswith("ferry-ledger.") and not acl.optional:
             found[acl.side].add(str(acl.resource).removeprefix("topic "))
     assert found == {"source": at_source, "target": at_target}
 
@@ -246,11 +277,6 @@ def test_the_acls_as_json(tmp_path: Path) -> None:
         "optional": False,
         "why": "to write in transactions",
     } in body["acls"]
-    assert {(acl["resource_name"], acl["operation"], acl["optional"]) for acl in body["not_needed_yet"]} == {
-        (name, operation, True)
-        for name in ("mm2-offset-syncs.b.internal", "heartbeats")
-        for operation in ("Create", "Write")
-    }
 
 
 def test_a_pattern_that_acls_cannot_say_asks_for_names(tmp_path: Path) -> None:

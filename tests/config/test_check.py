@@ -49,7 +49,7 @@ def test_every_value_has_its_origin(file: Path, capsys: pytest.CaptureFixture[st
     assert "line 6 topics.exclude x" in rows
     assert "default tasks.max 1" in rows
     assert any(row.startswith("not set: ") and "ferry.run.max.records" in row for row in rows)
-    assert "line 7 emit.heartbeats.interval.seconds (not acted on yet) 5" in rows
+    assert "line 7 emit.heartbeats.interval.seconds 5" in rows
     assert "line 9 source.*.ssl.key.password [hidden]" in rows
     assert "line 2 west broker-1:9092,broker-2:9092" in rows
     assert "flow east->west: not enabled" in rows
@@ -74,8 +74,7 @@ def test_what_counts_nowhere_is_said_and_every_line_is_in_the_answer(
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     assert body["flows"][0]["enabled_line"] == 4
     assert {one["line"]: one["fate"] for one in body["lines"]} == {
-        **dict.fromkeys((1, 2, 3, 4, 5, 6, 9, 13), "used"),
-        7: "not acted on yet",
+        **dict.fromkeys((1, 2, 3, 4, 5, 6, 7, 9, 13), "used"),
         8: "not needed",
         10: "without effect",
         11: "overridden",
@@ -133,7 +132,7 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     (there, _) = body["flows"]
     idle = {one["name"] for one in there["settings"] if not one["acted_on"]}
-    assert {"groups", "sync.group.offsets.enabled", "emit.checkpoints.enabled", "refresh.topics.enabled"} <= idle
+    assert {"groups", "sync.group.offsets.enabled", "refresh.groups.enabled", "refresh.topics.enabled"} <= idle
     assert not idle & {"topics", "sync.topic.configs.enabled", "sync.topic.acls.enabled", "ferry.start", "tasks.max"}
     assert not any("group offsets" in departure for departure in there["departures"])
     rows = [" ".join(line.split()) for line in Run("config", "check", file, capsys=capsys).out.splitlines()]
@@ -142,7 +141,7 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest
     shown = {row.split()[1] for row in rows if row.startswith("default ")}
     assert not shown & idle
     (told,) = [row for row in rows if row.startswith("at their defaults, and what they are for no run does yet: ")]
-    left = {"groups", "emit.heartbeats.interval.seconds"}
+    left = {"groups"}
     assert {name.rstrip(",") for name in told.partition(": ")[2].split()} == idle - left
     for name in idle:
         assert [one.fate for one in explain(name)] == ["not acted on yet"]

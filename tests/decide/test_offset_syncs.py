@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ferry.decide.offset_map import OffsetMap
 from ferry.decide.offset_syncs import anew, offset_syncs, syncs_of

@@ -59,35 +59,32 @@ def required_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked.
-
-    Apart from them, as comments: what writing MirrorMaker 2's topics to the source would take, which Ferry does not do.
-    """
+    """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked."""
     # Imported here: the command line starts light.
     from ferry.cli.desk import only_topics
-    from ferry.run.permissions import acls_of_source_writes, required_acls
+    from ferry.run.permissions import required_acls
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = desk.flow(flow)
     only_topics(chosen, topic)
     found = required_acls(chosen, topic or ())
-    not_yet = acls_of_source_writes(chosen)
     source = _OnSide.of(chosen, "source", source_principal)
     target = _OnSide.of(chosen, "target", target_principal)
     sides = {"source": source, "target": target}
     if desk.as_json:
         body = {"flow": str(chosen.flow), "principals": {side: one.json() for side, one in sides.items()}}
-        lists = {"acls": found, "not_needed_yet": not_yet}
-        print_json(body | {name: [_json(acl, sides[acl.side]) for acl in acls] for name, acls in lists.items()})
+        print_json(body | {"acls": [_json(acl, sides[acl.side]) for acl in found]})
         return 0
-    source.head(f"# On source {source.alias}, to which nothing is written:")
+    written = sorted({acl.resource.name for acl in found if acl.side == "source" and acl.operation == "Write"})
+    source.head(f"# On source {source.alias}, to which {_listed(written)} is written:")
     _print(source, [acl for acl in found if acl.side == "source"])
     target.head(f"# On target {target.alias}:")
     _print(target, [acl for acl in found if acl.side == "target"])
-    if not_yet:
-        print(f"# Not needed yet: Ferry writes nothing to {source.alias}; by this file MirrorMaker 2 writes there")
-    _print(source, not_yet, lead="")
     return 0
+
+
+def _listed(topics: list[str]) -> str:
+    return f"nothing but {' and '.join(topics)}" if topics else "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +133,12 @@ class _OnSide:
         return {"principal": self.principal, "known": self.why is None, "why": self.why}
 
 
-def _print(side: _OnSide, acls: list[Acl], *, lead: str = "optional, ") -> None:
+def _print(side: _OnSide, acls: list[Acl]) -> None:
     """Commands; those that a flow works without as comments that say what for."""
     for (resource, optional), same in groupby(acls, key=lambda acl: (acl.resource, acl.optional and acl.why)):
         several = list(same)
         line = _command(side, resource, several)
-        print(f"# {lead}{several[0].why}:\n# {line}" if optional else line)
+        print(f"# optional, {several[0].why}:\n# {line}" if optional else line)
 
 
 def _json(acl: Acl, side: _OnSide) -> dict[str, object]:

@@ -82,6 +82,10 @@ class _Accounts:
                 entry = self.examined.entries.of_flow(flow.flow, name)
                 if entry is not None:
                     yield entry.line
+            if self.configs[flow.flow].heartbeats_at_source.enabled:
+                # Of the flow back, which need not be enabled for it.
+                back = self.examined.entries.under(f"{flow.flow.target}->{flow.flow.source}.emit.heartbeats.")
+                yield from (entry.line for entry in back.values())
         for alias in self.examined.clusters:
             line = self.examined.servers_line(alias)
             if line is not None:

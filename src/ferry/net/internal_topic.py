@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ferry.decide.ledger_settings import wanted_replicas
 from ferry.errors import Retryable
 from ferry.model import Record, TopicPartition
-from ferry.net.admin import NewTopic, TooFewBrokers, create_topic
+from ferry.net.admin import NewTopic, NotPermitted, TooFewBrokers, create_topic
 from ferry.net.appending import Appender
 from ferry.net.cluster import Cluster
 
@@ -39,6 +39,10 @@ class InternalTopic:
 
         async def visible() -> None:
             if self.name not in await self.cluster.refresh([self.name]):
+                if await self.cluster.hidden([self.name]):
+                    raise NotPermitted(
+                        f"not allowed to see topic {self.name} on cluster {self.cluster.alias}: grant WRITE on it"
+                    )
                 raise Retryable(f"topic {self.name} is not yet visible on cluster {self.cluster.alias}")
             self.cluster.leader(self._place)
 

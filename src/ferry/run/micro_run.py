@@ -9,7 +9,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -31,12 +31,13 @@ from ferry.decide.ledger_codec import ended_record, outcome_record
 from ferry.decide.report import Report, report_of
 from ferry.decide.skipping import Wish
 from ferry.errors import Refused, Superseded
-from ferry.model import Attempt, Gap, Origin, Plan, Slice
+from ferry.model import Attempt, Checkpoint, Gap, Origin, Plan, Slice
 from ferry.run.connections import FlowConnections
 from ferry.run.ends import SlotEnd, outcome_of
 from ferry.run.gather import isolation_of
 from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.known_ledger import KnownLedgers
+from ferry.run.mirror_topics import Emitted, MirrorTopics
 from ferry.run.opening import begin_attempt
 from ferry.run.planner import WHOLE, Planner, RunOptions
 from ferry.run.share import Rate
@@ -266,6 +267,17 @@ class MicroRuns:
         told = outcome_of(plan, ends)
         record = outcome_record(plan.lane, plan.run, told.refusals, sorted(told.time_over))
         self._run(lambda: self._ledger.append([record]))
+
+    def emit(self, plan: Plan, checkpoints: Sequence[Checkpoint] = ()) -> Emitted:
+        """Write MirrorMaker 2's internal topics, when the run has copied; raises as `MirrorTopics.emit`."""
+
+        async def work() -> Emitted:
+            topics = MirrorTopics(
+                flow=self.flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
+            )
+            return await topics.emit(await self._settled_view(), plan, checkpoints)
+
+        return self._run(work)
 
     def report(self, run: str) -> Report:
         """What became of a run, from the ledger alone."""

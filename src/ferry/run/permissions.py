@@ -1,7 +1,7 @@
 """The ACLs that a flow needs, on each side: no more than what its micro-runs ask the brokers for.
 
-Nothing is written to the source, so nothing there is more than reading. What writing MirrorMaker 2's topics there would
-take stands apart (`acls_of_source_writes`).
+Nothing is written to the source unless the file asks for it (MirrorMaker 2's topics): else nothing there is more than
+reading.
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ from ferry.config.acls import AclPolicy
 from ferry.config.filters import LEGAL_NAME
 from ferry.config.flow import FlowConfig
 from ferry.config.layers import Side
+from ferry.decide.internal_topics import internal_topics
 from ferry.errors import BadInput
 from ferry.net.ledger import ledger_topic
-from ferry.policy import (
-    HEARTBEATS,
-    DefaultReplicationPolicy,
-    IdentityReplicationPolicy,
-    illegal_name,
-    offset_syncs_topic,
-)
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, illegal_name
 from ferry.run.kafka_port import position_group, transactional_id
 from ferry.run.neighbours import names_tell_flows_apart
 
@@ -71,7 +66,7 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
     if not sources:
         sources = [_as_resource(flow, pattern) for pattern in flow.topics.include.items]
         if flow.selection.heartbeats:
-            sources.append(Resource(kind="topic", name=HEARTBEATS))
+            sources.append(Resource(kind="topic", name=flow.policy.heartbeats_topic()))
     sources = _without_covered(sources)
     copies = [_copied(flow, resource) for resource in sources]
     return [
@@ -79,26 +74,8 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
         *_ledgers_at_source(flow, sources),
         *_at_target(flow, copies),
         *_ledgers_at_target(flow, copies),
+        *_for_mirror_topics(flow),
         *_for_acls(flow),
-    ]
-
-
-def acls_of_source_writes(flow: FlowConfig) -> list[Acl]:
-    """What MirrorMaker 2 writes to the source by this flow's file, and Ferry does not so far: not needed yet.
-
-    `why` says what is written, and by which key. Source: `MirrorSourceConnector.createOffsetSyncsTopic` and
-    `MirrorHeartbeatConnector` of Kafka 4.3.0; heartbeats at the source are those of the flow back, enabled or not.
-    """
-    internal, (source, target) = flow.internal_topics, (flow.flow.source, flow.flow.target)
-    found = []
-    if flow.emit_offset_syncs and internal.offset_syncs_location == "source":
-        found.append((offset_syncs_topic(flow.policy, target), "offset syncs (offset-syncs.topic.location = source)"))
-    if flow.heartbeats_at_source:
-        found.append((HEARTBEATS, f"heartbeats ({target}->{source}.emit.heartbeats.enabled)"))
-    return [
-        Acl(side="source", resource=Resource(kind="topic", name=name), operation=operation, why=why, optional=True)
-        for name, why in found
-        for operation in ("Create", "Write")
     ]
 
 
@@ -163,6 +140,15 @@ def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
             operation="Delete",
             why="to delete copies of deleted topics (ferry.sync.topic.deletes.enabled)",
         )
+
+
+def _for_mirror_topics(flow: FlowConfig) -> Iterator[Acl]:
+    """What it takes to write MirrorMaker 2's topics (`ferry.run.mirror_topics`), whatever else is copied."""
+    for topic in internal_topics(flow):
+        resource = Resource(kind="topic", name=topic.name)
+        why = f"to write what MirrorMaker 2's clients read ({topic.key}); without it they read nothing new"
+        for operation in ("Create", "Write"):
+            yield Acl(side=topic.side, resource=resource, operation=operation, why=why, optional=True)
 
 
 def _for_acls(flow: FlowConfig) -> Iterator[Acl]:

@@ -1,0 +1,273 @@
+"""Kafka's own clients of MirrorMaker 2, on clusters that Ferry filled."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.dev.jars import jars, java
+from ferry.model import Checkpoint, Found, TopicPartition
+from ferry.run.micro_run import local_origin
+from ferry.run.mirror_topics import Emitted
+from ferry.wire.mirror_records import parse_offset_sync
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.mirror.mirror_oracle import ask_words, encoded, translated
+from tests.topologies.atlas import Atlas
+
+pytestmark = pytest.mark.cluster
+
+POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
+MIRROR = "org.apache.kafka.connect.mirror."
+EACH_RUN = {"emit.checkpoints.interval.seconds": "1", "heartbeats.replication.enabled": "true"}
+"""A second is the shortest interval that a file can name."""
+
+
+def run(lab: Lab, *groups: Checkpoint) -> Emitted:
+    """One micro-run, and what is written after it; `groups` stand in for what the clusters' groups would give."""
+    with lab.runs() as runs:
+        plan = runs.plan(f"r-{new_alias()}", local_origin())
+        assert lab.copy(runs, plan).state is RunState.SUCCESS
+        return runs.emit(plan, groups)
+
+
+def checkpoint(lab: Lab, topic: str, offset: int, *, group: str = "readers", metadata: str = "") -> Checkpoint:
+    """Where a group goes on that stands at `offset` of the topic's first partition, in a copy of one segment."""
+    copy = lab.flow.policy.format_remote_topic(lab.alias, topic)
+    return Checkpoint(
+        group=group,
+        source=TopicPartition(topic=topic, partition=0),
+        source_offset=offset,
+        target=TopicPartition(topic=copy, partition=0),
+        target_offset=offset,
+        outcome=Found.EXACT,
+        metadata=metadata,
+    )
+
+
+def client(cluster: RunningCluster, policy: str, alias: str, *question: str) -> list[str]:
+    """What MirrorClient, or RemoteClusterUtils, answers on a cluster."""
+    return ask_words(" ".join(["client", cluster.bootstrap, policy, alias, *question]))
+
+
+def settings_of(cluster: RunningCluster, topic: str) -> dict[str, str]:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    [found] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+    return {name: entry.value for name, entry in found.result(30).items() if entry.source == 1}
+
+
+def formatted(cluster: RunningCluster, topic: str, formatter: str) -> list[str]:
+    """What kafka-console-consumer prints of a topic with one of MirrorMaker 2's formatters."""
+    words = ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--from-beginning", "--timeout-ms", "4000"]
+    command = [
+        java(),
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{jars('4.3.0')}/*",
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    ]
+    done = subprocess.run(
+        [*command, *words, "--formatter", f"{MIRROR}formatters.{formatter}"], capture_output=True, text=True, timeout=60
+    )
+    return [line for line in done.stdout.splitlines() if line.startswith(("Checkpoint{", "Heartbeat{", "OffsetSync{"))]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_mirror_client_reads_ferry(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, policy: str
+) -> None:
+    settings = {**EACH_RUN, "replication.policy.class": f"{MIRROR}{policy}"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(10))
+    emitted = run(lab, checkpoint(lab, topic, 7, metadata="mine"), checkpoint(lab, topic, 3, group="others"))
+    assert (emitted.checkpoints, emitted.heartbeats, emitted.notes) == (2, 1, ())
+
+    def asked(*question: str) -> list[str]:
+        return client(target_cluster, policy, lab.alias, *question)
+
+    copy = topic if policy.startswith("Identity") else f"{lab.alias}.{topic}"
+    assert f"{lab.alias}.checkpoints.internal" in asked("checkpointTopics")
+    assert {"heartbeats", f"{lab.alias}.heartbeats"} <= set(asked("heartbeatTopics"))
+    assert lab.alias in asked("upstreamClusters")
+    assert asked("replicationHops", lab.alias) == ["1"]
+    assert asked("replicationHops", "nobody") == ["-1"]
+    for call in ("translateOffsets", "remoteConsumerOffsets"):
+        assert asked(call, lab.alias, encoded("readers")) == [f"{copy} 0 7 mine"]
+        assert asked(call, lab.alias, encoded("nobody")) == []
+    assert not {"heartbeats", f"mm2-offset-syncs.t{lab.alias}.internal"} & topics(source_cluster)
+
+
+def test_the_formatters_print_what_ferry_wrote(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=EACH_RUN)
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(5))
+    run(lab, checkpoint(lab, topic, 4, metadata="mine"))
+    alias, copy = lab.alias, f"{lab.alias}.{topic}"
+    assert formatted(target_cluster, f"{alias}.checkpoints.internal", "CheckpointFormatter") == [
+        f"Checkpoint{{consumerGroupId=readers, topicPartition={copy}-0, upstreamOffset=4, downstreamOffset=4, "
+        "metadata=mine}"
+    ]
+    [beat] = [line for line in formatted(target_cluster, "heartbeats", "HeartbeatFormatter") if f"={alias}," in line]
+    assert beat.startswith(f"Heartbeat{{sourceClusterAlias={alias}, targetClusterAlias=t{alias}, timestamp=1")
+    syncs = formatted(target_cluster, f"mm2-offset-syncs.{alias}.internal", "OffsetSyncFormatter")
+    assert syncs == [
+        f"OffsetSync{{topicPartition={topic}-0, upstreamOffset={offset}, downstreamOffset={offset}}}"
+        for offset in (0, 1, 3, 4)
+    ]
+
+
+def test_topics_are_created_as_mirror_maker_creates_them(
+    source_cluster: RunningCluster, three_brokers: RunningCluster, topic: str
+) -> None:
+    settings = {
+        **EACH_RUN,
+        "replication.policy.separator": "_",
+        "checkpoints.topic.replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "2",
+        "offset-syncs.topic.location": "target",
+    }
+    lab = Lab(source=source_cluster, target=three_brokers, alias=new_alias(), topics=(topic,), settings=settings)
+    create_topic(source_cluster, topic)
+    run(lab)
+    admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
+    found = admin.list_topics(timeout=30).topics
+    for name, replicas in (
+        (f"{lab.alias}_checkpoints_internal", 1),
+        (f"mm2-offset-syncs_{lab.alias}_internal", 2),
+        ("heartbeats", 3),  # MirrorMaker 2's default
+    ):
+        assert [len(partition.replicas) for partition in found[name].partitions.values()] == [replicas]
+        assert settings_of(three_brokers, name) == {"cleanup.policy": "compact"}
+
+
+def test_a_chain_of_three_clusters(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, third_cluster: RunningCluster, topic: str
+) -> None:
+    """From a by b to c; the file asks for heartbeats at a, and not at b."""
+    clusters = {"a": source_cluster, "b": target_cluster, "c": third_cluster}
+    atlas = Atlas(
+        clusters=clusters,
+        flows=("a->b", "b->c"),
+        topics=f".*{topic}",
+        settings={**EACH_RUN, "b->a.emit.heartbeats.enabled": "true"},
+    )
+    a, b = atlas.alias("a"), atlas.alias("b")
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(10))
+    assert step(atlas, "a->b").heartbeats == 2
+    step(atlas, "a->b")  # copies the heartbeat that the first run wrote to a
+    assert step(atlas, "b->c").heartbeats == 1
+
+    def asked(letter: str, source: str, *question: str) -> list[str]:
+        return client(clusters[letter], POLICIES[0], source, *question)
+
+    assert {a, b} <= set(asked("c", b, "upstreamClusters"))
+    assert asked("c", b, "replicationHops", b) == ["1"]
+    assert asked("c", b, "replicationHops", a) == ["2"]
+    assert asked("b", a, "replicationHops", a) == ["1"]
+    assert f"{b}.{a}.{topic}" in asked("c", b, "remoteTopics", b)
+    assert not [name for name in topics(third_cluster) if a in name and name.endswith(".internal")]
+    beats = formatted(third_cluster, f"{b}.{a}.heartbeats", "HeartbeatFormatter")
+    assert any(f"sourceClusterAlias={b}, targetClusterAlias={a}," in beat for beat in beats)
+
+
+def test_heartbeats_that_come_later_are_copied_into_the_empty_copy(
+    source_cluster: RunningCluster, third_cluster: RunningCluster, topic: str
+) -> None:
+    """The copy that Ferry made for its name alone has no owner; what the source then has is copied into it."""
+    lab = Lab(source=third_cluster, target=source_cluster, alias=new_alias(), topics=(topic,), settings=EACH_RUN)
+    create_topic(third_cluster, topic)
+    there = "heartbeats" in topics(third_cluster)  # by another test
+    run(lab)
+    copy = f"{lab.alias}.heartbeats"
+    assert copy in topics(source_cluster)
+    if not there:
+        assert read_topic(source_cluster.bootstrap, copy) == {0: []}
+        create_topic(third_cluster, "heartbeats")
+    send(producer(third_cluster), "heartbeats", numbered(3))
+    run(lab)
+    assert len(read_topic(source_cluster.bootstrap, copy)[0]) >= 3
+
+
+def test_a_repeat_writes_nothing_new_and_the_next_run_goes_on(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = Lab(
+        source=source_cluster,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=(topic,),
+        settings={"emit.heartbeats.interval.seconds": "3600"},
+    )
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(8))
+    with lab.runs() as runs:
+        plan = runs.plan("first", local_origin())
+        lab.copy(runs, plan)
+        first = runs.emit(plan, [checkpoint(lab, topic, 5)])
+        assert (first.offset_syncs, first.checkpoints, first.heartbeats) == (5, 1, 1)
+        assert runs.emit(plan, [checkpoint(lab, topic, 6)]) == Emitted()  # not due, and the syncs are there
+        send(producer(source_cluster), topic, numbered(8))
+        newer = runs.plan("second", local_origin())
+        lab.copy(runs, newer)
+        assert runs.emit(plan, [checkpoint(lab, topic, 5)]) == Emitted()  # superseded
+        assert runs.emit(newer).offset_syncs == 5
+    rows = read_topic(target_cluster.bootstrap, f"mm2-offset-syncs.{lab.alias}.internal")[0]
+    syncs = [parse_offset_sync(key, value) for _, key, value, _, _ in rows]
+    assert [(sync.upstream, sync.downstream) for sync in syncs[:5]] == [(n, n) for n in (0, 1, 4, 6, 7)]
+    # Behind the first run's records lies its commit marker.
+    assert translated(syncs, [8, 12, 16]) == [9, 10, 17]
+
+
+def test_what_a_run_did_not_come_to_is_made_up_for(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(8))
+    lab.micro_run()
+    with lab.runs() as runs:
+        plan = runs.plan("second", local_origin())
+        lab.copy(runs, plan)
+        assert runs.emit(plan).offset_syncs == 5
+
+
+def test_the_file_says_what_is_written_where(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    at_source = {"offset-syncs.topic.location": "source", "emit.heartbeats.enabled": "false"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=at_source)
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(8))
+    emitted = run(lab)
+    assert (emitted.offset_syncs, emitted.heartbeats) == (5, 0)
+    assert f"mm2-offset-syncs.t{lab.alias}.internal" in topics(source_cluster)
+    off = {
+        "emit.offset-syncs.enabled": "false",
+        "emit.checkpoints.enabled": "false",
+        "emit.heartbeats.interval.seconds": "-1",
+    }
+    silent = replace(lab, alias=new_alias(), settings=off)
+    assert run(silent, checkpoint(silent, topic, 3)) == Emitted()
+    mine = [name for name in topics(source_cluster) | topics(target_cluster) if silent.alias in name]
+    assert sorted(mine) == [f"{silent.alias}.{topic}", f"ferry-ledger.{silent.alias}.internal"]
+
+
+def step(atlas: Atlas, flow: str) -> Emitted:
+    """One micro-run of a flow, and what is written after it."""
+    with atlas.runs(flow) as runs:
+        plan = runs.plan(f"r-{new_alias()}", local_origin())
+        assert atlas.copy(runs, plan).state is RunState.SUCCESS
+        return runs.emit(plan)
+
+
+def topics(cluster: RunningCluster) -> set[str]:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    return set(admin.list_topics(timeout=30).topics)

@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
-from ferry.model import Checkpoint, Found, TopicPartition
+from ferry.model import Checkpoint, Found, Heartbeat, TopicPartition
 from ferry.run.micro_run import local_origin
 from ferry.run.mirror_topics import Emitted
-from ferry.wire.mirror_records import parse_offset_sync
+from ferry.wire.mirror_records import parse_heartbeat, parse_offset_sync
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.mirror.mirror_oracle import ask_words, encoded, translated
 from tests.topologies.atlas import Atlas
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.cluster
 
 POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 MIRROR = "org.apache.kafka.connect.mirror."
+HEARTBEAT_BYTES = 10
 EACH_RUN = {"emit.checkpoints.interval.seconds": "1", "heartbeats.replication.enabled": "true"}
 """A second is the shortest interval that a file can name."""
 
@@ -62,7 +63,8 @@ def settings_of(cluster: RunningCluster, topic: str) -> dict[str, str]:
 
 def formatted(cluster: RunningCluster, topic: str, formatter: str) -> list[str]:
     """What kafka-console-consumer prints of a topic with one of MirrorMaker 2's formatters."""
-    words = ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--from-beginning", "--timeout-ms", "4000"]
+    count = str(len(read_topic(cluster.bootstrap, topic)[0]))
+    words = ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--from-beginning", "--max-messages", count]
     command = [
         java(),
         "-XX:TieredStopAtLevel=1",
@@ -70,9 +72,8 @@ def formatted(cluster: RunningCluster, topic: str, formatter: str) -> list[str]:
         f"{jars('4.3.0')}/*",
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
     ]
-    done = subprocess.run(
-        [*command, *words, "--formatter", f"{MIRROR}formatters.{formatter}"], capture_output=True, text=True, timeout=60
-    )
+    command += [*words, "--formatter", f"{MIRROR}formatters.{formatter}"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     return [line for line in done.stdout.splitlines() if line.startswith(("Checkpoint{", "Heartbeat{", "OffsetSync{"))]
 
 
@@ -99,7 +100,8 @@ def test_mirror_client_reads_ferry(
     for call in ("translateOffsets", "remoteConsumerOffsets"):
         assert asked(call, lab.alias, encoded("readers")) == [f"{copy} 0 7 mine"]
         assert asked(call, lab.alias, encoded("nobody")) == []
-    assert not {"heartbeats", f"mm2-offset-syncs.t{lab.alias}.internal"} & topics(source_cluster)
+    assert not [name for name in topics(source_cluster) if lab.alias in name]
+    assert lab.alias not in {beat.source_alias for beat in heartbeats(source_cluster)}
 
 
 def test_the_formatters_print_what_ferry_wrote(
@@ -108,11 +110,10 @@ def test_the_formatters_print_what_ferry_wrote(
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=EACH_RUN)
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(5))
-    run(lab, checkpoint(lab, topic, 4, metadata="mine"))
+    run(lab, checkpoint(lab, topic, 4, group="r", metadata="mine"))
     alias, copy = lab.alias, f"{lab.alias}.{topic}"
     assert formatted(target_cluster, f"{alias}.checkpoints.internal", "CheckpointFormatter") == [
-        f"Checkpoint{{consumerGroupId=readers, topicPartition={copy}-0, upstreamOffset=4, downstreamOffset=4, "
-        "metadata=mine}"
+        f"Checkpoint{{consumerGroupId=r, topicPartition={copy}-0, upstreamOffset=4, downstreamOffset=4, metadata=mine}}"
     ]
     [beat] = [line for line in formatted(target_cluster, "heartbeats", "HeartbeatFormatter") if f"={alias}," in line]
     assert beat.startswith(f"Heartbeat{{sourceClusterAlias={alias}, targetClusterAlias=t{alias}, timestamp=1")
@@ -212,18 +213,18 @@ def test_a_repeat_writes_nothing_new_and_the_next_run_goes_on(
         plan = runs.plan("first", local_origin())
         lab.copy(runs, plan)
         first = runs.emit(plan, [checkpoint(lab, topic, 5)])
-        assert (first.offset_syncs, first.checkpoints, first.heartbeats) == (5, 1, 1)
+        assert (first.offset_syncs, first.checkpoints, first.heartbeats) == (4, 1, 1)
         assert runs.emit(plan, [checkpoint(lab, topic, 6)]) == Emitted()  # not due, and the syncs are there
         send(producer(source_cluster), topic, numbered(8))
         newer = runs.plan("second", local_origin())
         lab.copy(runs, newer)
         assert runs.emit(plan, [checkpoint(lab, topic, 5)]) == Emitted()  # superseded
-        assert runs.emit(newer).offset_syncs == 5
+        assert runs.emit(newer).offset_syncs == 4
     rows = read_topic(target_cluster.bootstrap, f"mm2-offset-syncs.{lab.alias}.internal")[0]
     syncs = [parse_offset_sync(key, value) for _, key, value, _, _ in rows]
-    assert [(sync.upstream, sync.downstream) for sync in syncs[:5]] == [(n, n) for n in (0, 1, 4, 6, 7)]
+    assert [(sync.upstream, sync.downstream) for sync in syncs[:4]] == [(n, n) for n in (0, 4, 6, 7)]
     # Behind the first run's records lies its commit marker.
-    assert translated(syncs, [8, 12, 16]) == [9, 10, 17]
+    assert translated(syncs, [8, 10, 12, 16]) == [9, 10, 13, 17]
 
 
 def test_what_a_run_did_not_come_to_is_made_up_for(
@@ -236,7 +237,7 @@ def test_what_a_run_did_not_come_to_is_made_up_for(
     with lab.runs() as runs:
         plan = runs.plan("second", local_origin())
         lab.copy(runs, plan)
-        assert runs.emit(plan).offset_syncs == 5
+        assert runs.emit(plan).offset_syncs == 4
 
 
 def test_the_file_says_what_is_written_where(
@@ -247,7 +248,7 @@ def test_the_file_says_what_is_written_where(
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(8))
     emitted = run(lab)
-    assert (emitted.offset_syncs, emitted.heartbeats) == (5, 0)
+    assert (emitted.offset_syncs, emitted.heartbeats) == (4, 0)
     assert f"mm2-offset-syncs.t{lab.alias}.internal" in topics(source_cluster)
     off = {
         "emit.offset-syncs.enabled": "false",
@@ -258,6 +259,14 @@ def test_the_file_says_what_is_written_where(
     assert run(silent, checkpoint(silent, topic, 3)) == Emitted()
     mine = [name for name in topics(source_cluster) | topics(target_cluster) if silent.alias in name]
     assert sorted(mine) == [f"{silent.alias}.{topic}", f"ferry-ledger.{silent.alias}.internal"]
+
+
+def heartbeats(cluster: RunningCluster) -> list[Heartbeat]:
+    """All heartbeats that were born on a cluster."""
+    if "heartbeats" not in topics(cluster):
+        return []
+    rows = read_topic(cluster.bootstrap, "heartbeats")[0]
+    return [parse_heartbeat(key, value) for _, key, value, _, _ in rows if len(value) == HEARTBEAT_BYTES]
 
 
 def step(atlas: Atlas, flow: str) -> Emitted:

@@ -35,6 +35,7 @@ from ferry.decide.ledger_codec import (
     run_record,
     share_record,
 )
+from ferry.decide.mirror_state import mirror_record, mirror_state
 from ferry.decide.plan_codec import plan_records
 from ferry.decide.starts import start_records
 from ferry.decide.tombstones import seen_records
@@ -126,6 +127,10 @@ def _synced(key: list[Any], body: Any) -> list[Record]:
     return [synced_record(key[1], run=body["run"], settings=body["settings"], at_ms=body["at_ms"])]
 
 
+def _mirror(key: list[Any], _: Any) -> list[Record]:
+    return [mirror_record(key[1], mirror_state(fold(lying(*documented()), 99), key[1]))]
+
+
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "run": lambda _, body: [run_record(parse_run(body))],
     "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
@@ -144,6 +149,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
     "acl": _acl,
     "acls": _synced,
+    "mirror": _mirror,
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }
 """What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""

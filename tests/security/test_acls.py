@@ -5,16 +5,14 @@ from __future__ import annotations
 import secrets
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from ferry.config.clients import confluent_options
 from ferry.decide.report import Report, RunState
 from ferry.errors import Refused
-from ferry.run.permissions import Acl, Resource, acls_of_source_writes, required_acls
+from ferry.run.micro_run import local_origin
+from ferry.run.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, grow_topic, numbered, producer, send
 from tests.security.conftest import Pair
-from tests.security.test_logins import RECORDS, fill, flow, plain, scram256, scram512
+from tests.security.test_logins import RECORDS, fill, flow, plain, scram512
 
 pytestmark = pytest.mark.cluster
 
@@ -61,31 +59,31 @@ def test_nothing_is_asked_of_the_source_but_reading(secured: Pair) -> None:
     }
 
 
-def test_what_writing_to_the_source_would_take_is_exact(secured: Pair) -> None:
-    """Ferry writes nothing there, so a client of the flow's own settings does it."""
-    settings = {"offset-syncs.topic.location": "source", "replication.policy.separator": f".{secrets.token_hex(4)}."}
-    lab = flow(secured, scram256(secured.source), plain(secured.target), "t", **settings)
-    topic, _ = {acl.resource.name: None for acl in acls_of_source_writes(lab.flow)}
-    create, write = (acl for acl in acls_of_source_writes(lab.flow) if acl.resource.name == topic)
-    options = confluent_options(lab.flow.client("source", "producer"))
-    admin = AdminClient(dict(options))
-
-    def creating() -> None:
-        admin.create_topics([NewTopic(topic, 1, 1, config={"cleanup.policy": "compact"})])[topic].result(30)
-
-    def writing() -> None:
-        refused: list[KafkaError] = []
-        client = Producer({**options, "enable.idempotence": True})  # it refuses all, once it was refused itself
-        client.produce(topic, b"v", b"k", on_delivery=lambda error, _: error and refused.append(error))
-        assert client.flush(30) == 0
-        if refused:
-            raise KafkaException(refused[0])
-
-    for act, acl in ((creating, create), (writing, write)):
-        with pytest.raises(KafkaException, match=r"(?i)authorization.failed"):
-            act()
-        secured.source.grant("User:scram=256,user", [acl])
-        act()
+def test_mirror_makers_topics_are_written_with_their_acls_and_named_without(secured: Pair, topic: str) -> None:
+    """One after the other is granted; what is not stops neither the run nor the topics that are."""
+    fill(secured, topic)
+    mark = secrets.token_hex(4)
+    settings = {"offset-syncs.topic.location": "source", "replication.policy.separator": f".{mark}."}
+    lab = flow(secured, scram512(secured.source), plain(secured.target), topic, **settings)
+    acls = required_acls(lab.flow)
+    grant(secured, [acl for acl in acls if not acl.optional])
+    written = [acl for acl in acls if "MirrorMaker" in acl.why and acl.resource.name != "heartbeats"]
+    assert [acl.operation for acl in written] == ["Create", "Write"] * 2
+    beats = [acl for acl in acls if acl.resource.name == "heartbeats"]
+    grant(secured, beats)  # other tests share the topic
+    with lab.runs() as runs:
+        plan = runs.plan("first", local_origin())
+        assert lab.copy(runs, plan).state is RunState.SUCCESS
+        for number, acl in enumerate(written):
+            emitted = runs.emit(plan)
+            waiting = sorted({acl.resource.name for acl in written[number:]})
+            assert len(emitted.notes) == len(waiting)
+            for name, note in zip(waiting, sorted(emitted.notes), strict=True):
+                assert f"topic {name} on cluster" in note
+                assert note.endswith(".enabled = false; nothing else waits for it")
+            assert runs.report("first").notes[-len(waiting) :] == emitted.notes
+            grant(secured, [acl])
+        assert runs.emit(plan).notes == ()
 
 
 def missing(acls: list[Acl], what: str) -> Acl:

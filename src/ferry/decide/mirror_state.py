@@ -26,6 +26,10 @@ class MirrorState:
     checkpoints_at_ms: int = -1
     heartbeats_at_ms: int = -1
     source_heartbeats_at_ms: int = -1
+    run: str = ""
+    """The run after which this was so."""
+    notes: tuple[str, ...] = ()
+    """What stood in its way, in sentences."""
 
 
 def mirror_state(view: LedgerView, lane: str) -> MirrorState:
@@ -35,13 +39,19 @@ def mirror_state(view: LedgerView, lane: str) -> MirrorState:
         return MirrorState()
     body = decode_value(record.value, f"ledger record at offset {record.offset}")
     # A later Ferry may add what this one does not know.
-    return MirrorState(**{name: body[name] for name in MirrorState.__slots__ if name in body})
+    known = {name: body[name] for name in MirrorState.__slots__ if name in body}
+    return MirrorState(**known | {"notes": tuple(body["notes"])})
 
 
-def mirror_record(lane: str, state: MirrorState, *, run: str) -> Record:
-    """Keeps what was written, by which run."""
-    body = {"v": LEDGER_VERSION, "kind": "mirror", "run": run, **asdict(state)}
-    return Record(key=_key(lane), value=encode(body))
+def mirror_record(lane: str, state: MirrorState) -> Record:
+    """Keeps what was written."""
+    return Record(key=_key(lane), value=encode({"v": LEDGER_VERSION, "kind": "mirror", **asdict(state)}))
+
+
+def mirror_notes(view: LedgerView, lane: str, run: str) -> tuple[str, ...]:
+    """What stood in the way of the topics after a run; nothing when a later one has written to them since."""
+    state = mirror_state(view, lane)
+    return state.notes if state.run == run else ()
 
 
 def is_due(periodic: Periodic, last_ms: int, now_ms: int) -> bool:

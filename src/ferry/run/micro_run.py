@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -28,6 +29,7 @@ from ferry.decide.ledger import (
     superseded_by,
 )
 from ferry.decide.ledger_codec import ended_record, outcome_record
+from ferry.decide.mirror_state import mirror_notes
 from ferry.decide.report import Report, report_of
 from ferry.decide.skipping import Wish
 from ferry.errors import Refused, Superseded
@@ -289,6 +291,7 @@ class MicroRuns:
             written = receipts(view, lane=self.lane, run=run)
             done = [receipt for receipt in written if receipt.generation == plan.generation]
             ended = outcome(view, self.lane, run)
+            plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, self.lane, run)))
             return report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane, plan), ended)
 
         return self._run(work)

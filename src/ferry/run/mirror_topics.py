@@ -80,8 +80,9 @@ class MirrorTopics:
             heartbeats=await attempt(lambda: self._heartbeats(state))
             + await attempt(lambda: self._source_heartbeats(state)),
         )
-        if state != before:
-            await self.ledger.append([mirror_record(self.lane, state, run=plan.run)])
+        if state != before or notes:
+            state = replace(state, run=plan.run, notes=tuple(notes))
+            await self.ledger.append([mirror_record(self.lane, state)])
         for note in notes:
             log.warning("%s", note)
         return replace(emitted, notes=tuple(notes))

@@ -28,6 +28,7 @@ from ferry.cli.policy import policy_app
 from ferry.cli.run import run_command
 from ferry.cli.skip import skip_command
 from ferry.cli.translate import translate_command
+from ferry.cli.verify import verify_command
 from ferry.cli.version import version_command
 from ferry.errors import BadInput, FerryError
 
@@ -93,6 +94,7 @@ app.command("resume")(resume_command)
 app.command("skip")(skip_command)
 app.command("flows")(flows_command)
 app.command("translate")(translate_command)
+app.command("verify")(verify_command)
 app.command("version")(version_command)
 app.add_typer(config_app, name="config")
 app.add_typer(policy_app, name="policy")

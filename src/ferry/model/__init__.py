@@ -3,6 +3,8 @@
 from ferry.model.acl import EVERYBODY, WILDCARD, AclBinding, AclChange
 from ferry.model.checkpoint import Checkpoint, Found
 from ferry.model.compression import Codec, Compression
+from ferry.model.content import Content
+from ferry.model.difference import Difference, DifferenceKind, NotCompared, NotComparedKind, Range, Witness
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
 from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member
@@ -15,6 +17,7 @@ from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
+from ferry.model.verified import Verified
 
 __all__ = [
     "EVERYBODY",
@@ -31,7 +34,10 @@ __all__ = [
     "Codec",
     "CommittedOffset",
     "Compression",
+    "Content",
     "DescribedGroup",
+    "Difference",
+    "DifferenceKind",
     "Fate",
     "Flow",
     "Found",
@@ -43,6 +49,8 @@ __all__ = [
     "Lifted",
     "ListedGroup",
     "Member",
+    "NotCompared",
+    "NotComparedKind",
     "NotCopied",
     "OffsetSync",
     "OpenedRun",
@@ -50,6 +58,7 @@ __all__ = [
     "Pause",
     "Plan",
     "Position",
+    "Range",
     "Receipt",
     "Record",
     "Refusal",
@@ -60,6 +69,8 @@ __all__ = [
     "Throttled",
     "TopicChange",
     "TopicPartition",
+    "Verified",
+    "Witness",
     "joined",
     "parse_topic_id",
     "topic_id_of",

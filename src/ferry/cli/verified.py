@@ -1,0 +1,155 @@
+"""How `ferry verify` answers: as tables, and as JSON (docs/schemas/verify.json)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from ferry.cli.output import count_of, print_table, size
+from ferry.model import Difference, NotCompared, Range, Verified, Witness
+
+SHOWN_RECORDS = 3
+"""Records of each side of a difference that the table shows; JSON has all that were kept."""
+
+
+def verified_json(result: Verified) -> dict[str, Any]:
+    """The whole answer."""
+    return {
+        "equal": result.is_equal,
+        "complete": result.is_complete,
+        "flow": str(result.flow),
+        "lane": result.lane,
+        "partitions": result.partitions,
+        "records": result.records,
+        "bytes": result.bytes,
+        "seconds": result.seconds,
+        "differences": [difference_json(one) for one in result.differences],
+        "more_differences": result.more,
+        "not_compared": [_not_compared_json(left) for left in result.not_compared],
+        "notes": list(result.notes),
+        "sample": result.sample,
+        "seed": result.seed,
+    }
+
+
+def difference_json(one: Difference) -> dict[str, Any]:
+    """One difference with the records that are shown of it."""
+    return {
+        "topic": one.source.topic,
+        "partition": one.source.partition,
+        "source_range": list(one.source_range),
+        "target_topic": one.target.topic,
+        "target_partition": one.target.partition,
+        "target_range": list(one.target_range),
+        "kind": one.kind.value,
+        "source_records": [_record_json(record) for record in one.source_records],
+        "target_records": [_record_json(record) for record in one.target_records],
+    }
+
+
+def _record_json(record: Witness) -> dict[str, Any]:
+    """Null: the record has none; texts are empty unless they were asked for."""
+    body: dict[str, Any] = {
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp_ms,
+        "key_bytes": record.key_size,
+        "value_bytes": record.value_size,
+        "headers_bytes": record.headers_size,
+        "key_digest": record.key_digest or None,
+        "value_digest": record.value_digest or None,
+        "headers_digest": record.headers_digest,
+    }
+    if record.key_text or record.value_text or record.headers_text:
+        body |= {"key": record.key_text, "value": record.value_text, "headers": record.headers_text}
+    return body
+
+
+def _not_compared_json(left: NotCompared) -> dict[str, Any]:
+    return {
+        "topic": left.source.topic,
+        "partition": left.source.partition,
+        "source_range": [left.start, left.end],
+        "kind": left.why.value,
+        "message": left.message,
+        "asked": left.asked,
+    }
+
+
+def print_verified(result: Verified) -> None:
+    """Differences, records of both sides, what could not be compared, and the sum."""
+    if result.differences:
+        print_table(
+            ["#", "topic", "partition", "source offsets", "kind", "target", "target offsets"],
+            (
+                [
+                    number,
+                    one.source.topic,
+                    one.source.partition,
+                    _range(one.source_range),
+                    one.kind,
+                    one.target,
+                    _range(one.target_range),
+                ]
+                for number, one in enumerate(result.differences, 1)
+            ),
+            right=["#", "partition"],
+        )
+        rows = list(_records(result.differences))
+        if rows:
+            print_table(["#", "side", "offset", "timestamp", "key", "value", "headers"], rows, right=["#", "offset"])
+    if result.more:
+        print(f"and {count_of(result.more, 'further difference')}")
+    for left in result.not_compared:
+        print(f"not compared: {left.message} [{left.why}]")
+    for note in result.notes:
+        print(f"note: {note}")
+    if result.sample is not None:
+        print(f"a sample: one of {result.sample} segments of each partition, --seed {result.seed}")
+    print(_sum(result))
+
+
+def _sum(result: Verified) -> str:
+    if result.differences:
+        verdict = count_of(len(result.differences) + result.more, "difference")
+    elif result.is_complete:
+        verdict = "equal"
+    else:
+        verdict = "what was compared is equal, not all was"
+    return (
+        f"flow {result.flow}: {verdict}; {count_of(result.partitions, 'partition')}, "
+        f"{count_of(result.records, 'record')}, {size(result.bytes)} read of both in {result.seconds:.1f} s"
+    )
+
+
+def _records(differences: tuple[Difference, ...]) -> Iterator[list[object]]:
+    for number, one in enumerate(differences, 1):
+        for side, records in (("source", one.source_records), ("target", one.target_records)):
+            for record in records[:SHOWN_RECORDS]:
+                yield [
+                    number,
+                    side,
+                    record.offset,
+                    _time(record.timestamp_ms),
+                    _field(record.key_size, record.key_digest, record.key_text),
+                    _field(record.value_size, record.value_digest, record.value_text),
+                    _field(record.headers_size, record.headers_digest, record.headers_text),
+                ]
+
+
+def _field(count: int | None, digest: str, text: str) -> str:
+    if count is None:
+        return "null"
+    return f"{text!r}" if text else f"{size(count)} {digest}"
+
+
+def _range(part: Range) -> str:
+    return f"[{part[0]}, {part[1]})" if part[0] < part[1] else f"before {part[0]}"
+
+
+def _time(at_ms: int) -> str:
+    """The time, or the number where it is none that a calendar has."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return str(at_ms)

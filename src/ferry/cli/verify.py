@@ -1,0 +1,112 @@
+"""`ferry verify`: whether a copy is what its source is."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.run.compare import Progress
+    from ferry.run.survey import Survey
+
+log = logging.getLogger(__name__)
+
+DIFFERENT = 1
+
+_LINE_SECONDS = 1.0
+_SECRET_BYTES = 32
+_SEED_BITS = 32
+
+
+def verify_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, metavar="N", help="Only this partition of the one topic.")
+    ] = None,
+    start: Annotated[
+        int | None, typer.Option("--from", min=0, metavar="OFFSET", help="The first source offset of the partition.")
+    ] = None,
+    end: Annotated[
+        int | None, typer.Option("--to", min=0, metavar="OFFSET", help="The source offset to end before.")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only what this run has copied.")] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, metavar="N", help="Only one of N segments of each partition.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, metavar="SEED", help="Which ones: a seed that was printed before.")
+    ] = None,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
+    ] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was copied.
+
+    Exit code 1 when they differ, or when not all that was asked for could be compared.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.verified import print_verified, verified_json
+    from ferry.run.survey import Wanted
+    from ferry.run.verify import Verifier
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if seed is not None and sample is None:
+        raise BadInput(f"--seed {seed} chooses a sample: add --sample, or leave it out")
+    wanted = Wanted(
+        topics=frozenset(topic) if topic else None,
+        partition=partition,
+        start=start,
+        end=end,
+        run=run,
+        sample=sample,
+        seed=secrets.randbits(_SEED_BITS) if seed is None else seed,
+    )
+    with Verifier(
+        chosen, wanted, secrets.token_bytes(_SECRET_BYTES), values=show_values, patience_s=patience
+    ) as verifier:
+        found = verifier.survey()
+        result = verifier.sum_up(found, verifier.compare(found, _progress(found, quiet=desk.quiet)))
+    print_json(verified_json(result)) if desk.as_json else print_verified(result)
+    return 0 if result.is_equal else DIFFERENT
+
+
+def _progress(found: Survey, *, quiet: bool) -> Progress:
+    """A line on standard error now and then."""
+    # Imported here: the command line starts light.
+    from ferry.cli.output import count_of, size
+
+    total = count_of(found.records, "record")
+    spoken = time.monotonic()
+
+    def told(records: int, read: int) -> None:
+        nonlocal spoken
+        if not quiet and time.monotonic() - spoken >= _LINE_SECONDS:
+            spoken = time.monotonic()
+            log.info("compared %d of about %s, %s read", records, total, size(read))
+
+    return told

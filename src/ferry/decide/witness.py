@@ -1,0 +1,51 @@
+"""Records that a report may show: their sizes and digests, and their values only where somebody asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+
+from ferry.model import Content, Witness
+
+SHOWN_BYTES = 200
+"""How much of a key, a value or headers is shown where values are asked for."""
+
+_DIGEST_BYTES = 8
+
+
+def witnesses(secret: bytes, *, values: bool) -> Callable[[Content], Witness]:
+    """What a report shows of a record.
+
+    `secret` keys the digests: without it nobody finds short keys or values by trying them.
+    """
+
+    def digest(field: bytes | None) -> str:
+        return "" if field is None else blake2b(field, digest_size=_DIGEST_BYTES, key=secret).hexdigest()
+
+    def text(field: bytes | None) -> str:
+        return shown(field) if values and field is not None else ""
+
+    def see(content: Content) -> Witness:
+        key, value, headers = content.key, content.value, content.headers
+        return Witness(
+            offset=content.offset,
+            timestamp_ms=content.timestamp,
+            key_size=None if key is None else len(key),
+            value_size=None if value is None else len(value),
+            headers_size=len(headers),
+            key_digest=digest(key),
+            value_digest=digest(value),
+            headers_digest=digest(headers),
+            key_text=text(key),
+            value_text=text(value),
+            headers_text=text(headers),
+        )
+
+    return see
+
+
+def shown(field: bytes) -> str:
+    """The beginning of some bytes: as they read, and what cannot be read, or shown safely, escaped."""
+    begin = field[:SHOWN_BYTES].decode(errors="backslashreplace")
+    safe = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in begin)
+    return safe + ("…" if len(field) > SHOWN_BYTES else "")

@@ -1,0 +1,103 @@
+"""What a comparison of two clusters finds: where they differ, what could not be compared, and the records to show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.model.flow import TopicPartition
+
+Range = tuple[int, int]
+"""Offsets `[start, end)`; an empty one says where something would lie."""
+
+
+class DifferenceKind(StrEnum):
+    """How two sides differ; stable words for reports and alerts."""
+
+    MISSING = "missing"
+    """The source has the records, the target does not."""
+    EXTRA = "extra"
+    """The target has the records, the source does not."""
+    KEY = "key"
+    VALUE = "value"
+    HEADERS = "headers"
+    TIMESTAMP = "timestamp"
+    RECORD = "record"
+    """More than one of the four above."""
+    ORDER = "order"
+    """The same records in another order."""
+    MOVED = "moved"
+    """The records lie in another partition of the target topic."""
+    DISPLACED = "displaced"
+    """The same records in the same order, at other offsets than the ledger says: translated offsets are wrong there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """A record that is shown. Sizes are bytes (None: null); digests are keyed, alike in one report and no other.
+
+    The texts are empty unless values were asked for; then they are what begins key, value and headers.
+    """
+
+    offset: int
+    timestamp_ms: int
+    key_size: int | None
+    value_size: int | None
+    headers_size: int
+    key_digest: str
+    value_digest: str
+    headers_digest: str
+    key_text: str = ""
+    value_text: str = ""
+    headers_text: str = ""
+
+    @property
+    def content(self) -> tuple[int, str, str, str]:
+        """Equal for records that are equal but for their offsets."""
+        return self.timestamp_ms, self.key_digest, self.value_digest, self.headers_digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One place where the sides differ: the source's offsets and the target's, and the first records of both."""
+
+    source: TopicPartition
+    target: TopicPartition
+    source_range: Range
+    target_range: Range
+    kind: DifferenceKind
+    source_records: tuple[Witness, ...] = ()
+    target_records: tuple[Witness, ...] = ()
+
+
+class NotComparedKind(StrEnum):
+    """Why source offsets were not compared; stable words."""
+
+    SOURCE_DELETED = "source-deleted"
+    """Retention, or somebody, deleted them at the source."""
+    TARGET_DELETED = "target-deleted"
+    NOT_COPIED = "not-copied"
+    """No receipt has them (yet)."""
+    SKIPPED = "skipped"
+    """The lane passed them over on purpose."""
+    SOURCE_REPLACED = "source-replaced"
+    """The source topic was created again, or is gone."""
+    TARGET_GONE = "target-gone"
+    NOT_STABLE = "not-stable"
+    """A transaction is open before them on the target."""
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotCompared:
+    """Source offsets `[start, end)` that were not compared; `message` is a sentence.
+
+    `asked`: they were asked for, or should be there, so the comparison is not complete without them.
+    """
+
+    source: TopicPartition
+    start: int
+    end: int
+    why: NotComparedKind
+    message: str
+    asked: bool

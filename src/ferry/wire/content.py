@@ -1,0 +1,95 @@
+"""The records of a batch as contents, and batches that need not be opened because their bytes are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ferry.model import Content
+from ferry.wire.batch import HEADER_BYTES, MAGIC, Batch, obstacle
+from ferry.wire.codecs import Buffer, Malformed, decompressed
+from ferry.wire.legacy import messages
+from ferry.wire.renumber import HIGHEST, LOWEST
+
+_TRANSACTIONAL = 0x10
+_NO_HEADERS = b"\x00"
+
+
+def same_bytes(source: Batch, target: Batch) -> bool:
+    """Whether the target's batch is the source's, but for what Ferry writes into a header anew.
+
+    Those are base offset, leader epoch, transactional bit, producer and checksum. False for a batch that cannot have
+    been copied as bytes: its records may be the same all the same.
+    """
+    return (
+        source.magic == target.magic
+        and source.record_count == target.record_count
+        and len(source.data) == len(target.data)
+        and source.base_timestamp == target.base_timestamp
+        and source.max_timestamp == target.max_timestamp
+        and source.attributes | _TRANSACTIONAL == target.attributes | _TRANSACTIONAL
+        and source.next_offset - source.base_offset == target.next_offset - target.base_offset
+        and obstacle(source) is None
+        # A bytearray compares by memcmp; two views byte by byte, forty times slower.
+        and bytearray(source.data[HEADER_BYTES:]) == target.data[HEADER_BYTES:]
+    )
+
+
+def contents(batch: Batch, most: int) -> Iterator[Content]:
+    """The records of a data batch, or those inside one message of the formats v0 and v1, in order.
+
+    Raises Malformed when the bytes are not what the header says, TooLong when they are more than `most` decompressed.
+    """
+    if batch.magic != MAGIC:
+        for message in messages(batch.data, most):
+            key, value = (None if field is None else bytes(field) for field in (message.key, message.value))
+            yield Content(message.offset, message.timestamp, key, value, _NO_HEADERS)
+        return
+    try:
+        yield from _records(batch, decompressed(batch.codec, batch.payload, most))
+    except IndexError as error:
+        raise Malformed("a record ends too early") from error
+
+
+def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
+    """Records of format v2 (Kafka's `DefaultRecord`): see `ferry.wire.renumber` for their layout."""
+    stamp = batch.max_timestamp if batch.has_log_append_time else None
+    at = 0
+    for _ in range(batch.record_count):
+        length, at = _varint(data, at)
+        end = at + length
+        if length < 0 or end > len(data):
+            raise Malformed(f"the record at byte {at} is longer than its batch")
+        delta, at = _varint(data, at + 1)  # behind the attributes
+        offset, at = _varint(data, at)
+        key, at = _field(data, at, end)
+        value, at = _field(data, at, end)
+        timestamp = batch.base_timestamp + delta if stamp is None else stamp
+        if not LOWEST <= timestamp <= HIGHEST:
+            timestamp = (timestamp - LOWEST) % 2**64 + LOWEST  # Java's arithmetic goes round
+        yield Content(batch.base_offset + offset, timestamp, key, value, bytes(data[at:end]))
+        at = end
+    if at != len(data):
+        raise Malformed(f"{len(data) - at} bytes follow its last record")
+
+
+def _field(data: bytearray, at: int, end: int) -> tuple[bytes | None, int]:
+    size, at = _varint(data, at)
+    if size < 0:
+        return None, at
+    if at + size > end:
+        raise Malformed(f"a field of {size} bytes is longer than its record")
+    return bytes(data[at : at + size]), at + size
+
+
+def _varint(data: Buffer, at: int) -> tuple[int, int]:
+    """A zigzag-coded number and where it ends."""
+    byte = data[at]
+    at += 1
+    number = byte & 0x7F
+    shift = 7
+    while byte & 0x80:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    return (number >> 1) ^ -(number & 1), at

@@ -159,7 +159,7 @@ def test_a_flow_that_may_wait_says_why_and_names_stay_notes() -> None:
     assert plan.refusals == ()
     assert [note.partition(":")[0] for note in plan.notes] == [
         "topics names users, which cluster a does not have or does not show to this login",
-        "flow a->b finds no topic to copy, as may be",
+        "flow a->b finds no topic to copy, which may be right",
     ]
 
 

@@ -47,7 +47,7 @@ def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
     if found.patterns or not names:
         sentences[""] = _whole(flow, found)
     if found.idle:
-        idle = f"flow {flow} finds no topic to copy, as may be: {found.idle}"
+        idle = f"flow {flow} finds no topic to copy, which may be right: {found.idle}"
         return InVain(notes=(*names.values(), idle))
     if guards.topics_none.default is OnGuard.SKIP:
         said = f"passed over, as {_KEY} says"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ferry.decide.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
+from ferry.decide.adoption_codec import adoption_records, parse_adoption
 from ferry.decide.deletes import deleted_record
 from ferry.decide.facts import Seen
 from ferry.decide.ledger import fold, sealed_plan
@@ -147,6 +148,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "deleted": lambda key, body: [deleted_record(key[1], key[2], body)],
     "seen": _seen,
     "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
+    "adopted": lambda _, body: adoption_records(parse_adoption(body)),
     "acl": _acl,
     "acls": _synced,
     "mirror": _mirror,

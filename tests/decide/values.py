@@ -219,6 +219,7 @@ receipts = st.builds(
     source_cluster_id=texts,
     target_cluster_id=texts,
     since=st.integers(-1, 2**62),
+    adopted=st.sampled_from(["", "mm1", "mm2"]),
     origin=origins,
 )
 pauses = st.builds(Pause, topic=names | st.just(""), who=texts, why=texts, since_ms=counts, until_ms=counts)

@@ -92,7 +92,9 @@ def _candidate(
     stranger = stranger_refusal(facts, source, place)
     if stranger is not None:
         return stranger
-    note = position_note(last, facts.positions[place]) if last is not None and place in facts.positions else None
+    note = None
+    if last is not None and not last.adopted and place in facts.positions:  # an adoption commits no position
+        note = position_note(last, facts.positions[place])
     own = last if last is not None and last.source == source else None
     read_epoch, read_end = read_before(own, part, found.start, found.gaps)
     return Candidate(

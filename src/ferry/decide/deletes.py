@@ -109,7 +109,7 @@ def forgetting(view: LedgerView, facts: Facts, plan: Plan, changes: Iterable[Top
             "at_ms": facts.now_ms,
         }
         records.append(deleted_record(lane, name, body))
-    for kind in ("receipt", "last", "accounted", "start", "gap"):
+    for kind in ("receipt", "last", "accounted", "adopted", "start", "gap"):
         names = gone.values() if kind in ("start", "gap") else gone.keys()
         records += [
             Record(key=record.key, value=None)

@@ -172,8 +172,9 @@ def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
 
 
 def receipt_json(receipt: Receipt) -> Json:
-    """A receipt as the documented JSON object."""
+    """A receipt as the documented JSON object; `adopted` where there is something to say."""
     return {
+        **({"adopted": receipt.adopted} if receipt.adopted else {}),
         "v": LEDGER_VERSION,
         "kind": "receipt",
         "flow": str(receipt.flow),
@@ -241,6 +242,7 @@ def parse_receipt(body: Json) -> Receipt:
         target_cluster_id=body.get("target_cluster_id", ""),
         missing=body.get("missing"),
         since=body.get("since", -1),
+        adopted=body.get("adopted", ""),
         origin=Origin(**body["origin"]),
         throttled=Throttled(**body.get("throttled_ms", {})),
     )

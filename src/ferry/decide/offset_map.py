@@ -47,7 +47,15 @@ class Before:
     offset: int
 
 
-Translated: TypeAlias = Exact | InGap | Ahead | Before
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approximate:
+    """Another replicator copied it. `offset` is at or before its record: a reader loses nothing, may read again."""
+
+    word: ClassVar = "approximate"
+    offset: int
+
+
+Translated: TypeAlias = Exact | InGap | Ahead | Before | Approximate
 
 
 class OffsetMap:
@@ -83,7 +91,9 @@ class OffsetMap:
         with lag 0.
         """
         first, end = _covered(receipts, gaps)
-        other = _behind_marker(receipts[-1].target_next, stands_at)
+        other = receipts[-1].target_next
+        if not receipts[-1].adopted:
+            other = _behind_marker(other, stands_at)
         return cls(current_segments(receipts, gaps), first=first, end=end, last=end, other=other)
 
     @classmethod
@@ -96,7 +106,7 @@ class OffsetMap:
             (Segment(source_start=s.target_start, target_start=s.source_start, count=s.count) for s in segments),
             first=segments[0].target_start if segments else end,
             end=end,
-            last=_behind_marker(end, stands_at),
+            last=end if receipts[-1].adopted else _behind_marker(end, stands_at),
             other=other,
         )
 
@@ -118,9 +128,16 @@ def _behind_marker(target_next: int, stands_at: int | None) -> int:
 
 
 def _covered(receipts: Sequence[Receipt], gaps: Sequence[Gap]) -> tuple[int, int]:
-    """The source offsets `[first, end)` that receipts still hold; without any, where the lane went back to."""
+    """The source offsets `[first, end)` that receipts still hold; without any, where the lane went back to.
+
+    An adopted receipt holds nothing itself, and says how far somebody else copied.
+    """
     held = [(receipt.start, holds_until(receipt, gaps)) for receipt in receipts]
-    whole = [(start, end) for start, end in held if start < end]
+    whole = [
+        (start, end)
+        for receipt, (start, end) in zip(receipts, held, strict=True)
+        if start < end or (receipt.adopted and start == end)
+    ]
     if not whole:
         return held[-1][1], held[-1][1]
     return min(start for start, _ in whole), max(end for _, end in whole)

@@ -57,4 +57,5 @@ def held_upto(written: Iterable[Receipt], gaps: Iterable[Gap], last: Receipt, ta
     for segment in current_segments(own, gaps):
         if segment.target_end > target_end:
             return segment.source_start + max(0, target_end - segment.target_start)
-    return last.end
+    # Of what a predecessor copied nobody knows where it lies.
+    return 0 if last.adopted else last.end

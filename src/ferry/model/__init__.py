@@ -1,6 +1,7 @@
 """Ferry's words as values: flows, plans, slices, segments, receipts. Frozen; offsets and times are int."""
 
 from ferry.model.acl import EVERYBODY, WILDCARD, AclBinding, AclChange
+from ferry.model.adoption import Adoption, Predecessor
 from ferry.model.checkpoint import Checkpoint, Found
 from ferry.model.compression import Codec, Compression
 from ferry.model.content import Content
@@ -28,6 +29,7 @@ __all__ = [
     "WILDCARD",
     "AclBinding",
     "AclChange",
+    "Adoption",
     "Attempt",
     "ChangeKind",
     "Checkpoint",
@@ -58,6 +60,7 @@ __all__ = [
     "Pause",
     "Plan",
     "Position",
+    "Predecessor",
     "Range",
     "Receipt",
     "Record",

@@ -18,6 +18,8 @@ class Found(StrEnum):
     """The group is ahead of what is copied: it goes on at the copied end, and may read again."""
     BEFORE = "before"
     """The group stands before what was copied: it goes on at the first copied record."""
+    APPROXIMATE = "approximate"
+    """The group stands in what another replicator copied: it goes on at or before its record, and may read again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,8 @@ class Receipt:
     target_cluster_id: str = ""
     since: int = -1
     """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
+    adopted: str = ""
+    """Who copied the partition up to here where the lane did not itself (`Predecessor`): an empty receipt (ADR 23)."""
     origin: Origin = LOCAL
     throttled: Throttled = NOT_THROTTLED
 

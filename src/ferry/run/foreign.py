@@ -37,7 +37,8 @@ async def with_foreign_writers(flow: FlowConfig, lane: str, facts: Facts, target
         if last.target_next < 0 or (last.target_topic_id and topic.topic_id not in ("", last.target_topic_id)):
             continue
         begin = max(last.target_next, before.get(place, 0))
-        marker = 1 if begin == last.target_next else 0
+        # A predecessor's end was looked up: its markers lie before it, and none of ours behind it yet.
+        marker = 1 if begin == last.target_next and not last.adopted else 0
         if topic.ends[place.partition] - begin > marker:
             begins[place] = begin
     sources = {place: facts.receipts[place].source.topic for place in begins}

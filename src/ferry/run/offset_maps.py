@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ferry.decide.adopted_map import approximate
+from ferry.decide.adoption_codec import adopted_receipt, adoptions
 from ferry.decide.ledger import LedgerView, gaps, receipts
 from ferry.decide.offset_map import OffsetMap, Translated
-from ferry.model import Receipt, TopicPartition
+from ferry.model import Adoption, Gap, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
@@ -16,15 +18,22 @@ from ferry.run.connections import TargetConnection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMap:
-    """Where the offsets of one partition went: `offsets` leads from `source` to `target`, or back."""
+    """Where the offsets of one partition went: `offsets` leads from `source` to `target`, or (`backward`) back.
+
+    What the lane took over from another replicator is in `adoptions`, `gaps` say what of it does not hold any more.
+    """
 
     source: TopicPartition
     target: TopicPartition
     offsets: OffsetMap
+    adoptions: tuple[Adoption, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    backward: bool = False
 
     def translate(self, offset: int) -> Translated:
-        """As OffsetMap."""
-        return self.offsets.translate(offset)
+        """As OffsetMap; Approximate for what was adopted."""
+        adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
+        return adopted or self.offsets.translate(offset)
 
 
 async def offset_maps(
@@ -42,6 +51,15 @@ async def offset_maps(
     """
     view = await connection.view()
     found = _by_target(view, lane, asked) if backward else _by_source(view, lane, asked)
+    adopted: dict[TopicPartition, list[Adoption]] = {}
+    for one in adoptions(view, lane):
+        place = one.target if backward else one.source
+        if place in asked:
+            adopted.setdefault(place, []).append(one)
+            found.setdefault(place, []).append(adopted_receipt(one))
+    for place in adopted.keys() & found.keys():
+        ones = sorted(found[place], key=lambda receipt: (receipt.generation, receipt.end))
+        found[place] = [one for one in ones if one.target == ones[-1].target]
     stable = await _last_stable(connection.target, {ones[-1].target for ones in found.values()})
     make = OffsetMap.backward if backward else OffsetMap.forward
     known = gaps(view, lane)
@@ -49,7 +67,14 @@ async def offset_maps(
     for place, ones in found.items():
         source, target = ones[-1].source, ones[-1].target
         own = [gap for gap in known if gap.source == source]
-        maps[place] = PartitionMap(source=source, target=target, offsets=make(ones, own, stable.get(target)))
+        maps[place] = PartitionMap(
+            source=source,
+            target=target,
+            offsets=make(ones, own, stable.get(target)),
+            adoptions=tuple(one for one in adopted.get(place, ()) if (one.source, one.target) == (source, target)),
+            gaps=tuple(own),
+            backward=backward,
+        )
     return maps
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from ferry.model import Record
-from ferry.wire.batch import Batch
+from ferry.wire.batch import MAGIC, Batch
 
 _GZIP = 1
 _NONE = 0
@@ -28,6 +29,21 @@ def open_batch(batch: Batch) -> Iterator[tuple[int, bytes, bytes | None]]:
     """Offset, key (empty when null) and value of the records of a data batch."""
     for record in DefaultRecordBatch(bytes(batch.data)):
         yield record.offset, record.key or b"", record.value
+
+
+def record_digests(batch: Batch) -> Iterator[tuple[int, int | None, bytes]]:
+    """Offset, timestamp (ms; None: the broker's own, of log append) and a digest of key, value and headers.
+
+    Of a data batch of format v2: of older formats nothing is told.
+    """
+    if batch.magic != MAGIC:
+        return
+    for record in DefaultRecordBatch(bytes(batch.data)):
+        digest = blake2b(digest_size=16)
+        for part in (record.key, record.value, *(part for name, value in record.headers for part in (name, value))):
+            data = part.encode() if isinstance(part, str) else part
+            digest.update(b"-" if data is None else len(data).to_bytes(4, "big") + bytes(data))
+        yield record.offset, None if batch.has_log_append_time else record.timestamp, digest.digest()
 
 
 def build_batch(records: Sequence[Record], timestamp_ms: int, identity: ProducerIdentity) -> bytes:

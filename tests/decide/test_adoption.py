@@ -1,0 +1,189 @@
+"""What a lane takes over, partition by partition, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferry.decide.adoption import (
+    MOST_PAIRS,
+    Left,
+    Row,
+    Takeover,
+    Verdict,
+    adoptions_of,
+    judged,
+    kept_pairs,
+    takeover,
+)
+from ferry.decide.adoption_codec import adopted_receipt, adoption_records, adoptions
+from ferry.decide.facts import Facts
+from ferry.decide.ledger import fold, last_receipts
+from ferry.decide.planning import decide_plan
+from ferry.decide.seam import Seam, SeamState
+from ferry.model import OpenedRun, Predecessor, TopicPartition
+from tests.decide.values import FACTS, RECEIPT, RULES, lying, part, place, run_of, target, topic
+
+ORDERS, COPY = place("orders"), place("a.orders")
+SIDES = replace(FACTS, sources={"orders": topic("orders", part(end=100))}, targets={"a.orders": target("a.orders", 60)})
+CLEAN = Seam(state=SeamState.CLEAN, source_next=60, leader_epoch=4)
+
+
+def left(**positions: int) -> Left:
+    places = {place(name): offset for name, offset in positions.items()}
+    return Left(by=Predecessor.MM2, where="mm2-offsets.a.internal", next_offsets=places)
+
+
+def found(facts: Facts = SIDES, *, held: Mapping[TopicPartition, int] | None = None, **positions: int) -> Takeover:
+    begins = {place(name, number): 0 for name, one in facts.targets.items() for number in one.ends}
+    return takeover(RULES, facts, left(**(positions or {"orders": 60})), begins, held)
+
+
+def only(one: Takeover) -> Row:
+    (row,) = one.rows
+    return row
+
+
+def with_seam(seam: Seam, *, align: bool = False, **positions: int) -> Row:
+    return only(judged(found(**positions), {ORDERS: seam}, align=align))
+
+
+def test_a_clean_end_is_adopted_where_the_position_says() -> None:
+    row = with_seam(CLEAN)
+    assert (row.verdict, row.position, row.lost, row.doubled) == (Verdict.ADOPT, 60, 0, 0)
+
+
+def test_what_lies_behind_the_position_is_said_and_passed_when_asked_to() -> None:
+    ahead = Seam(state=SeamState.AHEAD, source_next=64, records=4)
+    row = with_seam(ahead)
+    assert (row.verdict, row.position, row.doubled) == (Verdict.ADOPT, 60, 4)
+    assert "--align begins behind them, at offset 64" in row.why
+    row = with_seam(ahead, align=True)
+    assert (row.verdict, row.position, row.doubled) == (Verdict.ADOPT, 64, 0)
+    row = with_seam(replace(ahead, source_next=None), align=True)
+    assert (row.position, row.doubled) == (60, 4)
+
+
+def test_a_copy_that_lacks_records_is_not_adopted_unless_aligned() -> None:
+    behind = Seam(state=SeamState.BEHIND, source_next=57, records=3)
+    row = with_seam(behind)
+    assert (row.verdict, "ends 3 record(s) before the position" in row.why) == (Verdict.REFUSED, True)
+    row = with_seam(behind, align=True)
+    assert (row.verdict, row.position, row.lost) == (Verdict.ADOPT, 57, 0)
+
+
+def test_what_nobody_could_compare_may_be_doubled_up_to_the_sources_end() -> None:
+    unknown = Seam(state=SeamState.UNKNOWN)
+    assert with_seam(unknown).doubled is None
+    assert with_seam(unknown, orders=100).doubled == 0
+
+
+@pytest.mark.parametrize(
+    ("facts", "positions", "words"),
+    [
+        (SIDES, {"orders": 101}, "its log ends at 100: it was truncated"),
+        (SIDES, {"other": 3}, "holds records, and mm2-offsets.a.internal has no position of orders-0"),
+        (replace(SIDES, targets={}), {"orders": 60}, "there is no target a.orders-0"),
+        (replace(SIDES, claims={"a.orders": "drill"}), {"orders": 60}, "belongs to lane drill"),
+        (replace(SIDES, sources={"orders": topic("orders", leaderless=(0,))}), {"orders": 60}, "has no leader"),
+        (
+            replace(SIDES, receipts={COPY: replace(RECEIPT, end=50, source_topic_id="another")}),
+            {"orders": 60},
+            "was deleted and created again",
+        ),
+    ],
+)
+def test_what_does_not_fit_together_is_refused_by_name(facts: Facts, positions: dict[str, int], words: str) -> None:
+    row = only(found(facts, **positions))
+    assert (row.verdict, words in row.why) == (Verdict.REFUSED, True), row.why
+
+
+def test_an_open_transaction_on_the_copy_is_refused() -> None:
+    row = only(found(held={COPY: 55}))
+    assert (row.verdict, "holds back target a.orders-0 from offset 55 on" in row.why) == (Verdict.REFUSED, True)
+
+
+def test_merged_topics_are_refused() -> None:
+    rules = replace(RULES, merges=lambda name: name == "orders")
+    row = only(takeover(rules, SIDES, left(orders=60), {COPY: 0}))
+    assert (row.verdict, "ferry.merge.topics" in row.why) == (Verdict.REFUSED, True)
+
+
+def test_what_retention_took_is_lost_and_said() -> None:
+    facts = replace(SIDES, sources={"orders": topic("orders", part(log_start=75, end=100))})
+    assert only(found(facts)).lost == 15
+
+
+def test_an_empty_copy_without_position_is_begun_as_configured() -> None:
+    facts = replace(SIDES, targets={"a.orders": target("a.orders", 0)})
+    assert only(found(facts, other=3)).verdict is Verdict.NOTHING
+
+
+def test_a_lane_that_stands_further_on_stays_where_it_is() -> None:
+    facts = replace(SIDES, receipts={COPY: replace(RECEIPT, end=70, target_next=70)})
+    row = only(found(facts))
+    assert (row.verdict, "the lane has copied orders-0 up to offset 70" in row.why) == (Verdict.UNCHANGED, True)
+
+
+def test_what_was_adopted_before_is_not_adopted_again_until_the_predecessor_copied_on() -> None:
+    facts = replace(SIDES, receipts={COPY: replace(RECEIPT, end=60, target_next=60, adopted="mm2")})
+    assert only(found(facts)).verdict is Verdict.UNCHANGED
+    row = only(found(facts, orders=61))
+    assert (row.verdict, row.stands) == (Verdict.ADOPT, 60)
+
+
+def test_topics_that_nobody_copies_any_more_are_noted() -> None:
+    (note,) = found(orders=60, gone=7).notes
+    assert "positions of topics that flow a->b does not copy: gone" in note
+
+
+def test_the_next_plan_goes_on_behind_an_adoption_and_guards_it() -> None:
+    opened = OpenedRun(record=run_of("adopt-1"), generation=9)
+    done = judged(found(), {ORDERS: CLEAN})
+    (one,) = adoptions_of(done, SIDES, opened, "ann@desk-7")
+    view = fold(lying(*adoption_records(one)), 99)
+    assert list(adoptions(view, "live")) == [one]
+    assert last_receipts(view, "live") == {COPY: adopted_receipt(one)}
+
+    facts = replace(SIDES, receipts=last_receipts(view, "live"), positions={COPY: None})
+    plan = decide_plan(RULES, facts, "run-2", 10)
+    (piece,) = plan.slices
+    assert (piece.start, piece.end, piece.target_next, piece.read_epoch, plan.notes) == (60, 100, 60, 4, ())
+    for changed, kind in (
+        (replace(facts, foreign={COPY: 60}), "foreign-writer"),
+        (replace(facts, targets={"a.orders": target("a.orders", 59)}), "target-changed"),
+        (replace(facts, sources={"orders": topic("orders", part(end=40))}), "source-truncated"),
+        (replace(facts, sources={"orders": topic("orders", part(log_start=61))}), "retention-passed"),
+        (replace(facts, sources={"orders": topic("orders", part(), topic_id="new")}), "topic-recreated"),
+    ):
+        (refusal,) = decide_plan(RULES, changed, "run-2", 10).refusals
+        assert refusal.kind == kind
+
+
+pairs = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=300).map(
+    lambda steps: tuple(
+        (sum(a for a, _ in steps[: n + 1]), sum(b for _, b in steps[: n + 1])) for n in range(len(steps))
+    )
+)
+
+
+@given(pairs=pairs)
+def test_pairs_are_thinned_out_and_stay_what_they_are(pairs: tuple[tuple[int, int], ...]) -> None:
+    row = replace(only(found()), position=1 << 20, target_start=0, target_end=1 << 20)
+    kept = kept_pairs(pairs, row)
+    assert set(kept) <= set(pairs)
+    assert list(kept) == sorted(kept)
+    assert len(kept) <= MOST_PAIRS + 1
+    assert kept[-MOST_PAIRS // 2 :] == pairs[-MOST_PAIRS // 2 :]
+    assert kept[:1] == pairs[:1] or len(kept) == MOST_PAIRS
+
+
+def test_a_pair_that_leads_back_voids_those_before_it() -> None:
+    row = replace(only(found()), position=60, target_start=0, target_end=60)
+    assert kept_pairs(((1, 1), (40, 40), (5, 41), (9, 45)), row) == ((5, 41), (9, 45))
+    assert kept_pairs(((1, 1), (40, 40), (50, 3)), row) == ((50, 3),)
+    assert kept_pairs(((1, 1), (60, 60)), row) == ((1, 1),)

@@ -15,10 +15,12 @@ import typer
 from typer.exceptions import TyperException
 
 from ferry.cli.acls import acls_app
+from ferry.cli.adopt import adopt_app
 from ferry.cli.config import config_app
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.flows import flows_command
 from ferry.cli.groups import groups_app
+from ferry.cli.hand_back import hand_back_app
 from ferry.cli.lag import lag_command
 from ferry.cli.ledger import ledger_command
 from ferry.cli.output import print_error
@@ -92,6 +94,8 @@ app.command("ledger")(ledger_command)
 app.command("pause")(pause_command)
 app.command("resume")(resume_command)
 app.command("skip")(skip_command)
+app.add_typer(adopt_app, name="adopt")
+app.add_typer(hand_back_app, name="hand-back")
 app.command("flows")(flows_command)
 app.command("translate")(translate_command)
 app.command("verify")(verify_command)

@@ -22,7 +22,7 @@ from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.history import Holder, PastRun
-    from ferry.model import Gap, Pause, Receipt
+    from ferry.model import Adoption, Gap, Pause, Receipt
 
 DEFAULT_RUNS = 20
 NOT_FOUND = 1
@@ -60,6 +60,7 @@ def ledger_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
+    from ferry.decide.adoption_codec import adoptions
     from ferry.decide.history import holders, past_runs, skipped_at
     from ferry.decide.ledger import gaps, receipts
     from ferry.decide.ledger import pauses as pauses_in_force
@@ -90,8 +91,16 @@ def ledger_command(
         known = gaps(view, chosen.lane)
         held = holders(rows, offset, known)
         skipped = skipped_at(known, topic or "", partition, offset, held)
-        print_json(holders_json(held, skipped)) if desk.as_json else _print_holders(held, skipped, offset)
-        return 0 if any(holder.void is None for holder in held) else NOT_FOUND
+        adopted = [
+            one
+            for one in adoptions(view, chosen.lane)
+            if one.source.topic == topic and partition in (None, one.source.partition) and one.start <= offset < one.end
+        ]
+        if desk.as_json:
+            print_json(holders_json(held, skipped, adopted))
+        else:
+            _print_holders(held, skipped, adopted, offset)
+        return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
     rows = rows[-last:] if last else rows
     print_json(receipts_json(rows)) if desk.as_json else _print_receipts(rows)
     return 0
@@ -136,7 +145,12 @@ def _print_receipts(rows: list[Receipt]) -> None:
     )
 
 
-def _print_holders(found: list[Holder], skipped: list[Gap], offset: int) -> None:
+def _print_holders(found: list[Holder], skipped: list[Gap], adopted: list[Adoption], offset: int) -> None:
+    for one in adopted:
+        print(
+            f"offset {offset} of {one.source} was copied to {one.target} by MirrorMaker {one.by.value[-1]}, up to "
+            f"{one.end} ({one.where}): adopted by {one.who} at {_time(one.at_ms)}, run {one.run}"
+        )
     for holder in found:
         receipt, segment = holder.receipt, holder.segment
         held = f"the receipt [{receipt.start}, {receipt.end}) of run {receipt.run}"
@@ -157,7 +171,7 @@ def _print_holders(found: list[Holder], skipped: list[Gap], offset: int) -> None
             f"offset {offset} of {gap.source} was skipped by run {gap.run} at {_time(gap.at_ms)} with "
             f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
         )
-    if not found and not skipped:
+    if not found and not skipped and not adopted:
         print(f"no receipt holds offset {offset}: it is not copied, or was before the lane's start")
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ferry.config.flow import FlowConfig
 from ferry.config.why import Why
 from ferry.decide.acl_codec import acl_change_json, acl_json
 from ferry.decide.acls import AclDiff
+from ferry.decide.adoption import Takeover
+from ferry.decide.adoption_codec import adoption_json as adopted_json
 from ferry.decide.history import Holder, PastRun
 from ferry.decide.lag import PartitionLag, total_of
 from ferry.decide.ledger_codec import change_json, gap_json, receipt_json, refusal_json, slice_json
 from ferry.decide.report import Report, guard_counts
-from ferry.model import Flow, Gap, Pause, Plan, Receipt, Refusal, Slice
+from ferry.model import Adoption, Flow, Gap, Pause, Plan, Receipt, Refusal, Slice
+
+if TYPE_CHECKING:  # the shapes need no client of Kafka's
+    from ferry.run.hand_back import HandedBack
 
 Json = dict[str, Any]
 
@@ -158,9 +164,10 @@ def receipts_json(receipts: list[Receipt]) -> Json:
     return {"receipts": [receipt_json(receipt) for receipt in receipts]}
 
 
-def holders_json(found: list[Holder], skipped: list[Gap]) -> Json:
+def holders_json(found: list[Holder], skipped: list[Gap], adopted: list[Adoption]) -> Json:
     """`ferry ledger --offset`: the receipts that hold an offset, with segment and target offset (null: a gap)."""
     return {
+        "adopted": [{name: value for name, value in adopted_json(one).items() if name != "v"} for one in adopted],
         "skipped": [gap_json(gap) for gap in skipped],
         "receipts": [
             {
@@ -213,6 +220,61 @@ def pause_json(pause: Pause) -> Json:
 def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:
     """`ferry skip`; run null is a dry run."""
     return {"flow": str(flow), "run": run, "gap": gap_json(gap)}
+
+
+def adoption_json(flow: Flow, run: str | None, found: Takeover) -> Json:
+    """`ferry adopt`; run null: a dry run, or nothing to adopt; -1 and null where nobody knows."""
+    return {
+        "flow": str(flow),
+        "run": run,
+        "by": found.left.by.value,
+        "where": found.left.where,
+        "partitions": [
+            {
+                "topic": row.source.topic,
+                "partition": row.source.partition,
+                "target_topic": row.target.topic,
+                "target_partition": row.target.partition,
+                "outcome": row.verdict.value,
+                "position": row.position,
+                "source_start": row.log_start,
+                "source_end": row.source_end,
+                "target_start": row.target_start,
+                "target_end": row.target_end,
+                "lost": row.lost,
+                "doubled": row.doubled,
+                "copy_end": row.seam.state.value,
+                "why": row.why,
+            }
+            for row in found.rows
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def hand_back_json(flow: Flow, run: str | None, topic: str, connector: str, found: HandedBack) -> Json:
+    """`ferry hand-back`; run null: a dry run; was null: MirrorMaker 2 had no position."""
+    return {
+        "flow": str(flow),
+        "run": run,
+        "offsets_topic": topic,
+        "connector": connector,
+        "partitions": [
+            {
+                "topic": row.source.topic,
+                "partition": row.source.partition,
+                "outcome": row.verdict.value,
+                "position": row.position,
+                "was": row.was if row.was >= 0 else None,
+                "why": row.why,
+            }
+            for row in found.rows
+        ],
+        "records": [
+            {"key": json.loads(record.key), "value": json.loads(record.value or b"null")} for record in found.records
+        ],
+        "notes": list(found.notes),
+    }
 
 
 def flow_json(flow: FlowConfig) -> Json:

@@ -126,6 +126,8 @@ def _sentence(found: Translation, offset: int, reverse: bool) -> str:
             "exact": f"is {to}",
             "gap": f"has no counterpart (a marker, an aborted or skipped record): a reader goes on at {to}",
             "ahead": f"is not copied yet: who begins at {to}, the copied end, loses nothing and may read again",
+            "approximate": f"was copied by the replicator before: who begins at {to}, near its record, loses nothing "
+            "and may read again",
             "before": f"is before the first copied offset: the copy begins at {to}",
         }[found.outcome.word]
     )

@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.acls import AclDiff
+from ferry.decide.adoption import Takeover
 from ferry.decide.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger import (
     UNREAD,
@@ -34,9 +35,12 @@ from ferry.decide.report import Report, report_of
 from ferry.decide.skipping import Wish
 from ferry.errors import Refused, Superseded
 from ferry.model import Attempt, Checkpoint, Gap, Origin, Plan, Slice
+from ferry.run.adopting import AdoptionWish, PredecessorPlace, adopt, preview_adoption, read_left
+from ferry.run.at_rest import Mm2Place
 from ferry.run.connections import FlowConnections
 from ferry.run.ends import SlotEnd, outcome_of
 from ferry.run.gather import isolation_of
+from ferry.run.hand_back import HandBackWish, HandedBack, hand_back, preview_hand_back
 from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.known_ledger import KnownLedgers
 from ferry.run.mirror_topics import Emitted, MirrorTopics
@@ -152,6 +156,42 @@ class MicroRuns:
         async def work() -> Gap:
             await self._ledger.find()
             return await preview_skip(self._planner, await self._view(), wish)
+
+        return self._run(work)
+
+    def preview_adoption(self, predecessor: PredecessorPlace, wish: AdoptionWish) -> Takeover:
+        """What would be taken over from another replicator now; writes nothing."""
+
+        async def work() -> Takeover:
+            read = read_left(self._planner, predecessor)
+            return await preview_adoption(self._planner, await self._view_if_any(), read, wish)
+
+        return self._run(work)
+
+    def adopt(self, predecessor: PredecessorPlace, wish: AdoptionWish, run: str, origin: Origin) -> Takeover:
+        """Take over from another replicator, as a run of its own. Raises as `ferry.run.adopting.adopt`."""
+
+        async def work() -> Takeover:
+            read = read_left(self._planner, predecessor)
+            return await adopt(self._planner, await self._view_if_any(), read, wish, run, origin)
+
+        return self._run(work)
+
+    def preview_hand_back(self, place: Mm2Place, wish: HandBackWish) -> HandedBack:
+        """What would be handed back to MirrorMaker 2 now; writes nothing. BadInput when the flow never ran."""
+
+        async def work() -> HandedBack:
+            await self._ledger.find()
+            return await preview_hand_back(self._planner, await self._view(), place, wish)
+
+        return self._run(work)
+
+    def hand_back(self, place: Mm2Place, wish: HandBackWish, run: str, origin: Origin) -> HandedBack:
+        """Hand the flow back to MirrorMaker 2, as a run of its own. Raises as `ferry.run.hand_back.hand_back`."""
+
+        async def work() -> HandedBack:
+            await self._ledger.find()
+            return await hand_back(self._planner, await self._view(), place, wish, run, origin)
 
         return self._run(work)
 

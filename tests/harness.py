@@ -278,6 +278,37 @@ def read_topics(
         consumer.close()
 
 
+def commit_offsets(
+    cluster: RunningCluster, group: str, offsets: Mapping[tuple[str, int], int], *, metadata: str = ""
+) -> None:
+    """Commit a group's offsets from outside, as an operator's tool does; the group must have no members."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    try:
+        places = [TopicPartition(*place, offset, metadata=metadata) for place, offset in offsets.items()]
+        consumer.commit(offsets=places, asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def committed_offsets(cluster: RunningCluster, group: str, topic: str, partitions: int) -> dict[int, int]:
+    """Where a group stands, by partition; without those where it has no offset."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    try:
+        found = consumer.committed([TopicPartition(topic, number) for number in range(partitions)], timeout=30)
+    finally:
+        consumer.close()
+    return {place.partition: place.offset for place in found if place.offset >= 0}
+
+
+def watermark(cluster: RunningCluster, topic: str, partition: int) -> int:
+    """Where a partition ends now."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "nobody"})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[1])
+    finally:
+        consumer.close()
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Poll a condition; fail when it does not come true."""
     until = time.monotonic() + seconds

@@ -1,11 +1,12 @@
 """One DAG per flow, built from the configuration file alone: parsing asks no cluster, no Spark and no secret.
 
 ```
-plan >> copy >> report
+plan >> copy >> checkpoint >> report
 ```
 
-`plan` opens the run and seals its plan in the ledger, `copy` is a Spark job that does what the plan says, `report` runs
-whatever `copy` did and fails when anything was refused or is missing. They share nothing but the run id.
+`plan` opens the run and seals its plan in the ledger, `copy` is a Spark job that does what the plan says, `checkpoint`
+translates the offsets of consumer groups by what is copied, whatever `copy` left, and `report` runs in any case and
+fails when anything was refused or is missing. They share nothing but the run id.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
 from ferry_airflow.naming import dag_id
-from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator, FerryReportOperator
+from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
 
@@ -72,6 +73,15 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
             retries=flow.retries,
             pool=flow.pool,
         )
+        # By what is copied, also where `copy` failed: that some of it is missing holds back nobody.
+        checkpoint = FerryCheckpointOperator(
+            task_id="checkpoint",
+            config=str(path),
+            flow=str(flow.flow),
+            retries=flow.retries,
+            pool=flow.pool,
+            trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
+        )
         # What it complains about fails at once; a retry is for a ledger that does not answer.
         report = FerryReportOperator(
             task_id="report",
@@ -80,7 +90,8 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
             retries=flow.retries,
             trigger_rule=TriggerRule.ALL_DONE,
         )
-        plan >> copy >> report
+        plan >> copy >> checkpoint >> report
+        plan >> checkpoint  # without a plan there is nothing to translate by
     return dag
 
 

@@ -176,6 +176,29 @@ class FerryCopyOperator(SparkSubmitOperator):
             self._connected = False
 
 
+class FerryCheckpointOperator(BaseOperator):
+    """Translates the offsets of consumer groups by what is copied; safe to repeat, and never ahead of the copy."""
+
+    template_fields = ("config", "flow")
+
+    def __init__(self, *, config: str, flow: str, **kwargs: Any) -> None:
+        """As FerryPlanOperator."""
+        super().__init__(**kwargs)
+        self.config = config
+        self.flow = flow
+
+    def execute(self, context: Context) -> None:
+        """Prints what became of the groups. What stood against single ones fails the report, not this task."""
+        if context["params"].get("dry_run"):
+            raise AirflowSkipException("dry run: no group is touched")
+        from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
+
+        with _airflow_errors():
+            done = steps.checkpoint(_flow(self), _run(context))
+        for line in tables.group_lines(done):
+            self.log.info("%s", line)
+
+
 class FerryReportOperator(BaseOperator):
     """Shows what became of the run, from the ledger alone; fails when anything was refused or is missing."""
 
@@ -198,7 +221,8 @@ class FerryReportOperator(BaseOperator):
                 complaint = None
             else:
                 report, newer = steps.report_of(flow, _run(context))
-                lines, complaint = tables.report_lines(report), steps.complaint(report, newer)
+                lines = tables.report_lines(report)
+                complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
         for line in lines:
             self.log.info("%s", line)
         if complaint is not None:
@@ -239,7 +263,9 @@ def _connection(conn_id: str) -> Any:
     return connection
 
 
-def _flow(operator: FerryPlanOperator | FerryCopyOperator | FerryReportOperator) -> FlowConfig:
+def _flow(
+    operator: FerryPlanOperator | FerryCopyOperator | FerryCheckpointOperator | FerryReportOperator,
+) -> FlowConfig:
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every connection at INFO
     return flow_of(Path(operator.config), operator.flow)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferry.config.flow import FlowConfig
 from ferry.decide.report import Report
-from ferry.model import Origin, Plan
+from ferry.model import GroupOutcome, Origin, Plan
 from ferry.run.micro_run import MicroRuns
 from ferry.run.planner import RunOptions
 
@@ -48,6 +48,12 @@ def nothing_left(flow: FlowConfig, run: str) -> bool:
         return not runs.left(runs.opened(run))
 
 
+def checkpoint(flow: FlowConfig, run: str) -> GroupOutcome | None:
+    """Translate the groups' offsets by what is copied; None when the file says not to, or a newer run does it."""
+    with MicroRuns(flow) as runs:
+        return runs.checkpoint(run)
+
+
 def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
     """The report of a run, and the newer run that owns the lane by now, if there is one."""
     with MicroRuns(flow) as runs:
@@ -55,13 +61,26 @@ def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
         return report, runs.superseded(report.plan)
 
 
-def complaint(report: Report, newer: str | None) -> str | None:
-    """Why the run must not look green, in one sentence; None when all that was planned is copied, by whichever run."""
+def complaint(report: Report, newer: str | None, *, translates: bool) -> str | None:
+    """Why the run must not look green, in one sentence; None when all that was planned is copied, by whichever run.
+
+    `translates`: the flow's groups are to be translated, and no group failed.
+    """
     wrong = [refusal.message for refusal in report.refusals]
     wrong += [f"{piece.source} is not copied up to {piece.end}" for piece in report.unfinished]
+    groups = [] if report.groups is None else [left.message for left in report.groups.failed]
+    if translates and report.groups is None and newer is None and "" not in report.plan.paused:
+        groups = ["what became of the groups is not in the ledger: look at the task checkpoint"]
     if not wrong:
-        return None
+        return _of_groups(report, groups) if groups else None
     run = f"run {report.plan.run} of {report.plan.flow}"
     taken = f" (superseded by {newer})" if newer and report.unfinished else ""
     more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    return f"{len(wrong)} not copied in {run}{taken}: {'; '.join(wrong[:LISTED])}{more}"
+    also = f"; {len(groups)} of its groups failed as well, see above" if groups else ""
+    return f"{len(wrong)} not copied in {run}{taken}: {'; '.join(wrong[:LISTED])}{more}{also}"
+
+
+def _of_groups(report: Report, wrong: list[str]) -> str:
+    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
+    run = f"run {report.plan.run} of {report.plan.flow}"
+    return f"all is copied, but {len(wrong)} not translated in {run}: {'; '.join(wrong[:LISTED])}{more}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ferry.decide.change_sentences import deeds, differences, proposals
+from ferry.decide.group_sentences import group_sentences
 from ferry.decide.report import Report, missing_sentence, throttled_sentence
-from ferry.model import Plan, Receipt, TopicPartition
+from ferry.model import GroupOutcome, Plan, Receipt, TopicPartition
 
 MEGABYTE = 1_000_000
 LINES = 200
@@ -48,7 +49,16 @@ def report_lines(report: Report) -> list[str]:
     lines += [f"refused: {refusal.message}" for refusal in report.refusals]
     lines += [f"missing: {piece.source} up to {piece.end}" for piece in report.unfinished]
     lines += [f"left to the next run, for time was over: {piece.source} up to {piece.end}" for piece in report.left]
+    if report.groups is not None:
+        lines += group_sentences(report.groups)
     return lines + [f"note: {note}" for note in report.notes]
+
+
+def group_lines(found: GroupOutcome | None) -> list[str]:
+    """What became of the consumer groups, line by line."""
+    if found is None:
+        return ["groups are left alone: sync.group.offsets.enabled is off, the flow is paused, or a newer run does it"]
+    return group_sentences(found)
 
 
 def _copied(receipts: Iterable[Receipt]) -> list[list[str]]:

@@ -14,13 +14,24 @@ import psutil
 from ferry.run.planner import RunOptions
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_ITSELF, Flows
-from tests.harness import Lab, create_topic, numbered, producer, read_topic, send
+from tests.harness import (
+    Lab,
+    commit_offsets,
+    committed_offsets,
+    create_topic,
+    numbered,
+    producer,
+    read_topic,
+    send,
+    watermark,
+)
 from tests.spark.jobs import all_gone, until
 
 
 def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
     create_topic(flows.source, "plain-orders", 4)
     send(producer(flows.source, compression_type="lz4"), "plain-orders", numbered(20_000, partitions=4))
+    commit_offsets(flows.source, "plain-billing", {("plain-orders", 0): 1_234, ("plain-orders", 3): 5_000})
     dag = flows.dag("plain")
     run, state = flows.run("plain")
     assert state == "success", flows.rest.log(dag, run, "copy")
@@ -31,11 +42,15 @@ def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
     report = flows.rest.log(dag, run, "report")
     assert "success, 4 of 4 slices, 20000 records" in report
     assert "plain-orders-3" in report
+    where = committed_offsets(flows.target, "plain-billing", "plain.plain-orders", 4)
+    end = watermark(flows.target, "plain.plain-orders", 3)
+    assert where == {0: 1_234, 3: end}, "the group that has read all of a partition has no lag there"
+    for task in ("checkpoint", "report"):
+        assert "1 written with 2 offsets" in flows.rest.log(dag, run, task)
     tasks = flows.rest.tasks(dag, run)
-    assert {name: tasks[name]["pool"] for name in ("plan", "copy")} == {
-        "plan": "ferry_plain_tplain",
-        "copy": "ferry_plain_tplain",
-    }
+    assert {name: tasks[name]["pool"] for name in ("plan", "copy", "checkpoint")} == dict.fromkeys(
+        ("plan", "copy", "checkpoint"), "ferry_plain_tplain"
+    )
 
     # An empty run starts no Spark.
     run, state = flows.run("plain")
@@ -48,7 +63,12 @@ def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
     before = len(flows.lab("plain").receipts())
     run, state = flows.run("plain", {"dry_run": True})
     assert state == "success"
-    assert flows.rest.states(dag, run) == {"plan": "success", "copy": "skipped", "report": "success"}
+    assert flows.rest.states(dag, run) == {
+        "plan": "success",
+        "copy": "skipped",
+        "checkpoint": "skipped",
+        "report": "success",
+    }
     assert "(dry run)" in flows.rest.log(dag, run, "report")
     assert len(flows.lab("plain").receipts()) == before
 
@@ -87,6 +107,7 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows
     assert {name: task["state"] for name, task in tasks.items()} == {
         "plan": "success",
         "copy": "success",
+        "checkpoint": "success",
         "report": "failed",
     }
     # The flow has retries, but what was refused stays refused.

@@ -46,6 +46,9 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         "# optional, to read ACLs; without it none are taken over:\n"
         "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
         " --operation Describe --cluster\n"
+        "# optional, to translate the offsets of consumer groups; without it they are not seen:\n"
+        "# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us'"
+        " --operation Describe --group '*'\n"
         "# On target b:\n"
         "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
         " --operation Alter --operation Write --operation Read --topic a.orders\n"
@@ -75,6 +78,8 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         " --operation Write --topic heartbeats\n"
         "# optional, to take the source's ACLs over; who has it can permit himself anything:\n"
         "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Alter --cluster\n"
+        "# optional, to write the offsets of consumer groups; without it each that is to be written fails:\n"
+        "# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Read --group '*'\n"
     )
 
 
@@ -126,6 +131,24 @@ def test_what_mirror_makers_topics_take(more: str, names: list[str]) -> None:
     ]
     at_source = [acl for acl in required_acls(flow) if acl.side == "source" and acl not in found]
     assert {acl.operation for acl in at_source} <= {"Read", "Describe", "DescribeConfigs"}
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ("", {"group *"}),
+        (r"groups = app, team\..*, .*-x, audit-.+", {"group app", "group team.*", "group audit-*", "group *"}),
+        ("groups = app\nsync.group.offsets.enabled = false\n", set()),
+    ],
+)
+def test_who_translates_groups_needs_to_see_and_to_write_them(more: str, names: set[str]) -> None:
+    settings = parse_settings(FILE.format(topics="orders", heartbeats="false") + more, "flow.properties")
+    found = [acl for acl in required_acls(settings.flows[0]) if "consumer groups" in acl.why]
+    for side, operation in (("source", "Describe"), ("target", "Read")):
+        assert {(str(acl.resource), acl.operation) for acl in found if acl.side == side} == {
+            (name, operation) for name in names
+        }
+    assert all(acl.optional for acl in found)
 
 
 @pytest.mark.parametrize(

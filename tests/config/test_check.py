@@ -94,7 +94,7 @@ def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.
     assert sum(row.startswith("not MirrorMaker 2's default: exactly.once") for row in rows) == 1
 
 
-@pytest.mark.parametrize("name", ["consumer.isolation.level", "exactly.once"])
+@pytest.mark.parametrize("name", ["consumer.isolation.level", "sync.group.offsets.enabled", "exactly.once"])
 def test_departures_from_mirror_maker_are_said(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = Run("config", "check", file, capsys=capsys).out
     assert f"not MirrorMaker 2's default: {name}" in out
@@ -127,21 +127,29 @@ def test_an_address_is_shown_without_its_login(file: Path, capsys: pytest.Captur
 
 
 def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(f"{FILE}west->east.groups = mine\nsync.topic.configs.enabled = false\n")
+    file.write_text(f"{FILE}west->east.refresh.topics.enabled = true\nsync.topic.configs.enabled = false\n")
     body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     (there, _) = body["flows"]
     idle = {one["name"] for one in there["settings"] if not one["acted_on"]}
-    assert {"groups", "sync.group.offsets.enabled", "refresh.groups.enabled", "refresh.topics.enabled"} <= idle
-    assert not idle & {"topics", "sync.topic.configs.enabled", "sync.topic.acls.enabled", "ferry.start", "tasks.max"}
-    assert not any("group offsets" in departure for departure in there["departures"])
+    assert idle == {"refresh.topics.enabled", "refresh.topics.interval.seconds"}
+    assert not idle & {
+        "topics",
+        "groups",
+        "sync.group.offsets.enabled",
+        "sync.topic.configs.enabled",
+        "sync.topic.acls.enabled",
+        "ferry.start",
+        "tasks.max",
+    }
+    assert any("group offsets" in departure for departure in there["departures"])
     rows = [" ".join(line.split()) for line in Run("config", "check", file, capsys=capsys).out.splitlines()]
-    assert "line 11 groups (not acted on yet) mine" in rows
+    assert "line 11 refresh.topics.enabled (not acted on yet) true" in rows
     assert "line 12 sync.topic.configs.enabled false" in rows
     shown = {row.split()[1] for row in rows if row.startswith("default ")}
     assert not shown & idle
     (told,) = [row for row in rows if row.startswith("at their defaults, and what they are for no run does yet: ")]
-    left = {"groups"}
+    left = {"refresh.topics.enabled"}
     assert {name.rstrip(",") for name in told.partition(": ")[2].split()} == idle - left
     for name in idle:
         assert [one.fate for one in explain(name)] == ["not acted on yet"]

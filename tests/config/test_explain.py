@@ -147,9 +147,9 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["config", "explain", "groups.exclude"])
     assert ended.value.code == 0
-    only = "so far only ACLs of groups go by it, with `ferry.sync.acls.policy = full`"
+    also = "ACLs of groups go by it as well, with `ferry.sync.acls.policy = full`"
     assert capsys.readouterr().out.splitlines() == [
-        f"groups.exclude: not acted on yet: groups that are left out again; {only}",
+        f"groups.exclude: used: groups that are left out again; {also}",
         "  written  groups.exclude, S->T.groups.exclude",
         "  values   a list, with commas between",
         "  default  console-consumer-.*,connect-.*,__.*",

@@ -15,7 +15,17 @@ from ferry.decide.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_
 from ferry.decide.adoption_codec import adoption_records, parse_adoption
 from ferry.decide.deletes import deleted_record
 from ferry.decide.facts import Seen
-from ferry.decide.ledger import fold, sealed_plan
+from ferry.decide.group_codec import (
+    checkpoint_record,
+    group_outcome,
+    group_record,
+    parse_group,
+    saved_groups,
+    saved_record,
+    snapshot_record,
+    snapshots,
+)
+from ferry.decide.ledger import LedgerView, fold, sealed_plan
 from ferry.decide.ledger_codec import (
     accounted_records,
     attempt_record,
@@ -132,6 +142,25 @@ def _mirror(key: list[Any], _: Any) -> list[Record]:
     return [mirror_record(key[1], mirror_state(fold(lying(*documented()), 99), key[1]))]
 
 
+def _view(key: list[Any], body: Any) -> LedgerView:
+    return fold(lying(Record(key=encode(key), value=encode(body))), 99)
+
+
+def _offsets(key: list[Any], body: Any) -> list[Record]:
+    (saved,) = saved_groups(_view(key, body), key[1], key[2]).values()
+    return [saved_record(key[1], key[2], key[3], saved)]
+
+
+def _snapshot(key: list[Any], body: Any) -> list[Record]:
+    return [snapshot_record(key[1], one) for one in snapshots(_view(key, body), key[1]).values()]
+
+
+def _checkpoint(key: list[Any], body: Any) -> list[Record]:
+    found = group_outcome(_view(key, body), key[1], key[2])
+    assert found is not None
+    return [checkpoint_record(key[1], key[2], found)]
+
+
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "run": lambda _, body: [run_record(parse_run(body))],
     "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
@@ -152,6 +181,10 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "acl": _acl,
     "acls": _synced,
     "mirror": _mirror,
+    "group": lambda key, body: [group_record(key[1], key[2], parse_group(body), run=body["run"], at_ms=body["at_ms"])],
+    "offsets": _offsets,
+    "snapshot": _snapshot,
+    "checkpoint": _checkpoint,
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }
 """What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""

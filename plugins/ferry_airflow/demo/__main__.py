@@ -26,7 +26,7 @@ from ferry.run.lag import measure_lag
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow import local
 from ferry_airflow.demo.compare import compare
-from ferry_airflow.demo.data import TOPICS, create_topics, fill
+from ferry_airflow.demo.data import GROUP, TOPICS, create_topics, fill, group_offsets, let_group_stand
 from ferry_airflow.home import PASSWORD, USER, LocalHome
 from ferry_airflow.naming import dag_id
 from ferry_airflow.rest import ENDED, AirflowRest
@@ -130,6 +130,7 @@ class Demo:
             self.say(f"producing about 1 GB to {len(TOPICS)} topics of primary")
             create_topics(source.bootstrap)
             count = fill(source.bootstrap)
+            let_group_stand(source.bootstrap)
             self.say(f"{count} records are there; producers go on from now")
             start_live(source, alone=False)
             self.say("starting Airflow: api-server, scheduler, dag-processor, triggerer")
@@ -138,6 +139,7 @@ class Demo:
                 self.replicate(rest, flow)
             self.say("comparing both sides with another client (librdkafka, read_committed), record by record")
             equal = show_comparison(flow, source, target, at_least=count)
+            show_group(flow, source, target)
             self.farewell(airflow, source)
         return 0 if equal else 1
 
@@ -197,6 +199,7 @@ primary.bootstrap.servers = {source.bootstrap}
 backup.bootstrap.servers = {target.bootstrap}
 primary->backup.enabled = true
 primary->backup.topics = {", ".join(topic.name for topic in TOPICS)}
+primary->backup.sync.group.offsets.enabled = true
 replication.factor = 1
 tasks.max = 2
 primary->backup.ferry.schedule = @continuous
@@ -247,6 +250,16 @@ def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningClu
     if not differences:
         print("Source and target are equal: keys, values, headers, timestamps, order.")
     return not differences
+
+
+def show_group(flow: FlowConfig, source: RunningCluster, target: RunningCluster) -> None:
+    """Where the demo's consumer group stands on both sides."""
+    topic = TOPICS[0].name
+    copy = flow.policy.format_remote_topic(flow.flow.source, topic)
+    sides = group_offsets(source.bootstrap, topic), group_offsets(target.bootstrap, copy)
+    rows = [[f"{topic}-{number}", str(one), str(other)] for number, (one, other) in enumerate(zip(*sides, strict=True))]
+    print(f"Group {GROUP}, which stood half-way when it began, goes on at the same records of backup:")
+    print("\n".join(table(["partition", "offset at primary", "offset at backup"], rows)))
 
 
 def start_live(source: RunningCluster, *, alone: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from ferry.errors import Unreachable
@@ -49,6 +49,33 @@ TOPICS = (
     DemoTopic(name="customers", partitions=3, records=40_000, rate=50, codec="lz4", tombstones=True),
     DemoTopic(name="payments", partitions=3, records=40_000, rate=100, codec="lz4", headers=True, transactional=True),
 )
+
+
+GROUP = "billing"
+"""A consumer group that has read half of the first topic when the first run begins."""
+
+
+def let_group_stand(bootstrap: str) -> None:
+    """Commit the group's offsets, half-way in every partition."""
+    topic = TOPICS[0]
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
+    try:
+        places = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
+        for place in places:
+            place.offset = consumer.get_watermark_offsets(place, timeout=SECONDS)[1] // 2
+        consumer.commit(offsets=places, asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def group_offsets(bootstrap: str, topic: str) -> list[int]:
+    """Where the group stands in each partition of the first topic, or of its copy."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
+    try:
+        places = [TopicPartition(topic, number) for number in range(TOPICS[0].partitions)]
+        return [int(place.offset) for place in consumer.committed(places, timeout=SECONDS)]
+    finally:
+        consumer.close()
 
 
 def create_topics(bootstrap: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from ferry.cli.group_snapshots import diff_command, rollback_command, snapshot_command
+from ferry.cli.group_sync import sync_command
 from ferry.cli.group_table import show_command
 
 SHOW = "show"
@@ -32,3 +34,7 @@ def groups() -> None:
 
 
 groups_app.command(SHOW)(show_command)
+groups_app.command("sync")(sync_command)
+groups_app.command("snapshot")(snapshot_command)
+groups_app.command("diff")(diff_command)
+groups_app.command("rollback")(rollback_command)

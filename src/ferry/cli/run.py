@@ -22,7 +22,7 @@ from ferry.cli.desk import (
 )
 from ferry.cli.output import count_of, print_error, print_json, size
 from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, show_plan
-from ferry.errors import BadInput, FerryError, Unreachable
+from ferry.errors import BadInput, FerryError, Refused, Unreachable
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.report import Report
@@ -79,7 +79,7 @@ def run_command(
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
         plan = runs.resume(resume) if resume is not None else runs.open_new(run or _new_run(), local_origin(), options)
-        report, failure = _copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else (runs.report(plan.run), None)
+        report, failure = _copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
     print_json(run_json(report)) if desk.as_json else _show(report)
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
         return failure.exit_code
@@ -104,13 +104,26 @@ def _copied(runs: MicroRuns, plan: Plan, *, quiet: bool) -> tuple[Report, FerryE
     failure = failure_of(plan, ends)
     try:
         runs.record_outcome(plan, attempt, ends)
-        return runs.report(plan.run), failure
+        report, untranslated = _checkpointed(runs, plan.run)
     except Unreachable as error:
         report = told_report(plan, attempt.started_ms, ends)
         if not report.receipts:
             raise
         print_error("Unreachable", f"{error}; the report says what the tasks know, without the ledger", as_json=False)
         return report, failure
+    return report, failure or untranslated
+
+
+def _checkpointed(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
+    """Translate the groups' offsets, and report; also why they could not be, if they were not."""
+    # Imported here: the command line starts light.
+    from ferry.decide.report import without_groups
+
+    try:
+        runs.checkpoint(run)
+    except (Refused, Unreachable) as error:
+        return without_groups(runs.report(run), str(error)), error
+    return runs.report(run), None
 
 
 def _new_run() -> str:
@@ -121,6 +134,7 @@ def _show(report: Report) -> None:
     # Imported here: the command line starts light.
     from ferry.cli.shapes import unfinished_sentence
     from ferry.decide.change_sentences import differences, summary
+    from ferry.decide.group_sentences import group_sentences
     from ferry.decide.report import missing_sentence, throttled_sentence
 
     for acl in report.plan.acls:
@@ -141,7 +155,8 @@ def _show(report: Report) -> None:
         print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
     if report.transcoded:
         print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
-    for sentence in (missing_sentence(report.missing), throttled_sentence(report.throttled)):
+    found = () if report.groups is None else group_sentences(report.groups)
+    for sentence in (*found, missing_sentence(report.missing), throttled_sentence(report.throttled)):
         if sentence is not None:
             print(sentence)
     print(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ferry.cli.group_shapes import groups_json
 from ferry.config.flow import FlowConfig
 from ferry.config.why import Why
 from ferry.decide.acl_codec import acl_change_json, acl_json
@@ -83,6 +84,7 @@ def run_json(report: Report) -> Json:
         "gaps": [gap_json(gap) for gap in report.plan.gaps],
         "guards": guards_json(report.refusals, report.plan),
         "acls": [acl_change_json(change) for change in report.plan.acls],
+        "groups": None if report.groups is None else groups_json(report.groups),
         "notes": list(report.notes),
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
     }

@@ -48,7 +48,7 @@ _NO_MEMBERSHIP = "Ferry joins no consumer group: a plan names the offsets to cop
 _CHANGES = "it may change records, and would be skipped in silence: batches are copied as bytes"
 _CONVERTER = "batches are copied as bytes; a class other than `ByteArrayConverter` would change records: it is refused"
 NO_SUCH_CLIENT = "Ferry reaches the source as its consumer and the target as its producer; it has no other client"
-_FOR_ACLS = "so far only ACLs of groups go by it, with `ferry.sync.acls.policy = full`"
+_FOR_ACLS = "ACLs of groups go by it as well, with `ferry.sync.acls.policy = full`"
 _NO_RECORDS = "record batches are copied as bytes: no record is read or built on the way"
 
 SECURITY = _rules(
@@ -99,9 +99,9 @@ _FLOW = _rules(
     (r"enabled", _USED, "whether the flow exists; only the flow's own line counts"),
     (r"topics", _USED, "the topics to copy: Java regular expressions, of which one must match the whole name"),
     (r"topics\.exclude", _USED, "topics that are left out again"),
-    (r"groups", _NOT_YET,
+    (r"groups", _USED,
      f"the consumer groups whose offsets are translated: Java regular expressions; {_FOR_ACLS}"),
-    (r"groups\.exclude", _NOT_YET, f"groups that are left out again; {_FOR_ACLS}"),
+    (r"groups\.exclude", _USED, f"groups that are left out again; {_FOR_ACLS}"),
     (r"config\.properties\.exclude", _USED, "topic configurations that are not taken over"),
     (r"use\.defaults\.from", _USED, "whose default counts where a source topic sets no value of its own"),
     (r"replication\.policy\.class", _USED, "how topics are named at the target"),
@@ -116,12 +116,13 @@ _FLOW = _rules(
     (r"sync\.topic\.configs\..*", _USED,
      "whether topics keep the source's configuration, in every run (a negative interval: no)"),
     (r"sync\.topic\.acls\..*", _USED, "whether, and how often at most, topics take over the source's ACLs"),
-    (r"sync\.group\.offsets\.enabled", _NOT_YET,
+    (r"sync\.group\.offsets\.enabled", _USED,
      "whether translated group offsets are written to groups without members at the target; " + _FOR_ACLS),
-    (r"sync\.group\.offsets\..*", _NOT_YET, "how often at most translated group offsets are written"),
+    (r"sync\.group\.offsets\..*", _USED, "they are written by every run; a negative interval: by none"),
     (r"refresh\.topics\..*", _NOT_YET,
      "whether, and how often at most, new topics of the source are looked for; each run looks for them"),
-    (r"refresh\.groups\..*", _NOT_YET, "whether, and how often at most, new groups of the source are looked for"),
+    (r"refresh\.groups\..*", _USED,
+     "whether every run looks for new groups; if not, or with a negative interval, those of the first remain"),
     (r"emit\.checkpoints\..*", _USED,
      "whether, and how often at most, checkpoints are written in MirrorMaker 2's format"),
     (r"emit\.heartbeats\..*", _USED,

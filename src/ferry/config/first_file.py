@@ -29,6 +29,8 @@ def first_file(source: FirstCluster, target: FirstCluster, topics: str) -> str:
         f"{flow}.enabled = true",
         "# Java regular expressions, of which one must match the whole name.",
         written(f"{flow}.topics", topics),
+        "# Groups that have no members at the target go on there where they stand at the source.",
+        f"{flow}.sync.group.offsets.enabled = true",
         "",
         "# When Airflow starts a run; none leaves it to you.",
         f"{flow}.ferry.schedule = */5 * * * *",

@@ -151,6 +151,21 @@ class FlowConfig:
         """Whether runs take ACLs over."""
         return self.sync_topic_acls.enabled and self.sync_topic_acls.interval_s is not None
 
+    @property
+    def syncs_groups(self) -> bool:
+        """Whether runs write translated group offsets."""
+        return self.sync_group_offsets.enabled and self.sync_group_offsets.interval_s is not None
+
+    @property
+    def emits_checkpoints(self) -> bool:
+        """Whether runs write checkpoints in MirrorMaker 2's format."""
+        return self.emit_checkpoints.enabled and self.emit_checkpoints.interval_s is not None
+
+    @property
+    def finds_new_groups(self) -> bool:
+        """Whether runs translate groups, too, of which the ledger has nothing yet."""
+        return self.refresh_groups.enabled and self.refresh_groups.interval_s is not None
+
     def client(self, side: Side, role: Role) -> ClientProperties:
         """Effective Java-named properties of the flow's client on one side, secrets resolved.
 

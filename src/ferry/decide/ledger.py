@@ -137,7 +137,7 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
 
 
 def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
-    """Tombstones for the run, plan, attempt and outcome records of all but the lane's `keep` newest runs.
+    """Tombstones for the run, plan, attempt, outcome and checkpoint records of all but the lane's `keep` newest runs.
 
     To be written only by a run that has fenced their slots. Receipts stay: they are the offset map.
     """
@@ -145,7 +145,7 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     kept = {run.record.run for run in newest[:keep]}
     return [
         Record(key=record.key, value=None)
-        for kind in ("run", "plan", "attempt", "outcome")
+        for kind in ("run", "plan", "attempt", "outcome", "checkpoint")
         for key, record in view.of_kind(kind)
         if key[1] == lane and key[2] not in kept
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ferry.config.guards import GUARD_KEYS
@@ -12,6 +12,8 @@ from ferry.decide.ledger import Outcome
 from ferry.model import (
     NOT_THROTTLED,
     Gap,
+    GroupOutcome,
+    Left,
     Lifted,
     Plan,
     Receipt,
@@ -20,6 +22,7 @@ from ferry.model import (
     Slice,
     Throttled,
     TopicPartition,
+    Why,
 )
 
 
@@ -47,6 +50,8 @@ class Report:
     unfinished: tuple[Slice, ...]
     left: tuple[Slice, ...]
     done: int
+    groups: GroupOutcome | None = None
+    """What became of the consumer groups; None when nobody looked at them (yet)."""
 
     @property
     def records(self) -> int:
@@ -91,13 +96,14 @@ class Report:
 
     @property
     def state(self) -> RunState:
-        """success: nothing refused, nothing missing; failed: no part of what the run was for was done; else partial.
+        """success: nothing refused, nothing missing, no group failed; failed: no part of what it was for was done; else
+        partial.
 
         What the run was for are its slices. Where it has none, partitions that rightly have nothing to copy are the
         part that was done.
         """
         if not self.refusals and not self.unfinished:
-            return RunState.SUCCESS
+            return RunState.PARTIAL if self.groups is not None and self.groups.failed else RunState.SUCCESS
         in_part = self.receipts or self.done or (not self.plan.slices and self.plan.caught_up)
         return RunState.PARTIAL if in_part else RunState.FAILED
 
@@ -208,3 +214,9 @@ def report_of(
         left=tuple(piece for piece in short if piece.slot in time_over),
         done=len(copied),
     )
+
+
+def without_groups(report: Report, why: str) -> Report:
+    """The report of a run whose groups could not be looked at."""
+    left = Left(group="", place=None, why=Why.FAILED, message=f"no group was translated: {why}")
+    return replace(report, groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={}))

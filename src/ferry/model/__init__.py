@@ -9,6 +9,7 @@ from ferry.model.difference import Difference, DifferenceKind, NotCompared, NotC
 from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
 from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member
+from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
 from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
@@ -26,6 +27,7 @@ __all__ = [
     "NOT_THROTTLED",
     "NO_STATE",
     "PLAN_VERSION",
+    "WANTED",
     "WILDCARD",
     "AclBinding",
     "AclChange",
@@ -46,8 +48,10 @@ __all__ = [
     "Gap",
     "GroupCheckpoint",
     "GroupKind",
+    "GroupOutcome",
     "Heartbeat",
     "LedgerRecord",
+    "Left",
     "Lifted",
     "ListedGroup",
     "Member",
@@ -73,6 +77,7 @@ __all__ = [
     "TopicChange",
     "TopicPartition",
     "Verified",
+    "Why",
     "Witness",
     "joined",
     "parse_topic_id",

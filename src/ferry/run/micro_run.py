@@ -18,6 +18,7 @@ from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.acls import AclDiff
 from ferry.decide.adoption import Takeover
+from ferry.decide.group_codec import checkpoint_record, group_outcome
 from ferry.decide.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger import (
     UNREAD,
@@ -26,6 +27,7 @@ from ferry.decide.ledger import (
     lane_ends,
     newer_attempt,
     outcome,
+    pauses,
     receipts,
     superseded_by,
 )
@@ -34,9 +36,10 @@ from ferry.decide.mirror_state import mirror_notes
 from ferry.decide.report import Report, report_of
 from ferry.decide.skipping import Wish
 from ferry.errors import Refused, Superseded
-from ferry.model import Attempt, Checkpoint, Gap, Origin, Plan, Slice
+from ferry.model import Attempt, Checkpoint, Gap, GroupOutcome, Origin, Plan, Slice
 from ferry.run.adopting import AdoptionWish, PredecessorPlace, adopt, preview_adoption, read_left
 from ferry.run.at_rest import Mm2Place
+from ferry.run.checkpoint import GroupSync, Looked
 from ferry.run.connections import FlowConnections
 from ferry.run.ends import SlotEnd, outcome_of
 from ferry.run.gather import isolation_of
@@ -314,10 +317,50 @@ class MicroRuns:
         """Write MirrorMaker 2's internal topics, when the run has copied; raises as `MirrorTopics.emit`."""
 
         async def work() -> Emitted:
-            topics = MirrorTopics(
-                flow=self.flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
-            )
-            return await topics.emit(await self._settled_view(), plan, checkpoints)
+            return await self._mirror.emit(await self._settled_view(), plan, checkpoints)
+
+        return self._run(work)
+
+    def checkpoint(self, run: str) -> GroupOutcome | None:
+        """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.
+
+        Safe to repeat. What became of the groups is in the ledger, for the report; None when the flow's file says to
+        leave them alone. Nothing is done while the flow is paused, or when a newer run owns the lane: that one does.
+        """
+
+        async def work() -> GroupOutcome | None:
+            await self._ledger.find()
+            view = await self._settled_view()
+            plan, opened = planned_run(view, self.lane, run)
+            newer = superseded_by(view, self.lane, opened.generation)
+            if newer is not None or "" in pauses(view, _now_ms()):
+                log.info("groups are left alone: %s", f"run {newer.record.run} is newer" if newer else "flow is paused")
+                return None
+            looked, done = None, None
+            if self.flow.syncs_groups or self.flow.emits_checkpoints:
+                looked = await self._groups.look(view, self._groups.rules())
+            if looked is not None and self.flow.syncs_groups:
+                done = await self._groups.write(view, looked, run)
+                await self._ledger.append([checkpoint_record(self.lane, run, done)])
+            found = () if looked is None else looked.groups.checkpoints.values()
+            await self._mirror.emit(view, plan, [one for checkpoints in found for one in checkpoints])
+            return done
+
+        return self._run(work)
+
+    def sync_groups(
+        self, run: str, *, only: frozenset[str] | None = None, force: bool = False, dry_run: bool = False
+    ) -> tuple[Looked, GroupOutcome | None]:
+        """As `checkpoint`, by hand and whatever the file says; with `dry_run` nothing is written.
+
+        BadInput when the flow never ran.
+        """
+
+        async def work() -> tuple[Looked, GroupOutcome | None]:
+            await self._ledger.find()
+            view = await self._settled_view()
+            looked = await self._groups.look(view, self._groups.rules(only=only, force=force))
+            return looked, None if dry_run else await self._groups.write(view, looked, run)
 
         return self._run(work)
 
@@ -332,7 +375,8 @@ class MicroRuns:
             done = [receipt for receipt in written if receipt.generation == plan.generation]
             ended = outcome(view, self.lane, run)
             plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, self.lane, run)))
-            return report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane, plan), ended)
+            report = report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane, plan), ended)
+            return replace(report, groups=group_outcome(view, self.lane, run))
 
         return self._run(work)
 
@@ -344,6 +388,16 @@ class MicroRuns:
             return await self._view()
 
         return self._run(work)
+
+    @property
+    def _groups(self) -> GroupSync:
+        return GroupSync(flow=self.flow, lane=self.lane, connections=self._connections)
+
+    @property
+    def _mirror(self) -> MirrorTopics:
+        return MirrorTopics(
+            flow=self.flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
+        )
 
     async def _view_if_any(self) -> LedgerView:
         """The ledger, or an empty one for a flow that never ran."""
@@ -368,3 +422,7 @@ class MicroRuns:
 def local_origin() -> Origin:
     """This process as the origin of a run."""
     return Origin(host=f"{socket.gethostname()}:{os.getpid()}")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -76,6 +76,7 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
         *_ledgers_at_target(flow, copies),
         *_for_mirror_topics(flow),
         *_for_acls(flow),
+        *_for_groups(flow),
     ]
 
 
@@ -159,6 +160,27 @@ def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
         yield Acl(side="source", resource=_CLUSTER, operation="Describe", why=why, optional=optional)
         why = "to take the source's ACLs over; who has it can permit himself anything"
         yield Acl(side="target", resource=_CLUSTER, operation="Alter", why=why, optional=optional)
+
+
+def _for_groups(flow: FlowConfig) -> Iterator[Acl]:
+    """What it takes to translate consumer groups (`ferry.run.checkpoint`); READ on a group includes DESCRIBE."""
+    if not flow.syncs_groups:
+        return
+    for name, prefixed in sorted({_group_resource(pattern) for pattern in flow.groups.include.items}):
+        resource = Resource(kind="group", name=name, prefixed=prefixed)
+        why = "to translate the offsets of consumer groups; without it they are not seen"
+        yield Acl(side="source", resource=resource, operation="Describe", why=why, optional=True)
+        why = "to write the offsets of consumer groups; without it each that is to be written fails"
+        yield Acl(side="target", resource=resource, operation="Read", why=why, optional=True)
+
+
+def _group_resource(pattern: str) -> tuple[str, bool]:
+    """Name, and whether it is a prefix, of the narrowest resource that has all groups a pattern matches."""
+    if LEGAL_NAME.fullmatch(pattern):
+        return pattern, False
+    found = _PREFIX.fullmatch(pattern)
+    prefix = "" if found is None or pattern in (".*", ".+") else found.group(1).replace("\\", "")
+    return (prefix, True) if prefix else (EVERY, False)
 
 
 def _ledgers_at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:

@@ -1,0 +1,26 @@
+"""What became of consumer groups, in sentences."""
+
+from __future__ import annotations
+
+from ferry.model import GroupOutcome, Why
+
+_HOW = {
+    "gap": "at the next copied record, as nothing of their own was copied",
+    "ahead": "at the copied end, as their groups are ahead of it",
+    "before": "at the first copied record, as their groups stand before it",
+}
+_LABELS = {Why.FAILED: "group failed", Why.DELETED: "group deleted at the source"}
+
+
+def group_sentences(found: GroupOutcome) -> list[str]:
+    """Each group that was left or failed, and at the end the sum."""
+    lines = [f"{_LABELS.get(one.why, 'group left')}: {one.message}" for one in found.left]
+    if found.more:
+        lines.append(f"and {found.more} more of the groups were left or failed")
+    inexact = [f"{count} {_HOW[word]}" for word, count in sorted(found.inexact.items())]
+    lines.append(
+        f"groups: {found.groups} written with {found.offsets} offsets"
+        + (f" ({'; '.join(inexact)})" if inexact else "")
+        + f", {found.unchanged} offsets right already, {len({one.group for one in found.left})} left or failed"
+    )
+    return lines

@@ -1,0 +1,59 @@
+"""What became of consumer groups: what was written, and what was left and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.model.flow import TopicPartition
+
+
+class Why(StrEnum):
+    """Why an offset, or a whole group, was left as it is on the target."""
+
+    ACTIVE = "active"
+    MOVED = "moved"
+    BACK = "back"
+    PENDING = "pending"
+    NOT_COPIED = "not-copied"
+    KIND = "kind"
+    DELETED = "deleted"
+    CREATED = "created"
+    """To be written back to nothing, and Ferry deletes no offset."""
+    FAILED = "failed"
+
+
+WANTED = frozenset({Why.ACTIVE, Why.MOVED, Why.BACK, Why.PENDING, Why.CREATED, Why.FAILED})
+"""What stood against an offset that was to be written; the others are the way things are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A group, or one target partition of it, that was left, and the sentence that says why."""
+
+    group: str
+    place: TopicPartition | None
+    why: Why
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOutcome:
+    """What became of the groups in a run: how many groups and offsets were written, how many offsets were right
+    already, what was left and why. `inexact` counts written offsets by how they were translated, where not exactly.
+    Of very many left ones the first are named, and `more` is how many are not.
+    """
+
+    groups: int
+    offsets: int
+    unchanged: int
+    left: tuple[Left, ...]
+    inexact: Mapping[str, int]
+    more: int = 0
+    at_ms: int = 0
+
+    @property
+    def failed(self) -> tuple[Left, ...]:
+        """Those that were to be written and could not be."""
+        return tuple(left for left in self.left if left.why is Why.FAILED)

@@ -1,0 +1,308 @@
+"""Which group offsets are written to the target: tables of cases, and random histories of both sides with crashes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from ferry.decide.checkpoints import (
+    RENEW_MS,
+    Decided,
+    GroupRules,
+    Held,
+    HeldGroup,
+    TargetGroups,
+    Wrote,
+    chosen,
+    decide_groups,
+    translated,
+)
+from ferry.decide.group_codec import group_record, parse_group
+from ferry.decide.ledger_codec import decode_value
+from ferry.decide.offset_map import OffsetMap
+from ferry.model import CommittedOffset, Flow, Found, GroupKind, ListedGroup, Segment, TopicPartition, Why
+
+FLOW = Flow(source="primary", target="backup")
+SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("primary.orders", 0)
+RULES = GroupRules(flow=FLOW, takes_group=lambda name: name != "left-out", takes_topic=lambda topic: topic == "orders")
+NOW = 10 * RENEW_MS
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A partition's map, as the I/O loads it."""
+
+    target: TopicPartition
+    offsets: OffsetMap
+
+    def translate(self, offset: int):  # type: ignore[no-untyped-def]
+        return self.offsets.translate(offset)
+
+
+COPIED = OffsetMap(
+    [Segment(source_start=10, target_start=0, count=10), Segment(source_start=25, target_start=11, count=5)],
+    first=10,
+    end=30,
+    last=30,
+    other=17,
+)
+"""Source offsets 10 to 29, of which 20 to 24 have no record; the target's last marker lies at 16."""
+
+
+def listed(name: str, state: str = "Empty", kind: GroupKind = GroupKind.CLASSIC) -> ListedGroup:
+    return ListedGroup(name=name, kind=kind, state=state, protocol_type="consumer")
+
+
+def remembered(source: int, target: int, prior: Wrote | None = None, *, renewed_ms: int = NOW) -> HeldGroup:
+    held = Held(Wrote(source, target), prior)
+    return HeldGroup(offsets={TARGET: held}, sources={TARGET.topic: SOURCE.topic}, renewed_ms=renewed_ms)
+
+
+def decided(
+    at: int | None,
+    there: int | None = None,
+    held: HeldGroup | None = None,
+    *,
+    state: str | None = "Empty",
+    metadata: str = "",
+    force: bool = False,
+    pending: bool = False,
+    kind: GroupKind = GroupKind.CLASSIC,
+) -> Decided:
+    """Of one group `app` at a source offset, and `there` on the target."""
+    rules = replace(RULES, force=force)
+    offsets = {"app": {} if at is None else {SOURCE: CommittedOffset(offset=at, metadata=metadata)}}
+    found = translated(rules, offsets, {SOURCE: Mapped(TARGET, COPIED)})
+    target = TargetGroups(
+        listed={} if state is None else {"app": listed("app", state, kind)},
+        offsets={"app": {} if there is None else {TARGET: CommittedOffset(offset=there)}},
+        pending={"app": frozenset({TARGET})} if pending else {},
+    )
+    return decide_groups(rules, found, target, {} if held is None else {"app": held}, now_ms=NOW)
+
+
+def written(found: Decided) -> list[int]:
+    return [one.checkpoint.target_offset for writes in found.writes.values() for one in writes]
+
+
+def why(found: Decided) -> list[Why]:
+    return [one.why for one in found.left]
+
+
+@pytest.mark.parametrize(
+    ("at", "to", "outcome"),
+    [
+        (10, 0, Found.EXACT),
+        (19, 9, Found.EXACT),
+        (20, 11, Found.GAP),
+        (26, 12, Found.EXACT),
+        (30, 17, Found.EXACT),
+        (31, 17, Found.AHEAD),
+        (10**9, 17, Found.AHEAD),
+        (9, 0, Found.BEFORE),
+    ],
+)
+def test_each_offset_is_written_where_its_reader_goes_on(at: int, to: int, outcome: Found) -> None:
+    (write,) = decided(at, state=None).writes["app"]
+    assert (write.checkpoint.target_offset, write.checkpoint.outcome) == (to, outcome)
+    assert write.checkpoint.source_offset == at
+
+
+def test_metadata_of_a_commit_is_kept() -> None:
+    (write,) = decided(12, metadata="host-7").writes["app"]
+    assert write.checkpoint.metadata == "host-7"
+
+
+@pytest.mark.parametrize(
+    ("what", "found"),
+    [
+        ("nothing is there", decided(15)),
+        ("what Ferry wrote is there, the group went on", decided(15, 2, remembered(12, 2))),
+        ("the last write did not come through", decided(15, 1, remembered(14, 4, Wrote(11, 1)))),
+        ("the group went back at the source", decided(15, 9, remembered(19, 9))),
+        ("it expired on the target", decided(15, None, remembered(19, 9))),
+        ("somebody moved it, and it is to be forced", decided(15, 3, remembered(19, 9), force=True)),
+        ("somebody else wrote it, and it is to be forced", decided(15, 3, force=True)),
+        ("what its consumer noted is another", decided(15, 5, remembered(15, 5), metadata="news")),
+        ("it would expire soon", decided(15, 5, remembered(15, 5, renewed_ms=NOW - RENEW_MS))),
+    ],
+)
+def test_an_offset_is_written_when(what: str, found: Decided) -> None:
+    assert (written(found), why(found)) == ([5], []), what
+
+
+@pytest.mark.parametrize(
+    ("found", "reason", "said"),
+    [
+        (decided(15, 2, state="Stable"), Why.ACTIVE, "is Stable on backup"),
+        (decided(15, 2, state="Assigning"), Why.ACTIVE, "is Assigning"),
+        (decided(15, 2, state="Stable", force=True), Why.ACTIVE, "are its members'"),
+        (decided(15, 3), Why.MOVED, "which Ferry did not write"),
+        (decided(15, 3, remembered(12, 2)), Why.MOVED, r"not what Ferry wrote last \(2\).*--force --group app"),
+        (decided(15, 9, remembered(15, 9)), Why.BACK, "though it did not go back on primary"),
+        (decided(15, 2, remembered(12, 2), pending=True), Why.PENDING, "not decided"),
+        (decided(15, 2, remembered(12, 2), pending=True, force=True), Why.PENDING, "not decided"),
+        (decided(15, kind=GroupKind.SHARE), Why.FAILED, "is a share group on backup"),
+    ],
+)
+def test_an_offset_is_left_with_a_reason(found: Decided, reason: Why, said: str) -> None:
+    assert (written(found), why(found)) == ([], [reason])
+    assert re.search(said, found.left[0].message), found.left[0].message
+
+
+def test_what_is_right_is_not_written_again() -> None:
+    for found in (decided(15, 5, remembered(15, 5)), decided(15, 5)):
+        assert (written(found), why(found), found.unchanged) == ([], [], 1)
+
+
+def test_an_offset_that_is_gone_at_the_source_is_reported_and_forgotten_when_it_is_gone_there_too() -> None:
+    found = decided(None, 5, remembered(15, 5))
+    assert (written(found), why(found), found.gone) == ([], [Why.DELETED], {})
+    assert "no offset on primary any more" in found.left[0].message
+    found = decided(None, None, remembered(15, 5))
+    assert (written(found), why(found), found.gone) == ([], [], {"app": frozenset({TARGET})})
+    assert why(decided(None, 7, remembered(15, 5))) == [], "somebody else's by now"
+
+
+def test_a_partition_of_which_nothing_is_copied_is_said_and_one_of_another_topic_is_not() -> None:
+    offsets = {"app": {place: CommittedOffset(offset=1) for place in (SOURCE, TopicPartition("private", 0))}}
+    found = translated(RULES, offsets, {})
+    decided_ = decide_groups(RULES, found, TargetGroups(listed={}, offsets={}), {}, now_ms=NOW)
+    assert [(one.why, one.place) for one in decided_.left] == [(Why.NOT_COPIED, SOURCE)]
+
+
+def test_groups_are_chosen_by_filter_and_kind() -> None:
+    kinds = {"app": GroupKind.CLASSIC, "new": GroupKind.CONSUMER, "flows": GroupKind.STREAMS, "shared": GroupKind.SHARE}
+    there = {name: listed(name, kind=kind) for name, kind in kinds.items()}
+    there |= {name: listed(name) for name in ("left-out", "ferry.primary->backup.live")}
+    taken, left = chosen(RULES, there)
+    assert [group.name for group in taken] == ["app", "new"]
+    assert [(one.group, one.why) for one in left] == [("flows", Why.KIND), ("shared", Why.KIND)]
+    taken, left = chosen(replace(RULES, only=frozenset({"app"})), there)
+    assert ([group.name for group in taken], left) == (["app"], [])
+
+
+SAVED = st.builds(
+    HeldGroup,
+    offsets=st.dictionaries(
+        st.builds(TopicPartition, st.sampled_from(["a.x", "a.y"]), st.integers(0, 5)),
+        st.builds(
+            Held,
+            st.builds(Wrote, st.integers(0, 2**62), st.integers(0, 2**62)),
+            st.none() | st.builds(Wrote, st.integers(0, 9), st.integers(0, 9)),
+        ),
+        min_size=1,
+    ),
+    sources=st.just({"a.x": "x", "a.y": "y"}),
+    renewed_ms=st.integers(0, 2**42),
+)
+
+
+@given(SAVED)
+def test_what_the_ledger_remembers_of_a_group_is_read_as_it_was_written(held: HeldGroup) -> None:
+    record = group_record("live", "app", held, run="r", at_ms=1)
+    read = parse_group(decode_value(record.value or b"", "record"))
+    topics = {place.topic for place in held.offsets}
+    assert read == replace(held, sources={name: held.sources[name] for name in topics})
+
+
+class Histories(RuleBasedStateMachine):
+    """A group moves at the source, others move it on the target, the copy grows, and Ferry syncs and crashes.
+
+    The map is the identity, so that what is right can be said without it.
+    """
+
+    @initialize()
+    def begin(self) -> None:
+        self.source = self.copied = 0
+        self.target: int | None = None
+        self.held: dict[str, HeldGroup] = {}
+        self.active = False
+        self.foreign = False
+        self.highest_copied = 0
+
+    @rule(offset=st.integers(0, 30))
+    def the_group_commits(self, offset: int) -> None:
+        self.source = offset
+
+    @rule(more=st.integers(0, 10))
+    def the_copy_grows(self, more: int) -> None:
+        self.copied += more
+
+    @rule(offset=st.integers(0, 40))
+    def somebody_moves_it(self, offset: int) -> None:
+        self.foreign = self.foreign or offset != self.target
+        self.target = offset
+
+    @rule()
+    def it_expires(self) -> None:
+        self.target, self.foreign = None, False
+
+    @rule(active=st.booleans())
+    def members_come_or_go(self, active: bool) -> None:
+        self.active = active
+
+    def _look(self, *, force: bool) -> Decided:
+        rules = replace(RULES, force=force)
+        copied = OffsetMap(
+            [Segment(source_start=0, target_start=0, count=self.copied)] if self.copied else [],
+            first=0,
+            end=self.copied,
+            last=self.copied,
+            other=self.copied,
+        )
+        found = translated(
+            rules, {"app": {SOURCE: CommittedOffset(offset=self.source)}}, {SOURCE: Mapped(TARGET, copied)}
+        )
+        offsets: Mapping[TopicPartition, CommittedOffset] = (
+            {} if self.target is None else {TARGET: CommittedOffset(offset=self.target)}
+        )
+        target = TargetGroups(
+            listed={"app": listed("app", "Stable" if self.active else "Empty")}, offsets={"app": offsets}
+        )
+        return decide_groups(rules, found, target, self.held, now_ms=NOW)
+
+    @rule(through=st.booleans(), force=st.booleans())
+    def ferry_syncs(self, through: bool, force: bool) -> None:
+        """What is meant is in the ledger first; `through`: and then it is written."""
+        found = self._look(force=force)
+        for write in found.writes.get("app", ()):
+            one = write.checkpoint
+            assert not self.active
+            assert force or not self._is_somebody_elses(), "nobody's offset is written over"
+            assert one.target_offset <= self.copied, "never ahead of what is copied"
+            assert one.target_offset <= self.source, "a reader there misses nothing"
+            before = self.held.get("app")
+            if self.target is not None and one.target_offset < self.target and not force:
+                assert before is not None
+                assert self.source < before.offsets[TARGET].wrote.source or write.prior != before.offsets[TARGET].wrote
+            held = Held(Wrote(one.source_offset, one.target_offset), write.prior)
+            self.held["app"] = replace(remembered(0, 0), offsets={TARGET: held})
+            if through:
+                self.target, self.foreign = one.target_offset, False
+
+    def _is_somebody_elses(self) -> bool:
+        held = self.held.get("app")
+        mine = set() if held is None else {held.offsets[TARGET].wrote.target}
+        if held is not None and held.offsets[TARGET].prior is not None:
+            mine.add(held.offsets[TARGET].prior.target)
+        return self.foreign and self.target not in mine
+
+    @invariant()
+    def a_second_sync_has_nothing_to_do(self) -> None:
+        if self.active or self._is_somebody_elses():
+            return
+        before = self.target, dict(self.held)
+        self.ferry_syncs(through=True, force=False)
+        found = self._look(force=False)
+        assert found.writes == {}
+        self.target, self.held = before
+
+
+TestHistories = Histories.TestCase

@@ -1,0 +1,265 @@
+"""Groups of a real source written to a real target: by runs and by hand, again and after a crash, none of others'."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+
+from ferry.dev import RunningCluster
+from ferry.errors import BadInput, Unreachable
+from ferry.model import GroupOutcome, TopicPartition, Why
+from ferry.run import checkpoint as module
+from ferry.run.checkpoint import Looked
+from ferry.run.group_snapshots import GroupSnapshots
+from ferry.run.micro_run import local_origin
+from ferry.run.planner import RunOptions
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A flow of two partitions with twenty records each, all copied; groups have names of their own."""
+
+    lab: Lab
+    topic: str
+    mark: str
+
+    @property
+    def copy(self) -> str:
+        return self.lab.target_topic(self.topic)
+
+    def name(self, group: str) -> str:
+        return f"{group}-{self.mark}"
+
+    def commit(self, side: RunningCluster, group: str, offsets: Mapping[int, int], *, metadata: str = "") -> None:
+        """From outside, as an operator's tool does it."""
+        topic = self.topic if side is self.lab.source else self.copy
+        with consumer(side, self.name(group)) as client:
+            places = [Place(topic, number, offset, metadata=metadata) for number, offset in offsets.items()]
+            client.commit(offsets=places, asynchronous=False)
+
+    def at(self, group: str, side: RunningCluster | None = None) -> dict[int, int]:
+        """Where a group stands, on the target unless told else, as kafka-python's admin client reads it."""
+        return {number: offset for number, (offset, _) in self.read(group, side).items()}
+
+    def read(self, group: str, side: RunningCluster | None = None) -> dict[int, tuple[int, str]]:
+        side = side or self.lab.target
+        topic = self.topic if side is self.lab.source else self.copy
+        with closing(KafkaAdminClient(bootstrap_servers=side.bootstrap)) as admin:
+            name = self.name(group)
+            found = admin.list_group_offsets({name: None})[name]
+        return {place.partition: (at.offset, at.metadata) for place, at in found.items() if place.topic == topic}
+
+    def sync(self, **options: bool) -> tuple[Looked, GroupOutcome | None]:
+        with self.lab.runs() as runs:
+            return runs.sync_groups(f"groups-{secrets.token_hex(4)}", **options)
+
+    def synced(self, **options: bool) -> GroupOutcome:
+        done = self.sync(**options)[1]
+        assert done is not None
+        return done
+
+    def why(self, done: GroupOutcome | Looked) -> dict[str, set[Why]]:
+        found: dict[str, set[Why]] = {}
+        for one in done.left:
+            found.setdefault(one.group.removesuffix(f"-{self.mark}"), set()).add(one.why)
+        return found
+
+
+@contextmanager
+def consumer(side: RunningCluster, group: str, **settings: str) -> Iterator[Consumer]:
+    base = {"bootstrap.servers": side.bootstrap, "group.id": group, "enable.auto.commit": "false"}
+    client = Consumer({**base, "auto.offset.reset": "error", **settings})
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@contextmanager
+def member(side: RunningCluster, group: str, topic: str, protocol: str = "classic") -> Iterator[Consumer]:
+    """A group with a member that has its partitions."""
+    settings = {"auto.offset.reset": "earliest", "group.protocol": protocol}
+    with consumer(side, group, **settings) as client:
+        client.subscribe([topic])
+        while not client.assignment():
+            client.poll(0.1)
+        yield client
+
+
+@pytest.fixture
+def groups(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Groups:
+    mark = secrets.token_hex(4)
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(40, partitions=2))
+    settings = {"groups": f".*-{mark}"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    lab.micro_run()
+    return Groups(lab=lab, topic=topic, mark=mark)
+
+
+def end(side: RunningCluster, topic: str, partition: int) -> int:
+    """Where a read_committed reader ends now."""
+    with consumer(side, "nobody") as client:
+        return int(client.get_watermark_offsets(Place(topic, partition), timeout=30)[1])
+
+
+@pytest.mark.timeout(180)
+def test_groups_follow_the_source_and_what_others_did_on_the_target_stays(groups: Groups) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    groups.commit(source, "done", {0: 20, 1: 20})
+    groups.commit(source, "half", {0: 10}, metadata="half way")
+    groups.commit(source, "ahead", {0: 10**6, 1: 3})
+    groups.commit(source, "busy", {0: 5})
+    groups.commit(source, "foreign", {0: 5})
+    groups.commit(target, "foreign", {0: 2})
+    with member(source, groups.name("new"), groups.topic, "consumer") as client:
+        client.commit(offsets=[Place(groups.topic, 0, 7)], asynchronous=False)
+    with member(target, groups.name("busy"), groups.copy, "consumer") as busy:
+        busy.commit(offsets=[Place(groups.copy, 0, 1)], asynchronous=False)
+        looked, nothing = groups.sync(dry_run=True)
+        assert (nothing, groups.at("done")) == (None, {}), "a dry run writes nothing"
+        wish = {
+            (write.checkpoint.group, write.checkpoint.target.partition): write.checkpoint.target_offset
+            for writes in looked.decided.writes.values()
+            for write in writes
+        }
+        done = groups.synced()
+        assert groups.why(done) == {"busy": {Why.ACTIVE}, "foreign": {Why.MOVED}}
+        assert (done.groups, done.offsets, done.inexact) == (4, 6, {"ahead": 1})
+        assert groups.at("busy") == {0: 1}
+    for group in ("done", "half", "ahead", "new"):
+        assert groups.at(group) == {n: wish[groups.name(group), n] for n in groups.at(group)}
+    ends = {number: end(target, groups.copy, number) for number in (0, 1)}
+    assert groups.at("done") == ends, "who has read all has lag 0, behind the last commit marker"
+    assert groups.at("half") == {0: 10}
+    assert groups.read("half") == groups.read("half", source), "with what the consumer noted"
+    assert groups.at("ahead") == {0: ends[0], 1: 3}
+    assert groups.at("new") == {0: 7}
+    assert groups.at("foreign") == {0: 2}
+
+    again = groups.synced()
+    assert (again.groups, again.unchanged) == (0, 6), "a second pass has nothing to do"
+    assert groups.why(again) == {"foreign": {Why.MOVED}, "busy": {Why.MOVED}}, "what members left behind is theirs"
+
+    groups.commit(source, "half", {0: 4})
+    groups.commit(target, "new", {0: 9})
+    admin = AdminClient({"bootstrap.servers": source.bootstrap})  # held: its answers die with it
+    admin.delete_consumer_groups([groups.name("ahead")])[groups.name("ahead")].result(30)
+    done = groups.synced()
+    assert groups.at("half") == {0: 4}, "a group that went back at the source goes back"
+    found = groups.why(done)
+    assert (found["new"], found["ahead"]) == ({Why.MOVED}, {Why.DELETED})
+    assert groups.at("new") == {0: 9}
+    assert groups.at("ahead") == {0: ends[0], 1: 3}
+    groups.synced(force=True)
+    assert (groups.at("new"), groups.at("foreign")) == ({0: 7}, {0: 5})
+    groups.commit(source, "new", {0: 8})
+    groups.synced()
+    assert groups.at("new") == {0: 8}, "what was forced is Ferry's"
+
+
+@pytest.mark.timeout(120)
+def test_a_crash_between_the_ledger_and_the_target_is_told_from_a_stranger(
+    groups: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = groups.lab.source
+    groups.commit(source, "app", {0: 5, 1: 5})
+    groups.synced()
+    groups.commit(source, "app", {0: 15, 1: 15})
+    commit = module.commit_offsets
+
+    async def half(cluster: object, offsets: Mapping[str, Mapping[TopicPartition, object]]) -> None:
+        """The coordinator got one of the two offsets, and then the process was killed."""
+        first = {group: dict(sorted(places.items())[:1]) for group, places in offsets.items()}
+        await commit(cluster, first)  # type: ignore[arg-type]
+        raise Unreachable("killed")
+
+    monkeypatch.setattr(module, "commit_offsets", half)
+    with pytest.raises(Unreachable, match="killed"):
+        groups.sync()
+    monkeypatch.undo()
+    assert groups.at("app") == {0: 15, 1: 5}
+    groups.commit(source, "app", {0: 16, 1: 16})
+    done = groups.synced()
+    assert (done.left, groups.at("app")) == ((), {0: 16, 1: 16})
+
+
+@pytest.mark.timeout(120)
+def test_a_run_translates_after_the_copy_and_names_what_failed(groups: Groups) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    groups.commit(source, "app", {0: 20})
+    groups.commit(source, "gone", {1: 20})
+    with groups.lab.runs() as runs:
+        send(producer(source), groups.topic, numbered(10, partitions=1, start=40))
+        groups.commit(source, "app", {0: 30})
+        plan = runs.open_or_keep("r1", local_origin(), RunOptions())
+        groups.lab.copy(runs, plan)
+        done = runs.checkpoint("r1")
+        assert done is not None
+        assert groups.at("app") == {0: end(target, groups.copy, 0)}
+        assert runs.report("r1").groups == done
+        repeated = runs.checkpoint("r1")
+        assert repeated is not None
+        assert (repeated.groups, repeated.unchanged) == (0, 2), "a retry finds it done"
+        groups.commit(source, "app", {0: 12})
+        groups.commit(source, "gone", {1: 12})
+        delete_topic(target, groups.copy)
+        done = runs.checkpoint("r1")
+        assert done is not None
+        assert groups.why(done) == {"app": {Why.FAILED}, "gone": {Why.FAILED}}
+        assert all(f"has no {groups.copy}" in one.message for one in done.left)
+        report = runs.report("r1")
+        assert report.state == "partial"
+
+
+@pytest.mark.timeout(120)
+def test_what_lay_there_before_can_be_had_back(groups: Groups) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    groups.commit(source, "app", {0: 15, 1: 15}, metadata="by hand")
+    groups.commit(source, "busy", {0: 15})
+    groups.commit(source, "moved", {0: 15})
+    for group in ("busy", "moved"):
+        groups.commit(target, group, {0: 1})
+    groups.synced(force=True)
+    with GroupSnapshots(groups.lab.flow) as kept:
+        (first,) = kept.all()
+        assert (first.who, first.groups) == ("", 3)
+        named = kept.take("before the drill", "ann@desk")
+        assert kept.diff(named.name) == (named, [])
+        assert {(one.group, one.then, one.now) for one in kept.diff(first.name)[1]} == {
+            (groups.name("app"), None, 15),
+            (groups.name("busy"), 1, 15),
+            (groups.name("moved"), 1, 15),
+        }
+        groups.commit(source, "app", {0: 4, 1: 4})
+        groups.synced()
+        groups.commit(target, "moved", {0: 7})
+        with member(target, groups.name("busy"), groups.copy):
+            assert kept.rollback(first.name, "r1", dry_run=True)[2] is None
+            assert groups.at("moved") == {0: 7}
+            _, _, done = kept.rollback(first.name, "r1")
+            assert done is not None
+            assert groups.why(done) == {"app": {Why.CREATED}, "busy": {Why.ACTIVE}, "moved": {Why.MOVED}}
+        assert groups.at("app") == {0: 4, 1: 4}
+        _, _, done = kept.rollback("before the drill", "r2", frozenset({groups.name("app")}))
+        assert done is not None
+        assert (done.left, groups.read("app")) == ((), groups.read("app", source) | groups.read("app"))
+        assert groups.at("app") == {0: 15, 1: 15}
+        assert all(metadata.startswith("by hand") for _, metadata in groups.read("app").values())
+        assert groups.why(groups.synced())["app"] == {Why.MOVED}, "what a person put back stays"
+        _, _, done = kept.rollback("r2", "r3")
+        assert groups.at("app") == {0: 4, 1: 4}, "a rollback is undone like anything else"
+        with pytest.raises(BadInput, match="there is a snapshot 'before the drill' already"):
+            kept.take("before the drill", "ann@desk")
+        kept.drop("before the drill")
+        with pytest.raises(BadInput, match=r"no snapshot 'before the drill'.* r2, r3"):
+            kept.diff("before the drill")

@@ -110,6 +110,20 @@ def test_nothing_permitted_is_refused_before_anything_is_written(
         lab_with(source_cluster, guarded, topic).micro_run()
 
 
+def test_a_source_that_hides_the_topics_of_a_pattern_is_refused_and_says_what_to_grant(
+    guarded: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """A broker leaves out of a list what may not be seen, so that a missing permission looks like an empty cluster."""
+    create_topic(guarded, topic)
+    alias = new_alias()
+    login = logged_in(alias, guarded, LOGIN.format("secret").replace('"ferry"', '"least"'))
+    lab = Lab(source=guarded, target=target_cluster, alias=alias, topics=(f"{topic}.*",), settings=login)
+    report = lab.micro_run()
+    (refusal,) = report.refusals
+    assert (report.state, refusal.topic, refusal.kind) == (RunState.FAILED, "", RefusalKind.TOPICS_NONE)
+    assert "grant DESCRIBE on the" in refusal.message
+
+
 def open_and_closed(source: RunningCluster, guarded: RunningCluster, topic: str) -> tuple[Lab, str]:
     """A flow of two topics with 100 records each, all permitted; and the target of the one that is to be closed."""
     for name in ("open", "closed"):

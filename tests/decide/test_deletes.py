@@ -11,6 +11,7 @@ from ferry.decide.deletes import forgetting, forgotten
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import claims, fold, last_receipts, receipts
 from ferry.decide.ledger_codec import claim_record, receipt_records
+from ferry.decide.map_block import Chain, MapRow
 from ferry.decide.planning import decide_plan
 from ferry.decide.rules import Rules
 from ferry.model import ChangeKind, RefusalKind
@@ -144,14 +145,15 @@ def test_the_ledger_forgets_what_was_deleted_and_nothing_else() -> None:
     ]
     view = fold(lying(*written), 99)
     (change,) = decide_plan(FOLLOW, GONE, "run", 1).changes
-    records = forgetting(view, GONE, PLAN, [change])
+    rows = {Chain.of(receipt): [MapRow.of(receipt, at)] for at, receipt in enumerate((RECEIPT, other))}
+    records = forgetting(view, GONE, PLAN, [change], rows)
     after = fold([*lying(*written), *lying(*records, first=50)], 99)
     assert set(last_receipts(after, LANE)) == {other.target}
     assert {receipt.target for receipt in receipts(after)} == {other.target}
     assert claims(after) == {"a.users": LANE}
     ((key, _),) = after.of_kind("deleted")
     assert key == ["deleted", LANE, "a.orders"]
-    assert forgetting(view, GONE, PLAN, []) == []
+    assert forgetting(view, GONE, PLAN, [], rows) == []
 
 
 def test_a_topic_that_comes_back_is_a_new_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,9 +47,12 @@ from ferry.decide.ledger_codec import (
     run_record,
     share_record,
 )
+from ferry.decide.map_block import Chain, unpack
 from ferry.decide.mirror_state import mirror_record, mirror_state
 from ferry.decide.plan_codec import plan_records
+from ferry.decide.rolled import Block
 from ferry.decide.starts import start_records
+from ferry.decide.summary import block_records, parse_summary, seal_record, seals, summary_parts
 from ferry.decide.tombstones import seen_records
 from ferry.model import AclChange, Flow, Record
 from tests.decide.values import FACTS, PLAN, RECEIPT, RULES, lying, part, place, topic
@@ -161,6 +165,27 @@ def _checkpoint(key: list[Any], body: Any) -> list[Record]:
     return [checkpoint_record(key[1], key[2], found)]
 
 
+def _block(key: list[Any], body: Any) -> list[Record]:
+    receipt = replace(
+        RECEIPT, lane=key[1], source=place(body["topic"], body["partition"]), target=place(key[2], key[3])
+    )
+    data = b64decode(body["data"])
+    rows = unpack(data, Chain.of(receipt))
+    block = Block.of(rows)
+    assert (block.start, block.end, len(rows)) == (body["start"], body["end"], body["rows"])
+    return block_records([(Chain.of(receipt), block)], key[4])
+
+
+def _summary(key: list[Any], _: Any) -> list[Record]:
+    """All records of the summary that the documented parts and their seal make."""
+    records = lying(*documented())
+    (seal,) = seals(records)
+    view = parse_summary(seal, records)
+    assert view is not None
+    parts = summary_parts(view, key[1])
+    return [*parts, seal_record(parts, view, key[1], seal.first, seal.at_ms)]
+
+
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "run": lambda _, body: [run_record(parse_run(body))],
     "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
@@ -185,6 +210,8 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "offsets": _offsets,
     "snapshot": _snapshot,
     "checkpoint": _checkpoint,
+    "map": _block,
+    "summary": _summary,
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }
 """What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""
@@ -192,7 +219,8 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
 
 @pytest.mark.parametrize("record", documented(), ids=lambda record: record.key.decode())
 def test_a_documented_record_is_what_ferry_reads_and_writes(record: Record) -> None:
-    body = None if kind(record) == "plan" else json.loads(record.value or b"")
+    in_lines = kind(record) in ("plan", "summary")
+    body = None if in_lines else json.loads(record.value or b"")
     assert record in WRITERS[kind(record)](json.loads(record.key), body)
 
 

@@ -72,8 +72,18 @@ def ledger_command(
     if (runs or pauses) and ((runs and pauses) or [run, topic, partition, offset] != [None] * 4):
         raise BadInput("--runs and --pauses list everything: give one of them, without --run, --topic or --offset")
     chosen = desk.flow(flow)
+    known: list[Gap] = []
+    near: list[Receipt] = []
     with LedgerAccess(chosen, patience_s=patience) as access:
-        view = access.view()
+        if runs:
+            view = access.view_with_newest(chosen.lane, last or DEFAULT_RUNS)
+        elif pauses:
+            view = access.view()
+        elif offset is not None:
+            view = access.view()
+            known, near = gaps(view, chosen.lane), access.receipts_near(view, chosen.lane, topic or "", offset)
+        else:
+            view = access.view_with(chosen.lane, run) if run is not None else access.whole()
     if runs:
         past = past_runs(view, chosen.lane, last or DEFAULT_RUNS)
         print_json(past_runs_json(past)) if desk.as_json else _print_runs(past)
@@ -84,11 +94,10 @@ def ledger_command(
         return 0
     rows = [
         receipt
-        for receipt in receipts(view, lane=chosen.lane, run=run, topic=topic)
-        if partition is None or receipt.source.partition == partition
+        for receipt in (near if offset is not None else receipts(view, lane=chosen.lane, run=run, topic=topic))
+        if partition in (None, receipt.source.partition) and run in (None, receipt.run)
     ]
     if offset is not None:
-        known = gaps(view, chosen.lane)
         held = holders(rows, offset, known)
         skipped = skipped_at(known, topic or "", partition, offset, held)
         adopted = [

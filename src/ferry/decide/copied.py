@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.decide.history import current_segments, holds_until
 from ferry.decide.ledger import LedgerView, gaps, receipts, shared_topics
-from ferry.model import Gap, Range, Receipt, Segment, TopicPartition
+from ferry.decide.map_block import Chain, MapRow
+from ferry.model import Gap, Range, Segment, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,24 +31,22 @@ class Copied:
     target_topic_id: str = ""
 
 
-def copied(
-    view: LedgerView, lane: str, *, topics: Collection[str] | None = None, partition: int | None = None
-) -> list[Copied]:
-    """What the lane has copied (narrowed to source topics and a partition), by source partition.
+def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapRow]]) -> list[Copied]:
+    """What the lane has copied, by source partition; `rows` are its receipts of those that are of interest.
 
     Where the policy renamed a copy in between, of the newest copy.
     """
-    found: dict[TopicPartition, list[Receipt]] = {}
-    for receipt in receipts(view, lane=lane):
-        if (topics is None or receipt.source.topic in topics) and partition in (None, receipt.source.partition):
-            found.setdefault(receipt.source, []).append(receipt)
+    found: dict[TopicPartition, list[tuple[Chain, MapRow]]] = {}
+    for of, ones in rows.items():
+        found.setdefault(of.source, []).extend((of, row) for row in ones)
     known, shared = gaps(view, lane), shared_topics(view)
-    return [_copied(found[source], known, shared) for source in sorted(found)]
+    return [_copied(found[source], known, shared) for source in sorted(found) if found[source]]
 
 
-def _copied(every: Sequence[Receipt], known: Sequence[Gap], shared: Collection[str]) -> Copied:
-    last = every[-1]
-    mine = [receipt for receipt in every if receipt.target == last.target]
+def _copied(every: list[tuple[Chain, MapRow]], known: Sequence[Gap], shared: Collection[str]) -> Copied:
+    every.sort(key=lambda one: one[1].at)
+    last, last_row = every[-1]
+    mine = [row for of, row in every if of.target == last.target]
     later = [gap for gap in known if gap.source == last.source]
     return Copied(
         source=last.source,
@@ -55,14 +54,14 @@ def _copied(every: Sequence[Receipt], known: Sequence[Gap], shared: Collection[s
         ranges=united((receipt.start, holds_until(receipt, later)) for receipt in mine),
         segments=tuple(current_segments(mine, later)),
         void=united(_void(mine, later)),
-        target_next=last.target_next,
+        target_next=last_row.target_next,
         shared=last.target.topic in shared,
         source_topic_id=last.source_topic_id,
         target_topic_id=last.target_topic_id,
     )
 
 
-def _void(every: Iterable[Receipt], later: Sequence[Gap]) -> Iterable[Range]:
+def _void(every: Iterable[MapRow], later: Sequence[Gap]) -> Iterable[Range]:
     """Target offsets of what receipts say and later gaps took back."""
     for receipt in every:
         until = holds_until(receipt, later)

@@ -7,13 +7,14 @@ written, and holds nothing but what the receipts name (`ferry.sync.topic.deletes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ferry.config.guards import OnGuard
 from ferry.decide.facts import Facts, TargetTopic
 from ferry.decide.ledger import LedgerView
-from ferry.decide.ledger_codec import LEDGER_VERSION, Json, encode
+from ferry.decide.ledger_codec import LEDGER_VERSION, Json, encode, receipt_key
+from ferry.decide.map_block import Chain, MapRow
 from ferry.decide.rules import Rules
 from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, TopicChange
 
@@ -87,8 +88,16 @@ def deleted_note(change: TopicChange) -> str:
     )
 
 
-def forgetting(view: LedgerView, facts: Facts, plan: Plan, changes: Iterable[TopicChange]) -> list[Record]:
+def forgetting(
+    view: LedgerView,
+    facts: Facts,
+    plan: Plan,
+    changes: Iterable[TopicChange],
+    rows: Mapping[Chain, Sequence[MapRow]],
+) -> list[Record]:
     """To be written when the copies are deleted: what the lane did, and the end of all that it knows of them.
+
+    `rows` are the lane's receipts of the copies.
 
     A source topic that comes back under the name is a new one, and copied from where a new topic begins.
     """
@@ -109,7 +118,13 @@ def forgetting(view: LedgerView, facts: Facts, plan: Plan, changes: Iterable[Top
             "at_ms": facts.now_ms,
         }
         records.append(deleted_record(lane, name, body))
-    for kind in ("receipt", "last", "accounted", "adopted", "start", "gap"):
+    records += [
+        Record(key=receipt_key(lane, of.target, row.start, of.since), value=None)
+        for of, ones in rows.items()
+        if of.lane == lane and of.target.topic in gone
+        for row in ones
+    ]
+    for kind in ("last", "accounted", "adopted", "start", "gap"):
         names = gone.values() if kind in ("start", "gap") else gone.keys()
         records += [
             Record(key=record.key, value=None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from ferry.decide.ledger import LedgerView, lane_ends, newest_run, outcome, receipts, sealed_plan
 from ferry.decide.report import Report, report_of
-from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment
+from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment, TopicPartition
 
 
 class PastState(StrEnum):
@@ -85,22 +86,43 @@ def holders(chosen: Iterable[Receipt], offset: int, gaps: Iterable[Gap] = ()) ->
     return found
 
 
-def voided(receipt: Receipt, offset: int, gaps: Iterable[Gap]) -> Gap | None:
+class Held(Protocol):
+    """What a receipt says of offsets; rows of an offset map say it, too."""
+
+    @property
+    def source(self) -> TopicPartition: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def target_next(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def segments(self) -> tuple[Segment, ...]: ...
+    @property
+    def target_topic_id(self) -> str: ...
+    @property
+    def adopted(self) -> str: ...
+
+
+def voided(receipt: Held, offset: int, gaps: Iterable[Gap]) -> Gap | None:
     """The gap by which a receipt's word on a source offset does not hold any more; None when it holds."""
     return next((gap for gap in gaps if _cuts(gap, receipt) and gap.void_from <= offset), None)
 
 
-def holds_until(receipt: Receipt, gaps: Iterable[Gap]) -> int:
+def holds_until(receipt: Held, gaps: Iterable[Gap]) -> int:
     """Up to which source offset a receipt holds: its end, or where the lane went back to later."""
     return min([receipt.end, *(gap.void_from for gap in gaps if _cuts(gap, receipt))])
 
 
-def _cuts(gap: Gap, receipt: Receipt) -> bool:
+def _cuts(gap: Gap, receipt: Held) -> bool:
     """Whether the lane went back behind the receipt, so that from `void_from` on its word does not hold."""
     return gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
 
 
-def current_segments(chosen: Iterable[Receipt], gaps: Iterable[Gap]) -> list[Segment]:
+def current_segments(chosen: Iterable[Held], gaps: Iterable[Gap]) -> list[Segment]:
     """One partition's offset map: the segments of its receipts that still hold, ascending by source offset.
 
     Segments are cut where a later gap says so, and none names a source offset that another names.

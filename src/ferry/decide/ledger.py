@@ -20,6 +20,7 @@ from ferry.decide.ledger_codec import (
     parse_run,
 )
 from ferry.decide.plan_codec import parse_plan
+from ferry.decide.rolled import NOTHING_ROLLED, Rolled
 from ferry.errors import BadInput
 from ferry.model import (
     Attempt,
@@ -41,13 +42,15 @@ from ferry.model import (
 class LedgerView:
     """The committed ledger between two offsets, by key; `open` are records of transactions still undecided.
 
-    `end` is the first offset that was not read. Records of aborted transactions do not exist here.
+    `end` is the first offset that was not read. Records of aborted transactions do not exist here. Receipts, plans and
+    outcomes before `rolled.upto` are not in `by_key`: they are known in short (ADR 20), and read when asked for.
     """
 
     end: int
     by_key: Mapping[str, LedgerRecord]
     runs: tuple[OpenedRun, ...]
     open: tuple[LedgerRecord, ...]
+    rolled: Rolled = NOTHING_ROLLED
 
     def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
         """The last record of every key of a kind, with the key's parts."""
@@ -77,23 +80,31 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
     The same as `fold` over all records. What lies behind `resume_at` is taken in a second time, in its order.
     """
     by_key = dict(view.by_key)
+    seen: list[str] = []
+    deleted: list[tuple[Any, ...]] = []
     runs = [run for run in view.runs if run.generation < resume_at(view)]
     undecided: list[LedgerRecord] = []
     for record in records:
-        if record.fate is Fate.ABORTED:
+        if record.fate is Fate.ABORTED or record.offset < view.rolled.upto:
             continue
         if record.fate is Fate.OPEN:
             undecided.append(record)
             continue
         key = record.key.decode(errors="replace")  # a key that is not text is nobody's
         by_key.pop(key, None)  # the order of the mapping stays the order of the last records
+        if key in view.rolled.left:
+            seen.append(key)
         if record.value is None:
             continue
         by_key[key] = record
+        if key.startswith('["deleted",'):
+            # The tombstones of its receipts may be compacted away by now; this record stays.
+            deleted.append(tuple(decode_key(record.key)[1:]))
         if key.startswith('["run",'):
             body = decode_value(record.value, f"run record at ledger offset {record.offset}")
             runs.append(OpenedRun(record=parse_run(body), generation=record.offset))
-    return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided))
+    rolled = view.rolled.without(seen, deleted) if seen or deleted else view.rolled
+    return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided), rolled=rolled)
 
 
 def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
@@ -143,11 +154,13 @@ def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     """
     newest = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: -run.generation)
     kept = {run.record.run for run in newest[:keep]}
+    kinds = ("run", "plan", "attempt", "outcome", "checkpoint")
+    known = [key for kind in kinds for key, _ in view.of_kind(kind)]
+    left = [json.loads(key) for key in view.rolled.left]
     return [
-        Record(key=record.key, value=None)
-        for kind in ("run", "plan", "attempt", "outcome", "checkpoint")
-        for key, record in view.of_kind(kind)
-        if key[1] == lane and key[2] not in kept
+        Record(key=encode(key), value=None)
+        for key in [*known, *left]
+        if key[0] in kinds and key[1] == lane and key[2] not in kept
     ]
 
 

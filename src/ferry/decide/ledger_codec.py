@@ -162,13 +162,18 @@ def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
     """A receipt under its own key and again as the target partition's last one."""
     value = encode(receipt_json(receipt))
     target = receipt.target
-    key: list[object] = ["receipt", receipt.lane, target.topic, target.partition, receipt.start]
-    if receipt.since >= 0:  # the same source offset may have been copied before
-        key.append(receipt.since)
     return (
-        Record(key=encode(key), value=value),
+        Record(key=receipt_key(receipt.lane, target, receipt.start, receipt.since), value=value),
         Record(key=encode(["last", receipt.lane, target.topic, target.partition]), value=value),
     )
+
+
+def receipt_key(lane: str, target: TopicPartition, start: int, since: int) -> bytes:
+    """The key of a receipt that begins at a source offset."""
+    key: list[object] = ["receipt", lane, target.topic, target.partition, start]
+    if since >= 0:  # the same source offset may have been copied before
+        key.append(since)
+    return encode(key)
 
 
 def receipt_json(receipt: Receipt) -> Json:

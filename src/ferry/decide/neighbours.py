@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ferry.decide.ledger import LedgerView, claims, every_receipt, shared_topics
+from ferry.decide.ledger import LedgerView, claims, open_receipts, shared_topics
+from ferry.decide.map_block import Chain, MapRow
 from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition
 
 Range = tuple[int, int]
@@ -24,25 +25,24 @@ class Neighbour:
     """Where its records lie, whatever their run; those of transactions still open are among them."""
 
 
-def neighbour_of(ledger: str, view: LedgerView, topics: Collection[str]) -> Neighbour:
-    """What a flow's ledger says of `topics`."""
+def neighbour_of(
+    ledger: str, view: LedgerView, topics: Collection[str], rows: Mapping[Chain, Sequence[MapRow]]
+) -> Neighbour:
+    """What a flow's ledger says of `topics`; `rows` are its receipts there, as far as they are of interest."""
     claimed = frozenset(claims(view)) & frozenset(topics)
-    return Neighbour(
-        ledger=ledger,
-        claimed=claimed,
-        shared=shared_topics(view),
-        written=ranges(receipt for receipt in every_receipt(view) if receipt.target.topic in topics),
-    )
+    undecided = (receipt for receipt in open_receipts(view) if receipt.target.topic in topics)
+    return Neighbour(ledger=ledger, claimed=claimed, shared=shared_topics(view), written=ranges(rows, undecided))
 
 
-def ranges(receipts: Iterable[Receipt]) -> dict[TopicPartition, tuple[Range, ...]]:
-    """Where the records of receipts lie on the target, ascending."""
+def ranges(
+    rows: Mapping[Chain, Sequence[MapRow]], undecided: Iterable[Receipt]
+) -> dict[TopicPartition, tuple[Range, ...]]:
+    """Where records lie on the target, ascending: those of committed receipts, and of undecided ones."""
     found: dict[TopicPartition, list[Range]] = {}
-    for receipt in receipts:
-        found.setdefault(receipt.target, []).extend(
-            (segment.target_start, segment.target_start + segment.count) for segment in receipt.segments
-        )
-    return {place: tuple(sorted(parts)) for place, parts in found.items()}
+    parts = [(of.target, row.segments) for of, ones in rows.items() for row in ones]
+    for target, segments in [*parts, *((receipt.target, receipt.segments) for receipt in undecided)]:
+        found.setdefault(target, []).extend((segment.target_start, segment.target_end) for segment in segments)
+    return {place: tuple(sorted(ones)) for place, ones in found.items()}
 
 
 def gaps(written: Iterable[Range], start: int, end: int) -> list[Range]:

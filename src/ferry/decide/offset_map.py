@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
-from ferry.decide.history import current_segments, holds_until
-from ferry.model import Gap, Receipt, Segment
+from ferry.decide.history import Held, current_segments, holds_until
+from ferry.model import Gap, Segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +83,29 @@ class OffsetMap:
         return len(self._froms)
 
     @classmethod
-    def forward(cls, receipts: Sequence[Receipt], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
+    def forward(
+        cls,
+        receipts: Sequence[Held],
+        gaps: Sequence[Gap] = (),
+        stands_at: int | None = None,
+        *,
+        begins: int | None = None,
+    ) -> Self:
         """From source to target, of one target partition's receipts in ledger order, one at least.
 
         What the lane's `gaps` say of them counts. `stands_at` is the target's last stable offset. When that is
         `target_next` + 1, the last commit marker is all that lies between: who has read everything stands behind it,
-        with lag 0.
+        with lag 0. `begins` is where the map begins when `receipts` are not all of them.
         """
         first, end = _covered(receipts, gaps)
+        first = first if begins is None else begins
         other = receipts[-1].target_next
         if not receipts[-1].adopted:
             other = _behind_marker(other, stands_at)
         return cls(current_segments(receipts, gaps), first=first, end=end, last=end, other=other)
 
     @classmethod
-    def backward(cls, receipts: Sequence[Receipt], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
+    def backward(cls, receipts: Sequence[Held], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
         """From target to source, as `forward`."""
         segments = current_segments(receipts, gaps)
         _, other = _covered(receipts, gaps)
@@ -127,7 +135,7 @@ def _behind_marker(target_next: int, stands_at: int | None) -> int:
     return target_next + 1 if stands_at == target_next + 1 else target_next
 
 
-def _covered(receipts: Sequence[Receipt], gaps: Sequence[Gap]) -> tuple[int, int]:
+def _covered(receipts: Sequence[Held], gaps: Sequence[Gap]) -> tuple[int, int]:
     """The source offsets `[first, end)` that receipts still hold; without any, where the lane went back to.
 
     An adopted receipt holds nothing itself, and says how far somebody else copied.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ferry.decide.facts import SourcePartition, SourceTopic, Unserved
-from ferry.decide.history import current_segments
+from ferry.decide.history import Held, current_segments
 from ferry.model import Gap, Receipt, RefusalKind
 
 _GUARDS_OF_THE_SOURCE = frozenset(
@@ -51,7 +51,7 @@ def with_high_watermark(
     )
 
 
-def held_upto(written: Iterable[Receipt], gaps: Iterable[Gap], last: Receipt, target_end: int) -> int:
+def held_upto(written: Iterable[Held], gaps: Iterable[Gap], last: Receipt, target_end: int) -> int:
     """Up to which source offset a target partition that ends at `target_end` still has what was copied into it."""
     own = [receipt for receipt in written if receipt.target_topic_id in ("", last.target_topic_id)]
     for segment in current_segments(own, gaps):

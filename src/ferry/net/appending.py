@@ -15,7 +15,8 @@ from ferry.net.admin import NotPermitted
 from ferry.net.cluster import Cluster
 from ferry.wire.records import ProducerIdentity, build_batch
 
-_BATCH_BYTES = 700_000  # uncompressed; a batch must stay below the default message.max.bytes
+BATCH_BYTES = 700_000
+"""Uncompressed: a batch must stay below the default message.max.bytes."""
 
 
 class Appender:
@@ -38,10 +39,16 @@ class Appender:
         Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the double. Raises
         Refused without permission, Unreachable when the leader keeps on answering with errors.
         """
-        last = -1
-        for part in below_limit(records):
+        offsets = await self.append_each(records)
+        return offsets[-1] if offsets else -1
+
+    async def append_each(self, records: Sequence[Record], *, batch_bytes: int = BATCH_BYTES) -> list[int]:
+        """As `append`, in batches of about this size before compression; the offset of each record."""
+        offsets: list[int] = []
+        for part in below_limit(records, batch_bytes):
             last = await self._append_batch(part)
-        return last
+            offsets += range(last + 1 - len(part), last + 1)
+        return offsets
 
     async def _append_batch(self, records: Sequence[Record]) -> int:
         # A fresh identity per batch keeps sequences trivial; a topic gets a handful of these a run.
@@ -98,13 +105,13 @@ class Appender:
         raise Retryable(where)
 
 
-def below_limit(records: Sequence[Record]) -> list[Sequence[Record]]:
+def below_limit(records: Sequence[Record], limit: int = BATCH_BYTES) -> list[Sequence[Record]]:
     """The records in parts, each of which fits into a batch."""
     parts: list[list[Record]] = []
-    filled = _BATCH_BYTES
+    filled = limit
     for record in records:
         size = len(record.key) + len(record.value or b"") + 64
-        if filled + size > _BATCH_BYTES:
+        if filled + size > limit:
             parts.append([])
             filled = 0
         parts[-1].append(record)

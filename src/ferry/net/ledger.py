@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_replicas
 from ferry.errors import BadInput, Refused, Retryable
-from ferry.model import LedgerRecord, Record, TopicPartition
+from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.net import codes
 from ferry.net.admin import NewTopic, TooFewBrokers, create_topic
-from ferry.net.appending import Appender, below_limit, now_ms
+from ferry.net.appending import BATCH_BYTES, Appender, below_limit, now_ms
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
 from ferry.net.topic_settings import settings_in_force
 from ferry.net.transaction import PartitionsRefused, Transaction
-from ferry.wire.batch import batches
-from ferry.wire.records import ProducerIdentity, build_batch
+from ferry.wire.batch import Batch, batches
+from ferry.wire.records import ProducerIdentity, build_batch, open_batch
 from ferry.wire.resolve import Resolver
 
 _FETCH_BYTES = 8 << 20
+_NEAR_BYTES = 128 << 10  # what one fetch of single records brings
 
 
 def ledger_topic(source_alias: str) -> str:
@@ -101,6 +102,11 @@ class LedgerTopic:
         await self._known()
         return await self._appender.append(records)
 
+    async def append_each(self, records: Sequence[Record], *, batch_bytes: int = BATCH_BYTES) -> list[int]:
+        """As `append`, in batches of about this size before compression; the offset of each record."""
+        await self._known()
+        return await self._appender.append_each(records, batch_bytes=batch_bytes)
+
     async def append_in(self, transaction: Transaction, records: Sequence[Record]) -> frozenset[int]:
         """Write records inside a transaction; the offsets where they lie. One batch after the other."""
         offsets: set[int] = set()
@@ -140,16 +146,85 @@ class LedgerTopic:
             start = await self._edge(EARLIEST)
         if end is None:
             end = await self._edge(LATEST)
-        resolver, at = Resolver(), start
+        resolver = Resolver()
+        at = await self._feed(resolver.feed, start, end)
+        return list(resolver.records()), at
+
+    async def read_gapless(self, start: int, end: int) -> tuple[list[LedgerRecord], int, bool]:
+        """As `read`; also whether every offset is there, so that compaction has taken nothing away."""
+        await self._known()
+        resolver, there = Resolver(), 0
+
+        def feed(batch: Batch) -> None:
+            nonlocal there
+            resolver.feed(batch)
+            there += batch.record_count if batch.base_offset >= start else batch.next_offset - start
+
+        at = await self._feed(feed, start, end)
+        return list(resolver.records()), at, there >= at - start
+
+    async def read_untransacted(self, start: int, end: int) -> list[LedgerRecord]:
+        """Records of `[start, end)` that were written outside transactions; the others are not even unpacked."""
+        await self._known()
+        found: list[LedgerRecord] = []
+
+        def feed(batch: Batch) -> None:
+            if not batch.is_transactional and not batch.is_control:
+                found.extend(
+                    LedgerRecord(offset=at, key=key, value=value, fate=Fate.COMMITTED, producer_id=batch.producer_id)
+                    for at, key, value in open_batch(batch)
+                    if start <= at < end
+                )
+
+        await self._feed(feed, start, end)
+        return found
+
+    async def read_at(self, offsets: Collection[int]) -> dict[int, LedgerRecord]:
+        """The records at some offsets, which are known to be committed; what compaction took away is not among them."""
+        await self._known()
+        wanted, found = set(offsets), dict[int, LedgerRecord]()
+
+        def feed(batch: Batch) -> None:
+            if not wanted.isdisjoint(range(batch.base_offset, batch.next_offset)):
+                for at, key, value in open_batch(batch):
+                    if at in wanted:
+                        found[at] = LedgerRecord(
+                            offset=at, key=key, value=value, fate=Fate.COMMITTED, producer_id=batch.producer_id
+                        )
+
+        at, end = -1, max(wanted, default=-1) + 1
+        for offset in sorted(wanted):
+            if offset >= at:  # one fetch brings what lies close together
+                at = await self.cluster.retrying(partial(self._read_on, feed, offset, end, partition_bytes=_NEAR_BYTES))
+        return found
+
+    async def tombstones_kept_ms(self) -> int:
+        """How long compaction keeps a tombstone at least; 0 when the cluster does not say."""
+        try:
+            configs = await settings_in_force(self.cluster, self.place.topic)
+        except Refused:  # whoever only looks things up may not be allowed to ask
+            return 0
+        return int(configs.get("delete.retention.ms") or 0)
+
+    async def _feed(self, feed: Callable[[Batch], None], start: int, end: int) -> int:
+        """Hand over the batches of `[start, end)`; the offset up to which was read."""
+        at = start
         until = time.monotonic() + self.cluster.patience_s
         while at < end:
             before = at
-            at = await self.cluster.retrying(partial(self._read_on, resolver, at, end))
-            if at == before and time.monotonic() > until:
+            at = await self.cluster.retrying(partial(self._read_on, feed, at, end))
+            if at != before:
+                until = time.monotonic() + self.cluster.patience_s
+            elif time.monotonic() > until:
                 raise Retryable(
                     f"ledger {self.place.topic} stays unreadable at offset {at} on cluster {self.cluster.alias}"
                 )
-        return list(resolver.records()), at
+        return at
+
+    async def start(self) -> int:
+        """The offset of the first record that is kept."""
+        await self._known()
+        return await self._edge(EARLIEST)
 
     async def end(self) -> int:
         """The offset behind the last record now; `topic_id` is fresh afterwards."""
@@ -172,13 +247,15 @@ class LedgerTopic:
 
         return await self.cluster.retrying(action)
 
-    async def _read_on(self, resolver: Resolver, at: int, end: int) -> int:
+    async def _read_on(
+        self, feed: Callable[[Batch], None], at: int, end: int, partition_bytes: int = _FETCH_BYTES
+    ) -> int:
         request = fetch_request(
             self.cluster,
             {self.place: at},
             isolation=READ_UNCOMMITTED,
             max_bytes=_FETCH_BYTES,
-            partition_bytes=_FETCH_BYTES,
+            partition_bytes=partition_bytes,
             max_wait_ms=200,
         )
         try:
@@ -202,7 +279,7 @@ class LedgerTopic:
                 if batch.base_offset >= end:
                     break
                 if batch.next_offset > at:
-                    resolver.feed(batch)
+                    feed(batch)
                     at = batch.next_offset
             if not part.records and part.high_watermark >= end:
                 at = end  # compaction left nothing between here and the end

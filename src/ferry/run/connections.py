@@ -12,11 +12,12 @@ from typing import Self, TypeVar
 
 from ferry.config.clients import ConnectionOptions, flow_client_options
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger import LedgerView, fold
+from ferry.decide.ledger import LedgerView
 from ferry.model import Flow
 from ferry.net.cluster import Cluster, Options, event_loop
 from ferry.net.ledger import LedgerTopic
 from ferry.net.security import security_arguments
+from ferry.run.known_ledger import KnownLedger
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ class TargetConnection:
         self.loop = event_loop()  # behind what can fail: it holds sockets
         self.target = Cluster(self.loop, flow.target, arguments, patience_s=patience_s)
         self.ledger = LedgerTopic(self.target, flow.source)
+        self.known = KnownLedger(self.ledger)
 
     @classmethod
     def of(cls, flow: FlowConfig, *, patience_s: float = 60.0) -> Self:
@@ -81,9 +83,9 @@ class TargetConnection:
         return await self.ledger.exists()
 
     async def view(self) -> LedgerView:
-        """The whole ledger, folded; BadInput when there is none, for the flow never ran."""
+        """What the ledger says, old receipts in short; BadInput when there is none, for the flow never ran."""
         await self.ledger.find()
-        return fold(*await self.ledger.read())
+        return await self.known.view()
 
 
 class FlowConnections(TargetConnection):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger import LedgerView
-from ferry.model import Record
+from ferry.decide.ledger import LedgerView, fold
+from ferry.decide.map_block import Chain
+from ferry.model import Receipt, Record
 from ferry.run.connections import TargetConnection
 from ferry.run.planner import DEFAULT_LEDGER_REPLICATION
+
+T = TypeVar("T")
 
 
 class LedgerAccess:
@@ -36,8 +39,44 @@ class LedgerAccess:
         return self._connection.run(self._connection.has_ledger)
 
     def view(self) -> LedgerView:
-        """The whole ledger, folded; BadInput when there is none, for the flow never ran."""
+        """What the ledger says, old receipts in short; BadInput when there is none, for the flow never ran."""
         return self._connection.run(self._connection.view)
+
+    def view_with(self, lane: str, run: str) -> LedgerView:
+        """As `view`, with the plan, the outcome and the receipts of a run, however old."""
+        return self._run(lambda: self._connection.known.view_with(lane, run))
+
+    def view_with_newest(self, lane: str, runs: int) -> LedgerView:
+        """As `view`, with those of the lane's newest runs."""
+        return self._run(lambda: self._connection.known.view_with_newest(lane, runs))
+
+    def whole(self) -> LedgerView:
+        """The whole ledger with every receipt, which takes memory for all of them; raises as `view`."""
+
+        async def work() -> LedgerView:
+            return fold(*await self._connection.ledger.read())
+
+        return self._run(work)
+
+    def receipts_near(self, view: LedgerView, lane: str, topic: str, offset: int) -> list[Receipt]:
+        """The receipts of a source topic's partitions that hold an offset, also those that hold it no more."""
+
+        def of_topic(of: Chain) -> bool:
+            return of.lane == lane and of.source.topic == topic
+
+        async def work() -> list[Receipt]:
+            rows = await self._connection.known.rows(view, of_topic)
+            ats = [row.at for ones in rows.values() for row in ones if row.start <= offset < row.end]
+            return await self._connection.known.receipts_at(ats)
+
+        return self._run(work)
+
+    def _run(self, work: Callable[[], Awaitable[T]]) -> T:
+        async def found() -> T:
+            await self._connection.ledger.find()
+            return await work()
+
+        return self._connection.run(found)
 
     def append(self, records: Sequence[Record]) -> None:
         """Write records, and create the ledger first when there is none; Refused when its settings could lose them."""

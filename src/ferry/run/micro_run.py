@@ -133,7 +133,7 @@ class MicroRuns:
 
         Raises Superseded when a newer run owns the lane, and this one left something or was never planned.
         """
-        kept = kept_plan(self._run(self._view_if_any), self.lane, run)
+        kept = kept_plan(self._run(lambda: self._view_if_any(run)), self.lane, run)
         if kept is None:
             return self.plan(run, origin, options)
         self.left(kept)
@@ -141,7 +141,7 @@ class MicroRuns:
 
     def open_new(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """As `plan`, for an id that somebody chose; BadInput when the ledger has a plan of it, which it would hide."""
-        refuse_planned(self._run(self._view_if_any), self.lane, run)
+        refuse_planned(self._run(lambda: self._view_if_any(run)), self.lane, run)
         return self.plan(run, origin, options)
 
     def skip(self, wish: Wish, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
@@ -210,7 +210,7 @@ class MicroRuns:
         """The sealed plan of a run; BadInput when the ledger has none, Superseded when it will never have one."""
 
         async def work() -> Plan:
-            return resumed_plan(await self._view(), self.lane, run)
+            return resumed_plan(await self._view(run), self.lane, run)
 
         return self._run(work)
 
@@ -317,7 +317,8 @@ class MicroRuns:
         """Write MirrorMaker 2's internal topics, when the run has copied; raises as `MirrorTopics.emit`."""
 
         async def work() -> Emitted:
-            return await self._mirror.emit(await self._settled_view(), plan, checkpoints)
+            await self._settled_view()
+            return await self._mirror.emit(await self._view(plan.run), plan, checkpoints)
 
         return self._run(work)
 
@@ -330,7 +331,8 @@ class MicroRuns:
 
         async def work() -> GroupOutcome | None:
             await self._ledger.find()
-            view = await self._settled_view()
+            await self._settled_view()
+            view = await self._view(run)
             plan, opened = planned_run(view, self.lane, run)
             newer = superseded_by(view, self.lane, opened.generation)
             if newer is not None or "" in pauses(view, _now_ms()):
@@ -369,7 +371,8 @@ class MicroRuns:
 
         async def work() -> Report:
             await self._ledger.find()
-            view = await self._settled_view()
+            await self._settled_view()
+            view = await self._view(run)
             plan, opened = planned_run(view, self.lane, run)
             written = receipts(view, lane=self.lane, run=run)
             done = [receipt for receipt in written if receipt.generation == plan.generation]
@@ -381,11 +384,11 @@ class MicroRuns:
         return self._run(work)
 
     def ledger(self) -> LedgerView:
-        """The whole ledger, folded; BadInput when the flow never ran."""
+        """The whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
 
         async def work() -> LedgerView:
             await self._ledger.find()
-            return await self._view()
+            return fold(*await self._ledger.read())
 
         return self._run(work)
 
@@ -399,9 +402,9 @@ class MicroRuns:
             flow=self.flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
         )
 
-    async def _view_if_any(self) -> LedgerView:
+    async def _view_if_any(self, run: str | None = None) -> LedgerView:
         """The ledger, or an empty one for a flow that never ran."""
-        return await self._view() if await self._connections.has_ledger() else UNREAD
+        return await self._view(run) if await self._connections.has_ledger() else UNREAD
 
     async def _settled_view(self) -> LedgerView:
         """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
@@ -412,8 +415,9 @@ class MicroRuns:
             view = await self._view()
         return view
 
-    async def _view(self) -> LedgerView:
-        return await self._known.view()
+    async def _view(self, run: str | None = None) -> LedgerView:
+        """The ledger, with all that belongs to a run, however old that is."""
+        return await self._known.view() if run is None else await self._known.view_with(self.lane, run)
 
     def _run(self, work: Callable[[], Awaitable[T]]) -> T:
         return self._connections.run(work)

@@ -11,14 +11,16 @@ from dataclasses import replace
 
 from ferry.config.flow import FlowConfig
 from ferry.decide.facts import Facts, Unserved
-from ferry.decide.ledger import UNREAD, LedgerView, accounted, every_receipt, shared_topics
+from ferry.decide.ledger import UNREAD, LedgerView, accounted, open_receipts, shared_topics
+from ferry.decide.map_block import Chain
 from ferry.decide.neighbours import Neighbour, Range, gaps, neighbour_of, ranges
-from ferry.model import TopicPartition
+from ferry.model import Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.policy import DefaultReplicationPolicy
 from ferry.run.known_ledger import KnownLedgers
+from ferry.run.rows import NOWHERE
 from ferry.run.strangers import first_strangers
 
 _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
@@ -51,18 +53,21 @@ async def with_neighbours(
     facts = without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
     neighbours: tuple[Neighbour, ...] = ()
     asked = merged | (set(targets.values()) - facts.claims.keys())
+    before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
+    unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
     if asked:
-        neighbours = await read_neighbours(flow, target, ledgers, asked)
+        neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
     strangers: dict[TopicPartition, int] = {}
     upto: dict[TopicPartition, int] = {}
     if begins:
-        own_view = await ledgers.of(target, flow.flow.source).view() if view.by_key else UNREAD
-        own = ranges(every_receipt(own_view))
-        before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
+        known = ledgers.of(target, flow.flow.source)
+        own_view = await known.view() if view.by_key else UNREAD
+        rows = await known.rows(own_view, lambda of: of.target in begins, unaccounted)
+        own = ranges(rows, open_receipts(own_view))
         open_parts = {
             place: gaps(
                 [*own.get(place, ()), *(part for other in neighbours for part in other.written.get(place, ()))],
-                max(before.get(place, 0), begins[place]),
+                unaccounted[place],
                 ends[place],
             )
             for place in begins
@@ -106,14 +111,23 @@ def without_unseen(
 
 
 async def read_neighbours(
-    flow: FlowConfig, target: Cluster, ledgers: KnownLedgers, topics: Collection[str]
+    flow: FlowConfig,
+    target: Cluster,
+    ledgers: KnownLedgers,
+    topics: Collection[str],
+    begins: Mapping[TopicPartition, int] = NOWHERE,
 ) -> tuple[Neighbour, ...]:
-    """The other flows into the target, as far as `topics` concern them, by their ledgers up to their ends now."""
-    found = [
-        neighbour_of(f"ferry-ledger.{alias}.internal", await ledgers.of(target, alias).view(), topics)
-        for alias in await _ledgers(target)
-        if alias != flow.flow.source
-    ]
+    """The other flows into the target, as far as `topics` concern them, by their ledgers up to their ends now.
+
+    What they have written is looked up from `begins` on, and only where that names a partition.
+    """
+    found = []
+    for alias in await _ledgers(target):
+        if alias != flow.flow.source:
+            known = ledgers.of(target, alias)
+            view = await known.view()
+            rows = await known.rows(view, lambda of: of.target.topic in topics and of.target in begins, begins)
+            found.append(neighbour_of(f"ferry-ledger.{alias}.internal", view, topics, rows))
     return tuple(other for other in found if other.claimed)
 
 
@@ -126,12 +140,19 @@ async def _ledgers(cluster: Cluster) -> list[str]:
 async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dict[TopicPartition, tuple[Range, ...]]:
     """By source partition the offsets that flows from the target cluster wrote there, under whatever alias."""
     found: dict[TopicPartition, tuple[Range, ...]] = {}
+    begins = {
+        TopicPartition(topic=name, partition=number): part.log_start
+        for name, topic in facts.sources.items()
+        for number, part in topic.partitions.items()
+    }
+
+    def comes_back(of: Chain | Receipt) -> bool:
+        return of.source_cluster_id == facts.target_cluster_id and of.target.topic in facts.sources
+
     for alias in await _ledgers(source):
-        came = ranges(
-            receipt
-            for receipt in every_receipt(await ledgers.of(source, alias).view())
-            if receipt.source_cluster_id == facts.target_cluster_id and receipt.target.topic in facts.sources
-        )
+        known = ledgers.of(source, alias)
+        view = await known.view()
+        came = ranges(await known.rows(view, comes_back, begins), filter(comes_back, open_receipts(view)))
         for place, parts in came.items():
             found[place] = (*found.get(place, ()), *parts)
     return found

@@ -1,26 +1,42 @@
-"""Offset maps of a flow's partitions, loaded from its ledger for many partitions at once."""
+"""Offset maps of a flow's partitions, loaded from its ledger for many partitions at once.
+
+A summary names the blocks of each partition's map by the offsets that they begin at, and by where they lie in the
+ledger. So what an offset needs is found by bisection, and read at known places; what is newer is in the view.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ferry.decide.adopted_map import approximate
 from ferry.decide.adoption_codec import adopted_receipt, adoptions
-from ferry.decide.ledger import LedgerView, gaps, receipts
+from ferry.decide.ledger import LedgerView, gaps, last_receipts
+from ferry.decide.map_block import Chain, MapRow
+from ferry.decide.map_rows import chains_of, needed_block, newer_rows
 from ferry.decide.offset_map import OffsetMap, Translated
+from ferry.decide.rolled import NO_LINKS, Links
 from ferry.model import Adoption, Gap, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
 from ferry.run.connections import TargetConnection
+from ferry.run.rows import read_blocks
+from ferry.run.summaries import LedgerLog
+
+Asked = Mapping[TopicPartition, Collection[int] | None]
+"""Partitions with the offsets to be translated; None: any."""
+
+_WHOLE_BLOCKS = 8
+"""Blocks up to which a map is loaded whole: one fetch or two bring them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMap:
     """Where the offsets of one partition went: `offsets` leads from `source` to `target`, or (`backward`) back.
 
-    What the lane took over from another replicator is in `adoptions`, `gaps` say what of it does not hold any more.
+    `asked` are the offsets that it was loaded for; None: all. What the lane took over from another replicator is in
+    `adoptions`, `gaps` say what of it does not hold any more.
     """
 
     source: TopicPartition
@@ -29,70 +45,141 @@ class PartitionMap:
     adoptions: tuple[Adoption, ...] = ()
     gaps: tuple[Gap, ...] = ()
     backward: bool = False
+    asked: frozenset[int] | None = None
 
     def translate(self, offset: int) -> Translated:
-        """As OffsetMap; Approximate for what was adopted."""
+        """As OffsetMap; Approximate for what was adopted. LookupError when the map was not loaded for this offset."""
+        if self.asked is not None and offset not in self.asked:
+            raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
         adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
         return adopted or self.offsets.translate(offset)
 
 
 async def offset_maps(
-    connection: TargetConnection,
-    lane: str,
-    asked: Mapping[TopicPartition, Collection[int]],
-    *,
-    backward: bool = False,
+    connection: TargetConnection, lane: str, asked: Asked, *, backward: bool = False
 ) -> dict[TopicPartition, PartitionMap]:
     """The maps of the `asked` partitions of the source (`backward`: of the target), to translate these offsets of each.
 
-    A map that is asked other offsets than it was loaded for may not have them. What the lane has copied nothing of is
-    not in the answer. A source partition whose copy was renamed in between has the map to its newest copy. One look at
-    the ledger and one at the ends of the target serve all partitions. BadInput when the flow never ran.
+    What the lane has copied nothing of is not in the answer. A source partition whose copy was renamed in between has
+    the map to its newest copy. One look at the ledger and one at the ends of the target serve all partitions. BadInput
+    when the flow never ran.
     """
     view = await connection.view()
-    found = _by_target(view, lane, asked) if backward else _by_source(view, lane, asked)
-    adopted: dict[TopicPartition, list[Adoption]] = {}
-    for one in adoptions(view, lane):
-        place = one.target if backward else one.source
-        if place in asked:
-            adopted.setdefault(place, []).append(one)
-            found.setdefault(place, []).append(adopted_receipt(one))
-    for place in adopted.keys() & found.keys():
-        ones = sorted(found[place], key=lambda receipt: (receipt.generation, receipt.end))
-        found[place] = [one for one in ones if one.target == ones[-1].target]
-    stable = await _last_stable(connection.target, {ones[-1].target for ones in found.values()})
-    make = OffsetMap.backward if backward else OffsetMap.forward
-    known = gaps(view, lane)
-    maps = {}
-    for place, ones in found.items():
-        source, target = ones[-1].source, ones[-1].target
-        own = [gap for gap in known if gap.source == source]
-        maps[place] = PartitionMap(
-            source=source,
-            target=target,
-            offsets=make(ones, own, stable.get(target)),
-            adoptions=tuple(one for one in adopted.get(place, ()) if (one.source, one.target) == (source, target)),
-            gaps=tuple(own),
+    lasts = newest_receipts(view, lane, asked, backward=backward)
+    stable = await _last_stable(connection.target, {last.target for last in lasts.values()})
+    return await load_maps(connection.ledger, view, lane, asked, stable, backward=backward)
+
+
+def newest_receipts(
+    view: LedgerView, lane: str, asked: Collection[TopicPartition], *, backward: bool
+) -> dict[TopicPartition, Receipt]:
+    """The newest receipt of each asked partition."""
+    found = {last.target if backward else last.source: last for last in last_receipts(view, lane).values()}
+    return {place: found[place] for place in asked if place in found}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Loading:
+    """One map on its way: its chains, what is known of their rows, and the offsets that blocks are needed for."""
+
+    last: Receipt
+    gaps: list[Gap]
+    offsets: frozenset[int] | None
+    adoptions: list[Adoption] = field(default_factory=list)
+    links: dict[Chain, Links] = field(default_factory=dict)
+    rows: dict[Chain, list[MapRow]] = field(default_factory=dict)
+    blocks: dict[Chain, dict[int, list[MapRow]]] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all blocks are to be loaded: offsets do not ascend through chains, nor past a way back."""
+        count = sum(len(links.blocks) for links in self.links.values())
+        went_back = any(gap.void_from >= 0 for gap in self.gaps)
+        return self.offsets is None or count <= _WHOLE_BLOCKS or len(self.links) > 1 or went_back
+
+    def needed(self, *, backward: bool) -> set[tuple[Chain, int]]:
+        """Blocks to be read next; none when the map is complete for its offsets."""
+        found = set()
+        for of, links in self.links.items():
+            known = self.blocks.setdefault(of, {})
+            if self.whole:
+                found |= {(of, index) for index in range(len(links.blocks)) if index not in known}
+                continue
+            wanted = {needed_block(links, known, offset, backward=backward) for offset in self.offsets or ()}
+            if links.blocks and backward:
+                wanted.add(0)  # it tells the first copied record
+            if links.blocks and not self.rows[of]:
+                wanted.add(len(links.blocks) - 1)  # it tells the copied end
+            found |= {(of, index) for index in wanted if index is not None and index not in known}
+        return found
+
+    def made(self, stands_at: int | None, *, backward: bool) -> PartitionMap:
+        """The map, once nothing is needed."""
+        rows = [row for of in self.rows for row in self.rows[of]]
+        rows += [row for blocks in self.blocks.values() for block in blocks.values() for row in block]
+        rows += [MapRow.of(adopted_receipt(one), -1) for one in self.adoptions]
+        rows.sort(key=lambda row: (row.generation, row.at, row.end))
+        if backward:
+            made = OffsetMap.backward(rows, self.gaps, stands_at)
+        else:
+            begins = None
+            if not self.whole:
+                firsts = [links.blocks[0].start for links in self.links.values()]
+                begins = min([*firsts, *(one.end for one in self.adoptions)])
+            made = OffsetMap.forward(rows, self.gaps, stands_at, begins=begins)
+        asked = None if self.whole else self.offsets
+        return PartitionMap(
+            source=self.last.source,
+            target=self.last.target,
+            offsets=made,
+            adoptions=tuple(self.adoptions),
+            gaps=tuple(self.gaps),
             backward=backward,
+            asked=asked,
         )
-    return maps
 
 
-def _by_source(view: LedgerView, lane: str, asked: Collection[TopicPartition]) -> dict[TopicPartition, list[Receipt]]:
-    """Receipts of source partitions; where the policy renamed a copy in between, of the newest one."""
-    found: dict[TopicPartition, list[Receipt]] = {}
-    for receipt in receipts(view, lane=lane):
-        if receipt.source in asked:
-            found.setdefault(receipt.source, []).append(receipt)
-    return {place: [one for one in ones if one.target == ones[-1].target] for place, ones in found.items()}
+async def load_maps(
+    log: LedgerLog,
+    view: LedgerView,
+    lane: str,
+    asked: Asked,
+    stable: Mapping[TopicPartition, int],
+    *,
+    backward: bool = False,
+) -> dict[TopicPartition, PartitionMap]:
+    """As `offset_maps`, of a view; `stable` are the last stable offsets of targets, as far as they are known."""
+    lasts = newest_receipts(view, lane, asked, backward=backward)
+    targets = {last.target: last.source for last in lasts.values()}
 
+    def match(of: Chain) -> bool:
+        return of.lane == lane and (of.target in targets if backward else targets.get(of.target) == of.source)
 
-def _by_target(view: LedgerView, lane: str, asked: Collection[TopicPartition]) -> dict[TopicPartition, list[Receipt]]:
-    found: dict[TopicPartition, list[Receipt]] = {}
-    for receipt in receipts(view, lane=lane):
-        if receipt.target in asked:
-            found.setdefault(receipt.target, []).append(receipt)
-    return found
+    links, rows = chains_of(view, match), newer_rows(view, match)
+    known: dict[TopicPartition, list[Gap]] = {}
+    for gap in gaps(view, lane):
+        known.setdefault(gap.source, []).append(gap)
+    loading: dict[TopicPartition, _Loading] = {}
+    for place, last in lasts.items():
+        offsets = asked[place]
+        loading[place] = _Loading(
+            last=last,
+            gaps=known.get(last.source, []),
+            offsets=None if offsets is None else frozenset(offsets),
+        )
+    places = {last.target: place for place, last in lasts.items()}
+    for one in adoptions(view, lane):
+        if one.target in places and lasts[places[one.target]].source == one.source:
+            loading[places[one.target]].adoptions.append(one)
+    for of in links.keys() | rows.keys():
+        loading[places[of.target]].links[of] = links.get(of, NO_LINKS)
+        loading[places[of.target]].rows[of] = rows.get(of, [])
+    while needed := {place: wanted for place, one in loading.items() if (wanted := one.needed(backward=backward))}:
+        found = await read_blocks(log, links, {block for wanted in needed.values() for block in wanted})
+        for place, wanted in needed.items():
+            for of, index in wanted:
+                loading[place].blocks[of][index] = found[of, index]
+    return {place: one.made(stable.get(one.last.target), backward=backward) for place, one in loading.items()}
 
 
 async def _last_stable(cluster: Cluster, targets: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:

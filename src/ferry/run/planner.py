@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +18,16 @@ from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, claims, fold_on, last_receipts, resume_at
 from ferry.decide.ledger_codec import accounted_records, claim_record, gap_record, released_claim, share_record
+from ferry.decide.map_block import Chain
 from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.not_copied import not_copied
 from ferry.decide.planning import decide_plan, without_foreign
 from ferry.decide.rules import Rules
 from ferry.decide.starts import settled_records, start_records
+from ferry.decide.summary import is_due
 from ferry.decide.tombstones import seen_records
 from ferry.decide.topics import creation_notes
-from ferry.errors import Refused
+from ferry.errors import Refused, Retryable
 from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RefusalKind, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
@@ -41,6 +44,8 @@ from ferry.run.sync_acls import AclSyncer
 from ferry.run.truncation import with_truncations
 
 DEFAULT_LEDGER_REPLICATION = 3
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +118,23 @@ class Planner:
             return await self._decide(view, opened, options)
 
         lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
-        return await open_run(lane, record, decide, known)
+        plan = await open_run(lane, record, decide, known)
+        await self._summarise(plan)
+        return plan
+
+    async def _summarise(self, plan: Plan) -> None:
+        """Write a summary of the ledger where one is due: once the plan is sealed, so that nothing waits for it.
+
+        What was known when the plan was decided was read up to a record of this run's own. A run goes on without a
+        summary; the next one writes it.
+        """
+        view = self.known.last
+        if view is None or not is_due(view):
+            return
+        try:
+            await self.known.summarise(view, plan.generation)
+        except Retryable as error:
+            log.warning("run %s: the summary of the ledger is left to the next run: %s", plan.run, error)
 
     def record(self, run: str, origin: Origin) -> RunRecord:
         """What opens a run of this flow in this lane now."""
@@ -183,7 +204,14 @@ class Planner:
         finds neither topic, and forgets it then.
         """
         deleted = [change for change in changed.done if change.kind is ChangeKind.DELETE]
-        await self._append(forgetting(view, facts, wish, deleted))
+        if deleted:
+            names = {change.topic for change in deleted}
+
+            def gone(of: Chain) -> bool:
+                return of.lane == self.lane and of.target.topic in names
+
+            await self._append(forgetting(view, facts, wish, deleted, await self.known.rows(view, gone)))
+            await self._append([Record(key=key, value=None) for key in await self.known.block_keys(view, gone)])
         facts = forgotten(facts, deleted)
         sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
         targets = await gather_targets(self.flow, self.target, facts.sources.keys() | facts.absent)
@@ -255,7 +283,7 @@ class Planner:
     async def facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
         """What a plan is decided from."""
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
-        facts = await with_truncations(facts, self.lane, self.source, view)
+        facts = await with_truncations(facts, self.lane, self.source, view, self.known)
         facts = await with_resources(self.flow, facts, self.source, self.target)
         facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view)
         return await self._with_neighbours(facts, view)

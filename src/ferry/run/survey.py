@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow import FlowConfig
 from ferry.decide.copied import Copied, copied, of_run
+from ferry.decide.map_block import Chain
 from ferry.decide.stretches import Asked, Ends, Stretch, stretches
 from ferry.errors import BadInput
 from ferry.model import NotCompared, NotComparedKind, TopicPartition
@@ -65,7 +66,18 @@ class Survey:
 async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted) -> Survey:
     """Look at ledger and logs. Raises BadInput when nothing of what is wanted was ever copied."""
     view = await connections.view()
-    every = copied(view, flow.lane, topics=wanted.topics, partition=wanted.partition)
+    if wanted.run is not None:
+        view = await connections.known.view_with(flow.lane, wanted.run)
+
+    def is_wanted(of: Chain) -> bool:
+        topics, partition = wanted.topics, wanted.partition
+        return (
+            of.lane == flow.lane
+            and (topics is None or of.source.topic in topics)
+            and partition in (None, of.source.partition)
+        )
+
+    every = copied(view, flow.lane, await connections.known.rows(view, is_wanted))
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
     _refuse_nothing(flow, wanted, every, runs)
     if runs is not None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ferry.decide.facts import Facts
-from ferry.decide.ledger import LedgerView, gaps, receipts
+from ferry.decide.ledger import LedgerView, gaps
+from ferry.decide.map_block import MapRow
 from ferry.decide.progress import next_offset
 from ferry.decide.truncation import diverged, held_upto, with_high_watermark
 from ferry.model import Receipt, TopicPartition
@@ -14,9 +15,10 @@ from ferry.net.cluster import Cluster
 from ferry.net.epochs import epoch_ends
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
+from ferry.run.known_ledger import KnownLedger
 
 
-async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView) -> Facts:
+async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView, ledger: KnownLedger) -> Facts:
     """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
     facts = await _with_high_watermarks(facts, source)
     last_ones = {
@@ -34,7 +36,7 @@ async def with_truncations(facts: Facts, lane: str, source: Cluster, view: Ledge
     }
     ends = await epoch_ends(source, changed) if changed else {}
     cut = {place: at for place, end in ends.items() if (at := diverged(last_ones[place], end)) is not None}
-    return replace(_with_diverged(facts, cut), kept=_kept(facts, lane, view))
+    return replace(_with_diverged(facts, cut), kept=await _kept(facts, lane, view, ledger))
 
 
 async def _with_high_watermarks(facts: Facts, source: Cluster) -> Facts:
@@ -68,15 +70,14 @@ def _with_diverged(facts: Facts, cut: Mapping[TopicPartition, int]) -> Facts:
     return replace(facts, sources=sources)
 
 
-def _kept(facts: Facts, lane: str, view: LedgerView) -> dict[TopicPartition, int]:
+async def _kept(facts: Facts, lane: str, view: LedgerView, ledger: KnownLedger) -> dict[TopicPartition, int]:
     short = {place: last for place, last in facts.receipts.items() if _is_short(facts, place, last)}
     if not short:
         return {}
     known = gaps(view, lane)
-    written: dict[TopicPartition, list[Receipt]] = {place: [] for place in short}
-    for receipt in receipts(view, lane=lane):
-        if receipt.target in written:
-            written[receipt.target].append(receipt)
+    written: dict[TopicPartition, list[MapRow]] = {place: [] for place in short}
+    for of, rows in (await ledger.rows(view, lambda of: of.lane == lane and of.target in short)).items():
+        written[of.target] += rows
     return {
         place: held_upto(written[place], known, last, facts.targets[place.topic].ends[place.partition])
         for place, last in short.items()

@@ -10,7 +10,7 @@ from typing import Self
 
 from ferry.config.clients import ConnectionOptions, flow_fetch_options
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger import open_receipts, receipts
+from ferry.decide.ledger import last_receipts, open_receipts
 from ferry.decide.moved import with_moved
 from ferry.decide.stretches import Stretch
 from ferry.decide.witness import witnesses
@@ -130,5 +130,5 @@ class Verifier:
         """The target partitions that have got receipts, be they decided or not."""
         view = await self._connections.view()
         lane = self._flow.lane
-        every = [*receipts(view, lane=lane), *open_receipts(view, lane)]
+        every = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
         return {one.target for one in every if one.target in targets and one.target_next > told[one.target]}

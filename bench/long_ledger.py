@@ -1,0 +1,243 @@
+"""A flow with a long past: how long a run, a plan and a translation take when the ledger has very many receipts.
+
+    .venv/bin/python bench/long_ledger.py [--receipts 1000000] [--whole]
+
+The ledger is written in its own format: receipts in transactions, each twice, then a summary by Ferry's own code. They
+are those of a topic that is not copied any more, so that plans are as short as they can be. `--whole` also reads all of
+it, as Ferry did before it knew summaries, which takes memory for all receipts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from clusters import JAVA_OPTIONS
+from confluent_kafka import Producer
+from usage import Stopwatch, peak_mb
+
+from ferry.config.settings import parse_settings
+from ferry.decide.ledger import fold
+from ferry.decide.ledger_codec import receipt_records
+from ferry.decide.map_block import Chain, MapRow
+from ferry.decide.rolled import NO_LINKS, Links, Rolled, grown
+from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition
+from ferry.net.ledger import ledger_topic
+from ferry.run.connections import TargetConnection
+from ferry.run.micro_run import MicroRuns
+from ferry.run.offset_maps import load_maps
+from ferry.run.summaries import write_summary
+
+PARTITIONS = 100
+RECORDS = 500
+"""Records of a receipt; behind them lies a marker on either side."""
+
+ROUND = 100
+"""Receipts of a partition that are rolled up, and written in one transaction, at a time."""
+
+LOOKUPS = 1000
+FLOW = Flow(source="near", target="far")
+
+
+def settings_of(source: str, target: str) -> str:
+    """The flow as a file."""
+    lines = {
+        "clusters": "near, far",
+        "near.bootstrap.servers": source,
+        "far.bootstrap.servers": target,
+        "near->far.enabled": "true",
+        "topics": "orders",
+        "heartbeats.replication.enabled": "false",
+        "replication.factor": "1",
+    }
+    return "".join(f"{key} = {value}\n" for key, value in lines.items())
+
+
+def receipt_of(partition: int, number: int) -> Receipt:
+    """The `number`-th receipt of a partition of the topic that was copied once."""
+    start = number * (RECORDS + 1)
+    return Receipt(
+        flow=FLOW,
+        lane="live",
+        run=f"scheduled__{number:08}",
+        generation=number,
+        slot=partition % 8,
+        source=TopicPartition(topic="history", partition=partition),
+        target=TopicPartition(topic="near.history", partition=partition),
+        start=start,
+        end=start + RECORDS + 1,
+        target_next=start + RECORDS,
+        segments=(Segment(source_start=start, target_start=start, count=RECORDS),),
+        records=RECORDS,
+        bytes=random.randrange(40_000, 60_000),
+        batches=4,
+        digest=f"{random.getrandbits(32):08x}",
+        at_ms=1_795_168_800_000 + number,
+        source_topic_id="rUtLlmrBSZqMkBbLDkaqRg",
+        target_topic_id="6nGdJ2tOSE2fS3mQ3bSgTg",
+        source_cluster_id="5L6g3nShT-eMCtK--X86sw",
+        target_cluster_id="Some-22-Characters-Id0",
+        origin=Origin(
+            host="worker-3:811", dag_id="ferry__near__far", dag_run_id=f"scheduled__{number:08}", try_number=1
+        ),
+    )
+
+
+def write_history(bootstrap: str, connection: TargetConnection, receipts: int) -> None:
+    """Write the receipts behind what the ledger has, then a summary of all."""
+
+    async def end() -> int:
+        await connection.ledger.open(1)
+        return await connection.ledger.end()
+
+    at = begin = connection.run(end)
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": "history",
+            "compression.type": "gzip",
+            "compression.level": 1,
+            "linger.ms": 50,
+            "batch.size": 700_000,
+            "queue.buffering.max.messages": 100_000,
+        }
+    )
+    producer.init_transactions(60)
+    links: dict[Chain, Links] = {}
+    lasts: dict[str, LedgerRecord] = {}
+    for first in range(0, receipts // PARTITIONS, ROUND):
+        rows: dict[Chain, list[MapRow]] = {}
+        producer.begin_transaction()
+        for number in range(first, min(first + ROUND, receipts // PARTITIONS)):
+            for partition in range(PARTITIONS):
+                receipt = receipt_of(partition, number)
+                rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, at))
+                for record in receipt_records(receipt):
+                    producer.produce(ledger_topic(FLOW.source), record.value, record.key, partition=0)
+                    lasts[record.key.decode()] = LedgerRecord(
+                        offset=at, key=record.key, value=record.value, fate=Fate.COMMITTED, producer_id=1
+                    )
+                    at += 1
+                producer.poll(0)
+        producer.commit_transaction(60)
+        at += 1
+        for of, more in rows.items():
+            links[of] = grown(of, links.get(of, NO_LINKS), more)
+        lasts = {key: record for key, record in lasts.items() if key.startswith('["last"')}
+
+    async def summarise() -> None:
+        before = fold(*await connection.ledger.read(0, begin))
+        whole = {**before.by_key, **lasts}
+        view = replace(before, end=at, by_key=whole, rolled=Rolled(upto=at, chains=links))
+        assert await connection.ledger.end() == at, "the places of the receipts are those that the blocks name"
+        await write_summary(connection.ledger, view, generation=at - 1)
+
+    connection.run(summarise)
+
+
+def part(settings: str, what: str) -> None:
+    """One thing, measured in a process of its own."""
+    flow = parse_settings(settings, "bench").flow(str(FLOW))
+    with MicroRuns(flow) as runs, TargetConnection.of(flow) as connection:
+        idle, watch = peak_mb(), Stopwatch()
+        if what == "open":
+            connection.run(connection.view)
+        elif what == "plan":
+            runs.preview()
+        elif what == "run":
+            runs.plan("bench", Origin())
+        elif what == "whole":
+            runs.ledger()
+        elif what == "translate":
+            _translate(connection)
+            return
+        usage = watch.usage()
+        sys.stdout.write(f"{usage.wall:.2f} s, {usage.cpu:.2f} CPU-s, {peak_mb() - idle:.0f} MB\n")
+
+
+def _translate(connection: TargetConnection) -> None:
+    async def look() -> None:
+        view = await connection.view()
+        end = max(links.blocks[-1].end for links in view.rolled.chains.values() if links.blocks)
+        slowest, watch = 0.0, Stopwatch()
+        for _ in range(LOOKUPS):
+            one = Stopwatch()
+            place = TopicPartition(topic="history", partition=random.randrange(PARTITIONS))
+            offset = random.randrange(end)
+            (made,) = (await load_maps(connection.ledger, view, "live", {place: [offset]}, {})).values()
+            made.translate(offset)
+            slowest = max(slowest, one.usage().wall)
+        each = watch.usage().wall / LOOKUPS
+        watch = Stopwatch()
+        asked = {
+            TopicPartition(topic="history", partition=number): [random.randrange(end) for _ in range(LOOKUPS)]
+            for number in range(PARTITIONS)
+        }
+        maps = await load_maps(connection.ledger, view, "live", asked, {})
+        for place, offsets in asked.items():
+            for offset in offsets:
+                maps[place].translate(offset)
+        sys.stdout.write(
+            f"{1000 * each:.1f} ms a lookup, {1000 * slowest:.0f} ms the slowest; "
+            f"{LOOKUPS * PARTITIONS} at once {watch.usage().wall:.1f} s\n"
+        )
+
+    connection.run(look)
+
+
+def measured(settings: str, names: Sequence[str]) -> None:
+    """Print what each part took."""
+    for name in names:
+        command = [sys.executable, __file__, "--part", name]
+        told = subprocess.run(command, input=settings, text=True, check=True, stdout=subprocess.PIPE)
+        sys.stdout.write(f"{name:10} {told.stdout}")
+        sys.stdout.flush()
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--receipts", type=int, default=1_000_000, help="a multiple of 100")
+    parser.add_argument("--whole", action="store_true", help="read the whole ledger, too")
+    parser.add_argument("--folder", type=Path, help="where data goes; a temporary folder when not given")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    if asked.part:
+        part(sys.stdin.read(), asked.part)
+        return
+    with tempfile.TemporaryDirectory(prefix="ferry-bench-", dir=asked.folder) as folder:
+        home = Path(folder) / "clusters"
+        with guard(home):
+            specs = [ClusterSpec(name=name, java_options=JAVA_OPTIONS, heap_mb=1024) for name in ("near", "far")]
+            near, far = up_all(specs, home=home)
+            _bench(near, far, asked.receipts, whole=asked.whole)
+
+
+def _bench(near: RunningCluster, far: RunningCluster, receipts: int, *, whole: bool) -> None:
+    settings = settings_of(near.bootstrap, far.bootstrap)
+    flow = parse_settings(settings, "bench").flow(str(FLOW))
+    producer = Producer({"bootstrap.servers": near.bootstrap})
+    producer.produce("orders", b"one")
+    producer.flush(60)
+    with MicroRuns(flow) as runs:
+        runs.plan("first", Origin())
+    watch = Stopwatch()
+    with TargetConnection.of(flow) as connection:
+        write_history(far.bootstrap, connection, receipts)
+    written = sum(file.stat().st_size for file in far.directory.rglob(f"{ledger_topic(FLOW.source)}-0/*.log"))
+    sys.stdout.write(f"{receipts} receipts, {written / 1e6:.0f} MB, written in {watch.usage().wall:.0f} s\n")
+    sys.stdout.flush()
+    measured(settings, ["open", "plan", "run", "translate", *(["whole"] if whole else [])])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Find rows of offset maps: which chains a partition has, which of their blocks an offset needs, and what is newer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ferry.decide.ledger import LedgerView
+from ferry.decide.ledger_codec import decode_value, parse_receipt
+from ferry.decide.map_block import Chain, MapRow
+from ferry.decide.rolled import Links, rest_of
+from ferry.model import Receipt
+
+Match = Callable[[Chain], bool]
+
+
+def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
+    """The chains that are known in short and match."""
+    return {of: links for of, links in view.rolled.chains.items() if match(of)}
+
+
+def newer_rows(view: LedgerView, match: Match) -> dict[Chain, list[MapRow]]:
+    """Rows of the matching receipts that lie in no block: those at the ends of chains, and the view's own."""
+    found = {of: rest_of(of, links) for of, links in chains_of(view, match).items()}
+    for receipt, at in _receipts(view):
+        of = Chain.of(receipt)
+        if match(of):
+            found.setdefault(of, []).append(MapRow.of(receipt, at))
+    return found
+
+
+def _receipts(view: LedgerView) -> Iterable[tuple[Receipt, int]]:
+    for _, record in view.of_kind("receipt"):
+        # A view may have been given the receipts of an old run, which are in the blocks, too.
+        if record.value is not None and record.offset >= view.rolled.upto:
+            yield parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}")), record.offset
+
+
+def needed_block(links: Links, rows: Mapping[int, Sequence[MapRow]], offset: int, *, backward: bool) -> int | None:
+    """The next block that the translation of an offset needs, of those not yet in `rows`; None when it needs no more.
+
+    It needs the block in which the offset lies, and from there on one with a segment behind it.
+    """
+    for index in range(max(links.first_for(offset, backward=backward), 0), len(links.blocks)):
+        if index not in rows:
+            return index
+        parts = (part for row in rows[index] for part in row.segments)
+        if any((part.target_start if backward else part.source_start) > offset for part in parts):
+            return None
+    return None

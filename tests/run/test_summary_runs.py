@@ -1,0 +1,74 @@
+"""Runs that open the ledger from a summary copy, report and translate as if they had read all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ferry.decide import rolled, summary
+from ferry.decide.ledger import fold, last_receipts, receipts
+from ferry.decide.map_block import Chain, MapRow
+from ferry.decide.offset_map import OffsetMap
+from ferry.dev import RunningCluster
+from ferry.model import TopicPartition
+from ferry.run import offset_maps, opening, summaries
+from ferry.run.connections import TargetConnection
+from ferry.run.known_ledger import KnownLedger
+from ferry.run.ledger_access import LedgerAccess
+from ferry.run.micro_run import local_origin
+from ferry.run.offset_maps import load_maps
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+
+RUNS = 7
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small() -> Iterator[None]:
+    """A summary at each run that has anything new, blocks of two receipts, windows of a few records."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summary, "SUMMARISED_FROM", 0)
+        patch.setattr(summaries, "FIRST_WINDOW", 4)
+        patch.setattr(rolled, "BLOCK_ROWS", 2)
+        patch.setattr(offset_maps, "_WHOLE_BLOCKS", 0)
+        patch.setattr(opening, "KEPT_RUNS", 4)
+        yield
+
+
+def test_runs_go_on_from_summaries(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic, 2)
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    for number in range(RUNS):
+        send(producer(source_cluster), topic, numbered(10, start=number * 10, partitions=2))
+        with lab.runs() as runs:
+            assert lab.copy(runs, runs.plan(f"run-{number}", local_origin())).records == 10
+    assert lab.assert_equal() == RUNS * 10
+    flow = lab.flow
+    with TargetConnection.of(flow) as connection:
+
+        async def look() -> None:
+            view = await connection.view()
+            whole = fold(*await connection.ledger.read())
+            assert view.rolled.upto > 0, "opened from a summary"
+            assert sum(len(links.blocks) for links in view.rolled.chains.values()) >= RUNS - 2
+            assert last_receipts(view, flow.lane) == last_receipts(whole, flow.lane)
+            rows: dict[Chain, list[MapRow]] = {}
+            for (_, record), receipt in zip(whole.of_kind("receipt"), receipts(whole), strict=True):
+                rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))
+            assert await KnownLedger(connection.ledger).rows(view, lambda _: True) == rows
+            for number in range(2):
+                place = TopicPartition(topic=topic, partition=number)
+                full = OffsetMap.forward([one for one in receipts(whole) if one.source == place])
+                for offset in range(full.end + 2):
+                    maps = await load_maps(connection.ledger, view, flow.lane, {place: [offset]}, {})
+                    assert maps[place].translate(offset) == full.translate(offset)
+
+        connection.run(look)
+    with lab.runs() as runs:
+        old = runs.report(f"run-{RUNS - 3}")
+        assert (old.records, len(old.receipts)) == (10, 2)
+        assert not runs.left(runs.open_or_keep(f"run-{RUNS - 3}", local_origin()))
+    with LedgerAccess(flow) as access:
+        view = access.view()
+        (held,) = [one for one in access.receipts_near(view, flow.lane, topic, 1) if one.source.partition == 0]
+        assert (held.run, held.start) == ("run-0", 0)

@@ -61,7 +61,7 @@ def settings_of(source: str, target: str) -> str:
     return "".join(f"{key} = {value}\n" for key, value in lines.items())
 
 
-def receipt_of(partition: int, number: int) -> Receipt:
+def receipt_of(partition: int, number: int, clusters: tuple[str, str]) -> Receipt:
     """The `number`-th receipt of a partition of the topic that was copied once."""
     start = number * (RECORDS + 1)
     return Receipt(
@@ -83,15 +83,15 @@ def receipt_of(partition: int, number: int) -> Receipt:
         at_ms=1_795_168_800_000 + number,
         source_topic_id="rUtLlmrBSZqMkBbLDkaqRg",
         target_topic_id="6nGdJ2tOSE2fS3mQ3bSgTg",
-        source_cluster_id="5L6g3nShT-eMCtK--X86sw",
-        target_cluster_id="Some-22-Characters-Id0",
+        source_cluster_id=clusters[0],
+        target_cluster_id=clusters[1],
         origin=Origin(
             host="worker-3:811", dag_id="ferry__near__far", dag_run_id=f"scheduled__{number:08}", try_number=1
         ),
     )
 
 
-def write_history(bootstrap: str, connection: TargetConnection, receipts: int) -> None:
+def write_history(bootstrap: str, connection: TargetConnection, receipts: int, clusters: tuple[str, str]) -> None:
     """Write the receipts behind what the ledger has, then a summary of all."""
 
     async def end() -> int:
@@ -118,7 +118,7 @@ def write_history(bootstrap: str, connection: TargetConnection, receipts: int) -
         producer.begin_transaction()
         for number in range(first, min(first + ROUND, receipts // PARTITIONS)):
             for partition in range(PARTITIONS):
-                receipt = receipt_of(partition, number)
+                receipt = receipt_of(partition, number, clusters)
                 rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, at))
                 for record in receipt_records(receipt):
                     producer.produce(ledger_topic(FLOW.source), record.value, record.key, partition=0)
@@ -232,7 +232,7 @@ def _bench(near: RunningCluster, far: RunningCluster, receipts: int, *, whole: b
         runs.plan("first", Origin())
     watch = Stopwatch()
     with TargetConnection.of(flow) as connection:
-        write_history(far.bootstrap, connection, receipts)
+        write_history(far.bootstrap, connection, receipts, (near.cluster_id, far.cluster_id))
     written = sum(file.stat().st_size for file in far.directory.rglob(f"{ledger_topic(FLOW.source)}-0/*.log"))
     sys.stdout.write(f"{receipts} receipts, {written / 1e6:.0f} MB, written in {watch.usage().wall:.0f} s\n")
     sys.stdout.flush()

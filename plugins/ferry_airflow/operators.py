@@ -157,7 +157,8 @@ class FerryCopyOperator(SparkSubmitOperator):
                 raise failed(error, told_end(end), submit.returncode if submit is not None else None) from None
 
     def _copy_connected(self, flow: FlowConfig, context: Context) -> None:
-        from ferry.spark.copy_job import CopyRequest, Terminated, connect, copy_run  # noqa: PLC0415 - as above
+        from ferry.spark.copy_job import CopyRequest, Terminated, copy_run  # noqa: PLC0415 - as above
+        from ferry.spark.session import connect  # noqa: PLC0415 - as above
 
         url = SparkConnectHook(self._conn_id).get_connection_url()
         request = CopyRequest(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.decide.copied import Copied, common, united, without
-from ferry.decide.stretches import SAMPLE_RECORDS, Asked, Ends, stretches
+from ferry.decide.stretches import SAMPLE_RECORDS, Asked, Ends, dealt, stretches
 from ferry.model import NotComparedKind, Segment
 from tests.decide.values import place
 
@@ -115,6 +115,22 @@ def test_a_sample_is_one_of_so_many_pieces_and_the_same_for_the_same_seed(share:
     assert numbers == list(range(numbers[0], len(pieces), share))
     assert numbers[0] < share
     assert [(a + 7, b + 7) for (a, b), _ in ranges] == [target for _, target in ranges]
+
+
+def test_where_nothing_was_copied_the_target_owes_nothing() -> None:
+    empty = replace(COPIED, ranges=((0, 4),), segments=(), target_next=-1)
+    assert decided(copied=empty) == ([((0, 4), (81, 81))], []), "what lies there is from before the flow"
+
+
+@given(st.lists(st.integers(1, 500), max_size=30), st.integers(1, 8))
+def test_tasks_get_all_stretches_and_about_as_many_records(counts: list[int], tasks: int) -> None:
+    (stretch, _), _ = stretches(COPIED, ALL, ENDS, compacted=False)
+    found = [replace(stretch, segments=(Segment(source_start=n, target_start=n, count=n),)) for n in counts]
+    shares = dealt(found, tasks)
+    assert sorted(one.records for share in shares for one in share) == sorted(counts)
+    assert len(shares) == min(tasks, len(counts))
+    loads = [sum(one.records for one in share) for share in shares]
+    assert max(loads, default=0) - min(loads, default=0) <= max(counts, default=0) + len(counts)
 
 
 offsets = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8)

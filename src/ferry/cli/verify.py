@@ -70,7 +70,8 @@ def verify_command(
     Exit code 1 when they differ, or when not all that was asked for could be compared.
     """
     # Imported here: the command line starts light.
-    from ferry.cli.verified import print_verified, verified_json
+    from ferry.cli.verified import print_verified
+    from ferry.decide.verified_codec import verified_json
     from ferry.run.survey import Wanted
     from ferry.run.verify import Verifier
 

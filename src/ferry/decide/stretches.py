@@ -137,7 +137,10 @@ def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotCom
 def _stretch(
     copied: Copied, places: Places, start: int, end: int, behind: int, ends: Ends, *, compacted: bool
 ) -> Stretch:
-    begins = max(places.next_of(start, copied.target_next), ends.target_start)
+    if not copied.segments:  # nothing of it is on the target: what lies there is from before the flow
+        begins = behind = ends.stable
+    else:
+        begins = max(places.next_of(start, copied.target_next), ends.target_start)
     last = end >= copied.ranges[-1][1]
     until = behind if last else places.next_of(end, copied.target_next)
     return Stretch(
@@ -189,6 +192,17 @@ def _pieces(stretch: Stretch) -> Iterator[Stretch]:
                 shared=stretch.shared,
                 compacted=stretch.compacted,
             )
+
+
+def dealt(found: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
+    """Stretches for so many tasks at most, each with about as many records: the largest first, to who has least."""
+    shares: list[list[Stretch]] = [[] for _ in range(max(1, min(tasks, len(found))))]
+    loads = [0] * len(shares)
+    for stretch in sorted(found, key=lambda one: -one.records):
+        least = loads.index(min(loads))
+        shares[least].append(stretch)
+        loads[least] += stretch.records + 1
+    return [share for share in shares if share]
 
 
 def is_void(offset: int, void: Sequence[Range]) -> bool:

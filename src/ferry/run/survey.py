@@ -178,11 +178,11 @@ async def _settled(connections: FlowConnections, due: Mapping[TopicPartition, in
     """The target's last stable offsets once they have reached what is `due`, or when the time is over."""
     until = time.monotonic() + SETTLE_SECONDS
     found: dict[TopicPartition, int] = {}
+    late = list(due)
     while True:
-        asked = {place: LATEST for place, end in due.items() if found.get(place, -1) < end}
-        listed = await listed_offsets(connections.target, asked, isolation=READ_COMMITTED)
+        listed = await listed_offsets(connections.target, dict.fromkeys(late, LATEST), isolation=READ_COMMITTED)
         found |= listed.found
-        late = [place for place, end in due.items() if place not in listed.failed and found.get(place, -1) < end]
+        late = [place for place in late if found.get(place, due[place]) < due[place]]
         if not late or time.monotonic() > until:
             return ListedOffsets(found=found, failed=listed.failed)
         await connections.loop.sleep(_LOOK_SECONDS)

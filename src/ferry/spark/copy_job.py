@@ -7,9 +7,7 @@ a Python stage over Arrow that copies the slots, and a few rows back.
 from __future__ import annotations
 
 import os
-import secrets
 import signal
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -37,15 +35,14 @@ from ferry.spark import lifeline
 from ferry.spark.call import Call
 from ferry.spark.handover import taken
 from ferry.spark.job_end import tell_end
-from ferry.spark.package import zip_package, zip_specs
 from ferry.spark.progress import ProgressLog
+from ferry.spark.session import gist, interrupt, is_remote, sent_apart, session, stop
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
 
 GRACE_SECONDS = 8.0
 """After SIGTERM: how long the orderly end may take before the process ends all the same."""
 
 FENCE_PATIENCE_SECONDS = 5.0
-REMOTE_VARIABLE = "SPARK_REMOTE"
 
 _MANY_ROWS = 100_000
 """More than any Spark has cores."""
@@ -110,14 +107,14 @@ def _on_spark(
     try:
         return Call(work).result()
     except BaseException as error:
-        _interrupt(spark, tag)
+        interrupt(spark, tag)
         end_chunks(request, plan, attempt)
         if isinstance(error, (PySparkException, Py4JError)):
-            why = _gist(error)
+            why = gist(error)
             raise Retryable(f"Spark gave up run {plan.run} of {plan.flow} ({why}): see its log") from error
         raise
     finally:
-        _stop(spark)
+        stop(spark)
 
 
 def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
@@ -168,12 +165,9 @@ def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> lis
 
 def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
     """The function of the tasks; on Spark Connect its specs travel apart from it, for the server logs functions."""
-    if not _is_remote(spark):
+    if not is_remote(spark):
         return partial(copy_slots, specs)
-    name = f"ferry_specs_{secrets.token_hex(8)}"
-    with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
-        spark.addArtifacts(str(zip_specs(Path(folder) / f"{name}.zip", name, specs)), pyfile=True)
-    return partial(copy_packed_slots, name)
+    return partial(copy_packed_slots, sent_apart(spark, specs))
 
 
 def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
@@ -202,40 +196,6 @@ def end_chunks(request: CopyRequest, plan: Plan, attempt: Attempt) -> None:
                 request.say(f"run {plan.run} of {plan.flow}: ended the open chunks; what was committed stays")
     except FerryError as error:
         request.say(f"open chunks end by their transaction timeout ({error})")
-
-
-def _is_remote(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, whose tasks nobody ends by ending this process."""
-    return type(spark).__module__.startswith("pyspark.sql.connect.")
-
-
-def _interrupt(spark: SparkSession, tag: str) -> None:
-    with suppress(Exception):  # the JVM or the server may be gone; then there is nothing to interrupt
-        spark.interruptTag(tag)
-
-
-def _stop(spark: SparkSession) -> None:
-    with suppress(Exception):  # as above
-        spark.stop()
-
-
-def _gist(error: BaseException) -> str:
-    """The line that says what happened: the last one of the Python side, before the JVM's stack."""
-    said = str(error).partition("JVM stacktrace:")[0].strip().splitlines()
-    return said[-1].strip()[:300] if said else type(error).__name__
-
-
-def connect(url: str) -> SparkSession:
-    """A session of its own on the Spark Connect server at `url` (sc://...), whose workers get this very Ferry."""
-    spark = SparkSession.builder.remote(url).create()
-    with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
-        spark.addArtifacts(str(zip_package(Path(folder) / "ferry.zip")), pyfile=True)
-    return spark
-
-
-def _session(name: str) -> SparkSession:
-    remote = os.environ.get(REMOTE_VARIABLE)
-    return connect(remote) if remote else SparkSession.builder.appName(name).getOrCreate()
 
 
 class Terminated(BaseException):
@@ -277,7 +237,7 @@ def main(
         if clients is not None:
             found = taken(found, clients)
         request = CopyRequest(flow=found, run=run, origin=origin, say=say, lane=lane)
-        copy_run(request, lambda: _session(f"ferry {flow} {run}"))
+        copy_run(request, lambda: session(f"ferry {flow} {run}"))
     except Terminated:
         say("terminated")
         return TERMINATED

@@ -10,9 +10,9 @@ import zipfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import ferry
-from ferry.run.task import TaskSpec
 
 SPECS = "specs.pickle"
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -29,7 +29,7 @@ def zip_package(dest: Path) -> Path:
     return dest
 
 
-def zip_specs(dest: Path, name: str, specs: Mapping[int, TaskSpec]) -> Path:
+def zip_specs(dest: Path, name: str, specs: Mapping[int, object]) -> Path:
     """Write the specs as a package `name` in the zip file `dest` and answer its path.
 
     A Spark Connect server logs the plans of failed and interrupted operations with the pickled functions in them, so
@@ -42,7 +42,7 @@ def zip_specs(dest: Path, name: str, specs: Mapping[int, TaskSpec]) -> Path:
     return dest
 
 
-def unpacked(name: str) -> dict[int, TaskSpec]:
+def unpacked(name: str) -> dict[int, Any]:
     """Inverse of `zip_specs`, in a process that has the zip file on its path."""
-    specs: dict[int, TaskSpec] = pickle.loads(resources.files(name).joinpath(SPECS).read_bytes())
+    specs: dict[int, Any] = pickle.loads(resources.files(name).joinpath(SPECS).read_bytes())
     return specs

@@ -1,0 +1,61 @@
+"""Sessions of Spark: begun, told apart, interrupted and ended, in local mode, on a cluster and by Spark Connect."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ferry.spark.package import zip_package, zip_specs
+
+REMOTE_VARIABLE = "SPARK_REMOTE"
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect, whose tasks nobody ends by ending this process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def interrupt(spark: SparkSession, tag: str) -> None:
+    with suppress(Exception):  # the JVM or the server may be gone; then there is nothing to interrupt
+        spark.interruptTag(tag)
+
+
+def stop(spark: SparkSession) -> None:
+    with suppress(Exception):  # as above
+        spark.stop()
+
+
+def gist(error: BaseException) -> str:
+    """The line that says what happened: the last one of the Python side, before the JVM's stack."""
+    said = str(error).partition("JVM stacktrace:")[0].strip().splitlines()
+    return said[-1].strip()[:300] if said else type(error).__name__
+
+
+def connect(url: str) -> SparkSession:
+    """A session of its own on the Spark Connect server at `url` (sc://...), whose workers get this very Ferry."""
+    spark = SparkSession.builder.remote(url).create()
+    with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
+        spark.addArtifacts(str(zip_package(Path(folder) / "ferry.zip")), pyfile=True)
+    return spark
+
+
+def session(name: str) -> SparkSession:
+    remote = os.environ.get(REMOTE_VARIABLE)
+    return connect(remote) if remote else SparkSession.builder.appName(name).getOrCreate()
+
+
+def sent_apart(spark: SparkSession, specs: Mapping[int, object]) -> str:
+    """Send what tasks are to do as an artifact, and answer the name under which `unpacked` finds it.
+
+    For Spark Connect, whose server logs functions.
+    """
+    name = f"ferry_specs_{secrets.token_hex(8)}"
+    with tempfile.TemporaryDirectory(prefix="ferry-") as folder:
+        spark.addArtifacts(str(zip_specs(Path(folder) / f"{name}.zip", name, specs)), pyfile=True)
+    return name

@@ -1,0 +1,46 @@
+"""The comparison as a Spark job: by spark-submit in local mode."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+
+from ferry.dev import RunningCluster
+from ferry.spark.submit import submit_conf
+from tests.cli.program import SCHEMAS
+from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
+from tests.spark.jobs import BIN, LOCAL, ROOT
+
+JOB = ROOT / "jobs" / "verify_job.py"
+
+
+def test_tasks_compare_what_was_copied_and_the_driver_sums_up(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic, 3)
+    send(producer(source_cluster), topic, numbered(3_000, partitions=3))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == 3_000
+    send(producer(target_cluster), lab.target_topic(topic), [Message(value=b"foreign", partition=1)])
+    out = tmp_path / "verified.json"
+    conf = [part for key, value in submit_conf().items() for part in ("--conf", f"{key}={value}")]
+    job = subprocess.run(
+        [BIN / "spark-submit", "--master", "local[2]", *conf, JOB, "--config", lab.write(tmp_path),
+         "--flow", str(lab.flow.flow), "--out", out],
+        env={**os.environ, **LOCAL, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert job.returncode == 1, job.stdout + job.stderr
+    body = json.loads(out.read_text())
+    Draft202012Validator(json.loads((SCHEMAS / "verify.json").read_text())).validate(body)
+    assert (body["equal"], body["complete"], body["partitions"], body["records"]) == (False, True, 3, 3_000)
+    assert [(one["partition"], one["kind"], one["source_range"]) for one in body["differences"]] == [
+        (1, "extra", [1_000, 1_000])
+    ]
+    assert f"extra in {topic}-1 [1000, 1000]" in job.stdout
+    assert "in 2 tasks" in job.stdout

@@ -114,6 +114,18 @@ def ferry(folder: Path, alias: str, source: str, target: str, *, topic: str, tas
     )
 
 
+def verify(folder: Path, alias: str, records: int, size: int) -> Usage:
+    """Ferry's comparison of what the contender `alias` has copied: so many records, and twice so many bytes."""
+    part = Part("engine.py", "verify", str(folder / f"{alias}.properties"))
+    part.wait_ready()
+    part.go()
+    outcome = part.outcome()
+    assert (outcome["records"], outcome["bytes"]) == (records, 2 * size), (
+        f"{outcome} of {records} records, {size} bytes"
+    )
+    return Usage(**outcome["usage"])
+
+
 def spark_job(folder: Path, alias: str, source: str, target: str, *, topic: str, tasks: int) -> tuple[Usage, Usage]:
     """The whole job as Airflow submits it, from spark-submit's start to its end; and the plan before it."""
     path = configuration(folder, alias, source, target, topic, tasks)

@@ -3,6 +3,7 @@
     python bench/engine.py plan CONFIGURATION RUN SPECS     plan a run; leave what each slot is told in the file SPECS
     python bench/engine.py slot SPECS SLOT                  copy one slot, when a line arrives on standard input
     python bench/engine.py whole CONFIGURATION RUN          a whole micro-run: plan, every slot, report
+    python bench/engine.py verify CONFIGURATION             compare both clusters, when a line arrives on standard input
 
 Each prints one line of JSON: what it took, and what came of it.
 """
@@ -20,7 +21,9 @@ from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import load
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.survey import Wanted
 from ferry.run.task import TaskSpec, run_slot
+from ferry.run.verify import Verifier
 
 
 def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:
@@ -67,6 +70,21 @@ def whole(configuration: Path, run: str) -> dict[str, object]:
     return {"usage": _since_start(began), "state": report.state, "records": report.records}
 
 
+def verify(configuration: Path) -> dict[str, object]:
+    """Compare all that the file's only flow has copied; the clock runs from the line on standard input."""
+    (flow,) = load(configuration).flows
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    watch = Stopwatch()
+    with Verifier(flow, Wanted(), b"bench") as verifier:
+        found = verifier.survey()
+        result = verifier.sum_up(found, verifier.compare(found))
+    usage = watch.usage()
+    assert result.is_equal, result
+    return {"usage": asdict(usage), "records": result.records, "bytes": result.bytes}
+
+
 def _since_start(began: float) -> dict[str, float]:
     """All CPU of this process, its imports included."""
     return asdict(Usage(wall=time.monotonic() - began, cpu=time.process_time(), peak_mb=peak_mb()))
@@ -79,6 +97,8 @@ def main(arguments: list[str]) -> None:
             outcome = plan(Path(configuration), run, Path(specs))
         case ["slot", specs, number]:
             outcome = slot(Path(specs), int(number))
+        case ["verify", configuration]:
+            outcome = verify(Path(configuration))
         case ["whole", configuration, run]:
             outcome = whole(Path(configuration), run)
         case _:

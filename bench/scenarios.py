@@ -16,6 +16,7 @@ from contenders import (
     plans,
     run_command,
     spark_job,
+    verify,
     wait_until_deleted,
 )
 from data import Shape, write, write_more
@@ -38,6 +39,7 @@ PLAN_NEW, PLAN_AGAIN = "plan, target topics created", "plan, target topics there
 AIR_COLD, AIR_WARM = "empty run, the first of an Airflow", "empty run, a later one"
 AIR_SUBMIT, AIR_CONNECT = "1,000 records, spark-submit", "1,000 records, Spark Connect"
 EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
+VERIFY = "Ferry, verify"
 WITH_HOLES, WITHOUT_HOLES = "Ferry, 1 task, with holes", "Ferry, 1 task, without"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
 
@@ -241,6 +243,17 @@ def compacted(field: Field, shape: Shape, label: str) -> Pair:
     return pair | {WITH_HOLES: copied.copying}
 
 
+def compared(field: Field, shape: Shape, label: str) -> Pair:
+    """Ferry copies a topic, and compares the copy with its source: it reads twice the bytes that it copied."""
+    folder, alias = field.folder / "contenders", f"v-{label}"
+    near, target = field.source.bootstrap, field.target.bootstrap
+    copied = ferry(folder, alias, near, target, topic=shape.topic, tasks=1)
+    usage = verify(folder, alias, copied.records, copied.bytes)
+    delete_topic(target, f"{alias}.{shape.topic}")
+    say(f"  {ONE_COPY}: {copied.copying.cpu:.2f} CPU-s, {VERIFY}: {usage.wall:.2f} s, {usage.cpu:.2f} CPU-s")
+    return {ONE_COPY: copied.copying, VERIFY: usage}
+
+
 def warm_up(field: Field, shape: Shape) -> None:
     """Two uncounted copies: the brokers' compilers work for a minute before their speed is what it will be."""
     for number in (1, 2):
@@ -313,6 +326,16 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             ),
             write=write_both,
             warm=False,
+        ),
+        Scenario(
+            name="verify",
+            title=f"{million:,} records of 1 KiB JSON, lz4, copied and then compared on both clusters",
+            shape=large,
+            run=compared,
+            aims=(
+                _cpu("CPU of comparing, which reads twice the bytes, against copying", VERIFY, ONE_COPY, 1.0),
+                Limit(name="memory of the comparison, MB", measure=VERIFY, what="peak_mb", aim=300),
+            ),
         ),
         Scenario(
             name="wide",

@@ -38,12 +38,14 @@ class SourceReader:
         marks: Mapping[TopicPartition, Mark] | None = None,
         options: FetchOptions = ENGINE_CHOOSES,
         throttle: Throttle | None = None,
+        checked: bool = True,
     ) -> None:
         """`ranges` are `[start, end)` per partition; `topic_ids` (may be empty) must be the plan's.
 
         `marks`: what was read of these logs before; a log that has lost some of it is not read.
+        `checked` as of Intake.
         """
-        self.intake = Intake(cluster.loop, ranges, memory_bytes, marks)
+        self.intake = Intake(cluster.loop, ranges, memory_bytes, marks, checked=checked)
         self._cluster = cluster
         self._isolation = isolation
         self._options = options

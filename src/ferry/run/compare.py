@@ -110,13 +110,15 @@ class Comparer:
             progress(every.records + records, every.bytes + sum(pair.bytes for pair in pairs))
 
     async def _group(self, group: Sequence[Stretch], tell: Callable[[Sequence[Pair]], None]) -> Compared:
-        source = self._reader(self._source, {one.source: one.source_range for one in group}, self._limits.isolation)
+        source = self._reader(
+            self._source, {one.source: one.source_range for one in group}, self._limits.isolation, checked=False
+        )
         target = self._reader(self._target, {one.target: one.target_range for one in group}, READ_COMMITTED)
         lone = {one.source: OneSided() for one in group if one.compacted}
         pairs = [
             Pair(
                 one,
-                self._side(self._source, source, one.source, one.source_range),
+                self._side(self._source, source, one.source, one.source_range, checked=False),
                 self._side(self._target, target, one.target, one.target_range),
                 self._see,
                 lone[one.source].add if one.compacted else None,
@@ -171,7 +173,9 @@ class Comparer:
             side = SOURCE if any(pair.lacks(SOURCE) for pair in left) else TARGET
             await readers[side].intake.news(_NEWS_SECONDS)
 
-    def _reader(self, cluster: Cluster, ranges: Mapping[TopicPartition, Range], isolation: int) -> SourceReader:
+    def _reader(
+        self, cluster: Cluster, ranges: Mapping[TopicPartition, Range], isolation: int, *, checked: bool = True
+    ) -> SourceReader:
         return SourceReader(
             cluster,
             {place: (start, end) for place, (start, end) in ranges.items() if start < end},
@@ -179,11 +183,14 @@ class Comparer:
             isolation=isolation,
             memory_bytes=self._limits.memory_bytes // 2,
             options=self._limits.fetch,
+            checked=checked,
         )
 
-    def _side(self, cluster: Cluster, reader: SourceReader, place: TopicPartition, part: Range) -> Side:
+    def _side(
+        self, cluster: Cluster, reader: SourceReader, place: TopicPartition, part: Range, *, checked: bool = True
+    ) -> Side:
         intake = reader.intake if part[0] < part[1] else None
-        return Side(alias=cluster.alias, place=place, range=part, intake=intake)
+        return Side(alias=cluster.alias, place=place, range=part, intake=intake, checked=checked)
 
     # Compacted topics: what only one side has.
 

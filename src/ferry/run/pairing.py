@@ -1,7 +1,8 @@
 """One stretch of a partition while both sides of it are read: batches that are the same are not opened.
 
 Two batches whose bytes are equal (but for what Ferry writes anew into a header) and that lie where the map says hold
-equal records. All others are decompressed, and compared record by record.
+equal records. All others are decompressed, and compared record by record. The source is read unchecked: bytes that
+equal the target's are as sound as those, whose checksum holds, and all others are checked here.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 
 from ferry.decide.stretches import Stretch, is_void
 from ferry.decide.verify import Comparison, OneSided, Places
+from ferry.errors import Corrupt
 from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition, Witness
 from ferry.net.intake import Intake, ReadFailure
-from ferry.wire.batch import MAGIC, Batch
+from ferry.wire.batch import MAGIC, Batch, check
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import contents, same_bytes
 
@@ -35,16 +37,20 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a stretch: what is read of it. `intake` None: there is nothing to read."""
+    """One side of a stretch: what is read of it. `intake` None: there is nothing to read.
+
+    Not `checked`: its batches' checksums are not looked at before.
+    """
 
     alias: str
     place: TopicPartition
     range: Range
     intake: Intake | None
+    checked: bool = True
 
     @property
     def head(self) -> Batch | None:
-        """The next batch of which something counts; those before it are let go."""
+        """The next batch of which something counts; those before it are let go. Raises Corrupt."""
         if self.intake is None:
             return None
         queue = self.intake.queues[self.place]
@@ -52,8 +58,14 @@ class Side:
             found = queue[0]
             if not found.hidden:
                 return found.batch
+            self.check(found.batch)
             self.take()
         return None
+
+    def check(self, batch: Batch) -> None:
+        """Raise Corrupt for a batch whose checksum is wrong, if nobody has looked yet."""
+        if not self.checked:
+            check(batch, self.place.topic, self.place.partition)
 
     def take(self) -> None:
         """Be done with the next batch."""
@@ -120,6 +132,8 @@ class Pair:
                 pass
         except (Malformed, TooLong) as error:
             self._give_up(f"a batch cannot be opened: {error}")
+        except Corrupt as error:
+            self._give_up(str(error), RefusalKind.CORRUPT)
         if not self.is_done:
             for one in self._sides:
                 failure = one.failure
@@ -167,6 +181,7 @@ class Pair:
         )
 
     def _open(self, side: int, batch: Batch) -> None:
+        self._sides[side].check(batch)
         found: Iterable[Content] = opened(batch, self._sides[side].range)
         if side == TARGET:
             found = (content for content in found if self._counts(content.offset))

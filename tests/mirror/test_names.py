@@ -59,6 +59,27 @@ def test_each_is_named_and_placed_by_the_file() -> None:
     ]
 
 
+@pytest.mark.parametrize("policy", ["DefaultReplicationPolicy", "IdentityReplicationPolicy"])
+@pytest.mark.parametrize("separator", [".", "_"])
+@pytest.mark.parametrize("topics", [".*", "orders"])
+def test_what_is_written_is_no_data_of_other_flows(policy: str, separator: str, topics: str) -> None:
+    """Of all that a->b writes to both clusters, flows onward and back copy heartbeats alone, whatever `topics` says."""
+    file = FILE.replace("clusters = a, b", "clusters = a, b, c") + (
+        "c.bootstrap.servers = h3:9092\nb->a.enabled = true\nb->c.enabled = true\n"
+        f"replication.policy.class = org.apache.kafka.connect.mirror.{policy}\ntopics = {topics}\n"
+        f"replication.policy.separator = {separator}\noffset-syncs.topic.location = "
+    )
+    settings = {side: parse_settings(f"{file}{side}\n", "names") for side in ("source", "target")}
+    written = {(topic.side, topic.name) for one in settings.values() for topic in internal_topics(one.flow("a->b"))}
+    written.add(("target", copied_heartbeats(settings["source"].flow("a->b")) or ""))
+    there = settings["source"]
+    taken = {
+        text: {name for side, name in written if side == at and there.flow(text).selection.takes(name)}
+        for text, at in (("a->b", "source"), ("b->a", "target"), ("b->c", "target"))
+    }
+    assert taken == {"a->b": set(), "b->a": {"heartbeats"}, "b->c": {"heartbeats", f"a{separator}heartbeats"}}
+
+
 def test_a_policy_of_ones_own_may_name_them() -> None:
     own = "replication.policy.class = tests.mirror.policies.OwnNames\n"
     found = flow(own)

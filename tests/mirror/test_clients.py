@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from ferry.decide.report import RunState
+from ferry.decide.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
-from ferry.model import Checkpoint, Found, Heartbeat, TopicPartition
+from ferry.model import Heartbeat, OffsetSync
 from ferry.run.micro_run import local_origin
-from ferry.run.mirror_topics import Emitted
 from ferry.wire.mirror_records import parse_heartbeat, parse_offset_sync
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.mirror.mirror_oracle import ask_words, encoded, translated
@@ -24,30 +26,29 @@ pytestmark = pytest.mark.cluster
 POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 MIRROR = "org.apache.kafka.connect.mirror."
 HEARTBEAT_BYTES = 10
+READ = "Checkpoint{{consumerGroupId={group}, topicPartition={copy}-0, upstreamOffset=4, downstreamOffset=4, metadata=mine}}"
 EACH_RUN = {"emit.checkpoints.interval.seconds": "1", "heartbeats.replication.enabled": "true"}
 """A second is the shortest interval that a file can name."""
 
 
-def run(lab: Lab, *groups: Checkpoint) -> Emitted:
-    """One micro-run, and what is written after it; `groups` stand in for what the clusters' groups would give."""
+def run(lab: Lab, name: str = "") -> Report:
+    """One micro-run with its last step, as `ferry run` does it."""
     with lab.runs() as runs:
-        plan = runs.plan(f"r-{new_alias()}", local_origin())
+        plan = runs.plan(name or f"r-{new_alias()}", local_origin())
         assert lab.copy(runs, plan).state is RunState.SUCCESS
-        return runs.emit(plan, groups)
+        runs.checkpoint(plan.run)
+        return runs.report(plan.run)
 
 
-def checkpoint(lab: Lab, topic: str, offset: int, *, group: str = "readers", metadata: str = "") -> Checkpoint:
-    """Where a group goes on that stands at `offset` of the topic's first partition, in a copy of one segment."""
-    copy = lab.flow.policy.format_remote_topic(lab.alias, topic)
-    return Checkpoint(
-        group=group,
-        source=TopicPartition(topic=topic, partition=0),
-        source_offset=offset,
-        target=TopicPartition(topic=copy, partition=0),
-        target_offset=offset,
-        outcome=Found.EXACT,
-        metadata=metadata,
-    )
+def commit(lab: Lab, topic: str, offset: int, *, group: str = "readers", metadata: str = "") -> None:
+    """A group of the source stands at `offset` of the topic's first partition."""
+    with closing(Consumer({"bootstrap.servers": lab.source.bootstrap, "group.id": named(lab, group)})) as consumer:
+        consumer.commit(offsets=[Place(topic, 0, offset, metadata=metadata)], asynchronous=False)
+
+
+def named(lab: Lab, group: str) -> str:
+    """A group's name: other tests have groups on the same clusters."""
+    return f"{group}-{lab.alias}"
 
 
 def client(cluster: RunningCluster, policy: str, alias: str, *question: str) -> list[str]:
@@ -85,8 +86,9 @@ def test_mirror_client_reads_ferry(
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(10))
-    emitted = run(lab, checkpoint(lab, topic, 7, metadata="mine"), checkpoint(lab, topic, 3, group="others"))
-    assert (emitted.checkpoints, emitted.heartbeats, emitted.notes) == (2, 1, ())
+    commit(lab, topic, 7, metadata="mine")
+    commit(lab, topic, 3, group="others")
+    assert not run(lab).notes
 
     def asked(*question: str) -> list[str]:
         return client(target_cluster, policy, lab.alias, *question)
@@ -98,7 +100,8 @@ def test_mirror_client_reads_ferry(
     assert asked("replicationHops", lab.alias) == ["1"]
     assert asked("replicationHops", "nobody") == ["-1"]
     for call in ("translateOffsets", "remoteConsumerOffsets"):
-        assert asked(call, lab.alias, encoded("readers")) == [f"{copy} 0 7 mine"]
+        assert asked(call, lab.alias, encoded(named(lab, "readers"))) == [f"{copy} 0 7 mine"]
+        assert asked(call, lab.alias, encoded(named(lab, "others"))) == [f"{copy} 0 3 "]
         assert asked(call, lab.alias, encoded("nobody")) == []
     assert not [name for name in topics(source_cluster) if lab.alias in name]
     assert lab.alias not in {beat.source_alias for beat in heartbeats(source_cluster)}
@@ -110,10 +113,11 @@ def test_the_formatters_print_what_ferry_wrote(
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=EACH_RUN)
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(5))
-    run(lab, checkpoint(lab, topic, 4, group="r", metadata="mine"))
+    commit(lab, topic, 4, metadata="mine")
+    run(lab)
     alias, copy = lab.alias, f"{lab.alias}.{topic}"
     assert formatted(target_cluster, f"{alias}.checkpoints.internal", "CheckpointFormatter") == [
-        f"Checkpoint{{consumerGroupId=r, topicPartition={copy}-0, upstreamOffset=4, downstreamOffset=4, metadata=mine}}"
+        READ.format(group=named(lab, "readers"), copy=copy)
     ]
     [beat] = [line for line in formatted(target_cluster, "heartbeats", "HeartbeatFormatter") if f"={alias}," in line]
     assert beat.startswith(f"Heartbeat{{sourceClusterAlias={alias}, targetClusterAlias=t{alias}, timestamp=1")
@@ -162,9 +166,11 @@ def test_a_chain_of_three_clusters(
     a, b = atlas.alias("a"), atlas.alias("b")
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(10))
-    assert step(atlas, "a->b").heartbeats == 2
+    step(atlas, "a->b")
     step(atlas, "a->b")  # copies the heartbeat that the first run wrote to a
-    assert step(atlas, "b->c").heartbeats == 1
+    step(atlas, "b->c")
+    assert {(a, b), (b, a)} & pairs(source_cluster) == {(b, a)}
+    assert {(a, b), (b, a), (b, atlas.alias("c"))} & pairs(target_cluster) == {(a, b)}
 
     def asked(letter: str, source: str, *question: str) -> list[str]:
         return client(clusters[letter], POLICIES[0], source, *question)
@@ -200,29 +206,26 @@ def test_heartbeats_that_come_later_are_copied_into_the_empty_copy(
 def test_a_repeat_writes_nothing_new_and_the_next_run_goes_on(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
-    lab = Lab(
-        source=source_cluster,
-        target=target_cluster,
-        alias=new_alias(),
-        topics=(topic,),
-        settings={"emit.heartbeats.interval.seconds": "3600"},
-    )
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(8))
     with lab.runs() as runs:
         plan = runs.plan("first", local_origin())
         lab.copy(runs, plan)
-        first = runs.emit(plan, [checkpoint(lab, topic, 5)])
-        assert (first.offset_syncs, first.checkpoints, first.heartbeats) == (4, 1, 1)
-        assert runs.emit(plan, [checkpoint(lab, topic, 6)]) == Emitted()  # not due, and the syncs are there
+        commit(lab, topic, 5)
+        runs.checkpoint("first")
+        commit(lab, topic, 6)
+        runs.checkpoint("first")  # checkpoints are not due, and the syncs are there
+        assert [(sync.upstream, sync.downstream) for sync in syncs_of(lab)] == [(n, n) for n in (0, 4, 6, 7)]
         send(producer(source_cluster), topic, numbered(8))
         newer = runs.plan("second", local_origin())
         lab.copy(runs, newer)
-        assert runs.emit(plan, [checkpoint(lab, topic, 5)]) == Emitted()  # superseded
-        assert runs.emit(newer).offset_syncs == 4
-    rows = read_topic(target_cluster.bootstrap, f"mm2-offset-syncs.{lab.alias}.internal")[0]
-    syncs = [parse_offset_sync(key, value) for _, key, value, _, _ in rows]
-    assert [(sync.upstream, sync.downstream) for sync in syncs[:4]] == [(n, n) for n in (0, 4, 6, 7)]
+        runs.checkpoint("first")  # superseded
+        assert len(syncs_of(lab)) == 4
+        runs.checkpoint("second")
+    assert len(read_topic(target_cluster.bootstrap, f"{lab.alias}.checkpoints.internal")[0]) == 1
+    syncs = syncs_of(lab)
+    assert len(syncs) == 8
     # Behind the first run's records lies its commit marker.
     assert translated(syncs, [8, 10, 12, 16]) == [9, 10, 13, 17]
 
@@ -234,10 +237,8 @@ def test_what_a_run_did_not_come_to_is_made_up_for(
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(8))
     lab.micro_run()
-    with lab.runs() as runs:
-        plan = runs.plan("second", local_origin())
-        lab.copy(runs, plan)
-        assert runs.emit(plan).offset_syncs == 4
+    run(lab)  # copies nothing
+    assert [sync.upstream for sync in syncs_of(lab)] == [0, 4, 6, 7]
 
 
 def test_the_file_says_what_is_written_where(
@@ -247,18 +248,47 @@ def test_the_file_says_what_is_written_where(
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=at_source)
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(8))
-    emitted = run(lab)
-    assert (emitted.offset_syncs, emitted.heartbeats) == (4, 0)
+    run(lab)
     assert f"mm2-offset-syncs.t{lab.alias}.internal" in topics(source_cluster)
+    assert (lab.alias, f"t{lab.alias}") not in pairs(target_cluster)
     off = {
         "emit.offset-syncs.enabled": "false",
         "emit.checkpoints.enabled": "false",
         "emit.heartbeats.interval.seconds": "-1",
     }
     silent = replace(lab, alias=new_alias(), settings=off)
-    assert run(silent, checkpoint(silent, topic, 3)) == Emitted()
+    commit(silent, topic, 3)
+    run(silent)
     mine = [name for name in topics(source_cluster) | topics(target_cluster) if silent.alias in name]
     assert sorted(mine) == [f"{silent.alias}.{topic}", f"ferry-ledger.{silent.alias}.internal"]
+    assert (silent.alias, f"t{silent.alias}") not in pairs(target_cluster)
+
+
+def test_checkpoints_are_written_though_groups_are_left_alone(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """`emit.checkpoints.enabled` and `sync.group.offsets.enabled` are switches of their own."""
+    settings = {"sync.group.offsets.enabled": "false"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(8))
+    commit(lab, topic, 8)
+    assert run(lab).groups is None
+    found = client(
+        target_cluster, POLICIES[0], lab.alias, "translateOffsets", lab.alias, encoded(named(lab, "readers"))
+    )
+    assert found == [f"{lab.alias}.{topic} 0 9 "]  # behind the commit marker: its lag is 0
+
+
+def syncs_of(lab: Lab) -> list[OffsetSync]:
+    """The flow's offset syncs, on the target."""
+    rows = read_topic(lab.target.bootstrap, f"mm2-offset-syncs.{lab.alias}.internal")[0]
+    return [parse_offset_sync(key, value) for _, key, value, _, _ in rows]
+
+
+def pairs(cluster: RunningCluster) -> set[tuple[str, str]]:
+    """The flows of which heartbeats were born on a cluster."""
+    return {(beat.source_alias, beat.target_alias) for beat in heartbeats(cluster)}
 
 
 def heartbeats(cluster: RunningCluster) -> list[Heartbeat]:
@@ -269,12 +299,12 @@ def heartbeats(cluster: RunningCluster) -> list[Heartbeat]:
     return [parse_heartbeat(key, value) for _, key, value, _, _ in rows if len(value) == HEARTBEAT_BYTES]
 
 
-def step(atlas: Atlas, flow: str) -> Emitted:
-    """One micro-run of a flow, and what is written after it."""
+def step(atlas: Atlas, flow: str) -> None:
+    """One micro-run of a flow with its last step."""
     with atlas.runs(flow) as runs:
         plan = runs.plan(f"r-{new_alias()}", local_origin())
         assert atlas.copy(runs, plan).state is RunState.SUCCESS
-        return runs.emit(plan)
+        runs.checkpoint(plan.run)
 
 
 def topics(cluster: RunningCluster) -> set[str]:

@@ -9,7 +9,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar
@@ -36,7 +36,7 @@ from ferry.decide.mirror_state import mirror_notes
 from ferry.decide.report import Report, report_of
 from ferry.decide.skipping import Wish
 from ferry.errors import Refused, Superseded
-from ferry.model import Attempt, Checkpoint, Gap, GroupOutcome, Origin, Plan, Slice
+from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice
 from ferry.run.adopting import AdoptionWish, PredecessorPlace, adopt, preview_adoption, read_left
 from ferry.run.at_rest import Mm2Place
 from ferry.run.checkpoint import GroupSync, Looked
@@ -46,7 +46,7 @@ from ferry.run.gather import isolation_of
 from ferry.run.hand_back import HandBackWish, HandedBack, hand_back, preview_hand_back
 from ferry.run.kafka_port import CopyLimits, KafkaLane
 from ferry.run.known_ledger import KnownLedgers
-from ferry.run.mirror_topics import Emitted, MirrorTopics
+from ferry.run.mirror_topics import MirrorTopics
 from ferry.run.opening import begin_attempt
 from ferry.run.planner import WHOLE, Planner, RunOptions
 from ferry.run.share import Rate
@@ -312,15 +312,6 @@ class MicroRuns:
         told = outcome_of(plan, ends)
         record = outcome_record(plan.lane, plan.run, told.refusals, sorted(told.time_over))
         self._run(lambda: self._ledger.append([record]))
-
-    def emit(self, plan: Plan, checkpoints: Sequence[Checkpoint] = ()) -> Emitted:
-        """Write MirrorMaker 2's internal topics, when the run has copied; raises as `MirrorTopics.emit`."""
-
-        async def work() -> Emitted:
-            await self._settled_view()
-            return await self._mirror.emit(await self._view(plan.run), plan, checkpoints)
-
-        return self._run(work)
 
     def checkpoint(self, run: str) -> GroupOutcome | None:
         """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.

@@ -164,14 +164,15 @@ def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
 
 def _for_groups(flow: FlowConfig) -> Iterator[Acl]:
     """What it takes to translate consumer groups (`ferry.run.checkpoint`); READ on a group includes DESCRIBE."""
-    if not flow.syncs_groups:
+    if not flow.syncs_groups and not flow.emits_checkpoints:
         return
     for name, prefixed in sorted({_group_resource(pattern) for pattern in flow.groups.include.items}):
         resource = Resource(kind="group", name=name, prefixed=prefixed)
         why = "to translate the offsets of consumer groups; without it they are not seen"
         yield Acl(side="source", resource=resource, operation="Describe", why=why, optional=True)
-        why = "to write the offsets of consumer groups; without it each that is to be written fails"
-        yield Acl(side="target", resource=resource, operation="Read", why=why, optional=True)
+        if flow.syncs_groups:
+            why = "to write the offsets of consumer groups; without it each that is to be written fails"
+            yield Acl(side="target", resource=resource, operation="Read", why=why, optional=True)
 
 
 def _group_resource(pattern: str) -> tuple[str, bool]:

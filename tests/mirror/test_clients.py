@@ -7,9 +7,10 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as Place
+from kafka.structs import OffsetAndMetadata
 
 from ferry.decide.report import Report, RunState
 from ferry.dev import RunningCluster
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.cluster
 POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 MIRROR = "org.apache.kafka.connect.mirror."
 HEARTBEAT_BYTES = 10
-READ = "Checkpoint{{consumerGroupId={group}, topicPartition={copy}-0, upstreamOffset=4, downstreamOffset=4, metadata=mine}}"
+READ = "Checkpoint{{consumerGroupId={}, topicPartition={}-0, upstreamOffset=4, downstreamOffset=4, metadata=mine}}"
 EACH_RUN = {"emit.checkpoints.interval.seconds": "1", "heartbeats.replication.enabled": "true"}
 """A second is the shortest interval that a file can name."""
 
@@ -42,8 +43,9 @@ def run(lab: Lab, name: str = "") -> Report:
 
 def commit(lab: Lab, topic: str, offset: int, *, group: str = "readers", metadata: str = "") -> None:
     """A group of the source stands at `offset` of the topic's first partition."""
-    with closing(Consumer({"bootstrap.servers": lab.source.bootstrap, "group.id": named(lab, group)})) as consumer:
-        consumer.commit(offsets=[Place(topic, 0, offset, metadata=metadata)], asynchronous=False)
+    with closing(KafkaAdminClient(bootstrap_servers=lab.source.bootstrap)) as admin:
+        place = {Place(topic, 0): OffsetAndMetadata(offset, metadata, -1)}
+        admin.alter_group_offsets(named(lab, group), place)
 
 
 def named(lab: Lab, group: str) -> str:
@@ -117,7 +119,7 @@ def test_the_formatters_print_what_ferry_wrote(
     run(lab)
     alias, copy = lab.alias, f"{lab.alias}.{topic}"
     assert formatted(target_cluster, f"{alias}.checkpoints.internal", "CheckpointFormatter") == [
-        READ.format(group=named(lab, "readers"), copy=copy)
+        READ.format(named(lab, "readers"), copy)
     ]
     [beat] = [line for line in formatted(target_cluster, "heartbeats", "HeartbeatFormatter") if f"={alias}," in line]
     assert beat.startswith(f"Heartbeat{{sourceClusterAlias={alias}, targetClusterAlias=t{alias}, timestamp=1")

@@ -1,18 +1,31 @@
-"""Records of Ferry's own topics: a few at a time, opened and built by kafka-python's reader and builder."""
+"""Records of Ferry's own topics: a batch at a time, opened by kafka-python's reader and built here.
+
+Built here, for a run may have a hundred thousand checkpoints to write: kafka-python's builder takes eight times as long.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from crc32c import crc32c
+from kafka.record.default_records import DefaultRecordBatch
 
-from ferry.model import Record
-from ferry.wire.batch import MAGIC, Batch
+from ferry.model import Codec, Compression, Record
+from ferry.wire.batch import BEFORE_LENGTH, HEADER_BYTES, MAGIC, Batch
+from ferry.wire.codecs import Buffer, compressed
+from ferry.wire.renumber import varint
 
-_GZIP = 1
-_NONE = 0
+_UNCHECKED, _CHECKED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
+"""The two parts of `ferry.wire.batch.HEADER`: the checksum covers the second, and the records behind it."""
+_TRANSACTIONAL = 0x10
+_WORTH_PACKING = 1024
+_NO_DELTA = b"\0\0"
+"""A record's attributes, and its time behind the batch's."""
+_NULL = b"\1"
+_NO_HEADERS = b"\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +61,21 @@ def record_digests(batch: Batch) -> Iterator[tuple[int, int | None, bytes]]:
 
 def build_batch(records: Sequence[Record], timestamp_ms: int, identity: ProducerIdentity) -> bytes:
     """One batch with all the records, gzip when that is shorter (any consumer can open it)."""
-    size = sum(len(record.key) + len(record.value or b"") + 64 for record in records)
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=_GZIP if size > 1024 else _NONE,
-        is_transactional=identity.transactional,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.producer_epoch,
-        base_sequence=identity.sequence,
-        batch_size=1 << 30,
-    )
+    out: list[bytes] = []
     for index, record in enumerate(records):
-        builder.append(index, timestamp_ms, record.key, record.value, [])
-    return bytes(builder.build())
+        value = _NULL if record.value is None else varint(len(record.value) << 1) + record.value
+        body = b"".join((_NO_DELTA, varint(index << 1), varint(len(record.key) << 1), record.key, value, _NO_HEADERS))
+        out += (varint(len(body) << 1), body)
+    payload: Buffer = b"".join(out)
+    attributes = _TRANSACTIONAL if identity.transactional else 0
+    if len(payload) > _WORTH_PACKING:
+        packed = compressed(Compression(codec=Codec.GZIP), payload)
+        if len(packed) < len(payload):
+            payload, attributes = packed, attributes | Codec.GZIP
+    last = len(records) - 1
+    body = _CHECKED.pack(
+        attributes, last, timestamp_ms, timestamp_ms, identity.producer_id, identity.producer_epoch, identity.sequence,
+        len(records),
+    )  # fmt: skip
+    checked = b"".join((body, payload))
+    return _UNCHECKED.pack(0, HEADER_BYTES + len(payload) - BEFORE_LENGTH, -1, MAGIC, crc32c(checked)) + checked

@@ -1,6 +1,7 @@
 """Records of Ferry's own topics: a batch at a time, opened by kafka-python's reader and built here.
 
-Built here, for a run may have a hundred thousand checkpoints to write: kafka-python's builder takes eight times as long.
+Built here, for a run may have a hundred thousand checkpoints to write, and kafka-python's builder takes eight times as
+long.
 """
 
 from __future__ import annotations

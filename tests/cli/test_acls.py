@@ -11,7 +11,7 @@ from ferry.cli.acls_diff import show_diff
 from ferry.config.settings import parse_settings
 from ferry.decide.acls import AclDiff, LeftOut
 from ferry.model import AclBinding, AclChange
-from ferry.run.permissions import required_acls
+from ferry.run.permissions import Resource, required_acls
 from tests.cli.program import ferry
 
 FILE = """
@@ -138,7 +138,7 @@ def test_what_mirror_makers_topics_take(more: str, names: list[str]) -> None:
     [
         ("", {"group *"}),
         (r"groups = app, team\..*, .*-x, audit-.+", {"group app", "group team.*", "group audit-*", "group *"}),
-        ("groups = app\nsync.group.offsets.enabled = false\n", set()),
+        ("groups = app\nsync.group.offsets.enabled = false\nemit.checkpoints.enabled = false\n", set()),
     ],
 )
 def test_who_translates_groups_needs_to_see_and_to_write_them(more: str, names: set[str]) -> None:
@@ -148,6 +148,13 @@ def test_who_translates_groups_needs_to_see_and_to_write_them(more: str, names: 
         assert {(str(acl.resource), acl.operation) for acl in found if acl.side == side} == {
             (name, operation) for name in names
         }
+
+
+def test_who_writes_checkpoints_alone_needs_to_see_groups() -> None:
+    more = "groups = app\nsync.group.offsets.enabled = false\n"
+    settings = parse_settings(FILE.format(topics="orders", heartbeats="false") + more, "flow.properties")
+    found = [acl for acl in required_acls(settings.flows[0]) if acl.resource == Resource(kind="group", name="app")]
+    assert [(acl.side, acl.operation, acl.optional) for acl in found] == [("source", "Describe", True)]
     assert all(acl.optional for acl in found)
 
 

@@ -21,6 +21,8 @@ from contenders import (
 )
 from data import Shape, write, write_more
 from equality import fingerprint
+from groups import GROUPS, RECORDS, synced
+from groups import PARTITIONS as GROUP_PARTITIONS
 from holes import records, wait_until_cleaned, whole, write_both
 from mirror_maker import mirror
 from through_airflow import CONNECT, airflow, configuration, connect_server, triggered
@@ -40,6 +42,7 @@ AIR_COLD, AIR_WARM = "empty run, the first of an Airflow", "empty run, a later o
 AIR_SUBMIT, AIR_CONNECT = "1,000 records, spark-submit", "1,000 records, Spark Connect"
 EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
 VERIFY = "Ferry, verify"
+GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL = "groups written anew", "groups that have moved", "groups that stand still"
 WITH_HOLES, WITHOUT_HOLES = "Ferry, 1 task, with holes", "Ferry, 1 task, without"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
 
@@ -213,6 +216,16 @@ def plan_wide(field: Field, shape: Shape, label: str) -> Pair:
     return {PLAN_NEW: new, PLAN_AGAIN: again}
 
 
+def many_groups(field: Field, shape: Shape, label: str) -> Pair:
+    """Ferry alone: all groups of a topic translated and written, when all are new, have moved, and stand still."""
+    folder, near, target = field.folder / "contenders", field.source.bootstrap, field.target.bootstrap
+    found = synced(folder, f"g-{label}", near, target, topic=shape.topic)
+    pair = dict(zip((GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL), found, strict=True))
+    say("  " + ", ".join(f"{name}: {usage.wall:.2f} s, {usage.cpu:.2f} CPU-s" for name, usage in pair.items()))
+    delete_topic(target, f"g-{label}.{shape.topic}")
+    return pair
+
+
 def through_airflow(field: Field, shape: Shape, label: str) -> Pair:
     """Micro-runs of a flow by spark-submit and of one over Spark Connect, in an Airflow started for them."""
     folder = field.folder / f"airflow-{label}"
@@ -344,6 +357,23 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             run=plan_wide,
             aims=(_seconds("time to plan, s", PLAN_AGAIN, 10.0),),
             write=lambda bootstrap, shape: write_wide(bootstrap),
+            warm=False,
+        ),
+        Scenario(
+            name="groups",
+            title=f"{GROUPS:,} consumer groups with {GROUP_PARTITIONS} partitions each, translated and written",
+            shape=Shape(
+                topic="groups",
+                partitions=GROUP_PARTITIONS,
+                records=GROUP_PARTITIONS * RECORDS,
+                size=100,
+                batch_records=RECORDS,
+            ),
+            run=many_groups,
+            aims=(
+                _seconds("time of groups that are new, s", GROUPS_NEW, 10.0),
+                _seconds("time of groups that have moved, s", GROUPS_MOVED, 10.0),
+            ),
             warm=False,
         ),
         Scenario(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from ferry.model.flow import TopicPartition
 
@@ -22,11 +22,11 @@ class Found(StrEnum):
     """The group stands in what another replicator copied: it goes on at or before its record, and may read again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """One group's offset on one source partition, and the offset that stands for it at the target.
 
-    Offsets are those of the next record to read. `metadata` is what the group's consumer noted with its offset.
+    Offsets are those of the next record to read. `metadata` is what the group's consumer noted with its offset. A
+    tuple, as a run makes one for each partition of each group.
     """
 
     group: str

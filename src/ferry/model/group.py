@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from ferry.model.flow import TopicPartition
 
@@ -65,9 +66,11 @@ class DescribedGroup:
         return {place: member for member in self.members for place in member.owns}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommittedOffset:
-    """Where a group stands on a partition: the next offset to read, and what its consumer noted with it."""
+class CommittedOffset(NamedTuple):
+    """Where a group stands on a partition: the next offset to read, and what its consumer noted with it.
+
+    A tuple, as there are many: one for each partition of each group.
+    """
 
     offset: int
     metadata: str = ""

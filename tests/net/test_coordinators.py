@@ -1,0 +1,180 @@
+"""Many groups at their coordinators: what goes wrong with one is said of it, and the others are done."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import FindCoordinatorRequest
+
+from ferry.errors import FerryError, Refused, Retryable, Unreachable
+from ferry.model import CommittedOffset, TopicPartition
+from ferry.net import codes
+from ferry.net.cluster import Cluster, TooOld, TopicInfo, event_loop
+from ferry.net.coordinators import NotPermittedGroup, coordinators
+from ferry.net.group_offsets import CommittedOffsets, GroupActive, commit_offsets, fetch_offsets
+
+PLACES = [TopicPartition("orders", number) for number in range(3)]
+
+
+class Scripted(Cluster):
+    """Group `two` is kept by broker 2, all others by broker 1; nothing is connected, `say` is what they answer."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, Iterator[int]] = {}
+        self.parts: dict[TopicPartition, int] = {}
+        self.silent: set[int] = set()
+        self.moved = False
+        self.asked: Counter[str] = Counter()
+        self.sent: list[Any] = []
+        self.old = False
+        super().__init__(event_loop(), "primary", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.4)
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        return (1, 2)
+
+    async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
+        return self.topics
+
+    def _node(self, group: str) -> int:
+        return 2 if group == "two" and not self.moved else 1
+
+    async def submit(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        return request  # one by one, as brokers before 3.0 are asked
+
+    async def answered(self, answer: Any) -> Any:
+        return SimpleNamespace(error_code=codes.NONE, node_id=self._node(answer.key))
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        if isinstance(request, FindCoordinatorRequest):
+            if self.old:
+                raise TooOld("too old")
+            found = [
+                SimpleNamespace(
+                    key=group,
+                    node_id=self._node(group),
+                    error_code=codes.GROUP_AUTHORIZATION_FAILED if group == "hidden" else codes.NONE,
+                )
+                for group in request.coordinator_keys
+            ]
+            return SimpleNamespace(coordinators=found)
+        if node in self.silent:
+            self.moved = True
+            raise Retryable(f"broker {node}: connection refused")
+        self.sent.append(request)
+        self.asked[request.group_id] += 1
+        code = next(self.codes.get(request.group_id, iter(())), codes.NONE)
+        topics = [
+            SimpleNamespace(
+                name=topic.name,
+                partitions=[
+                    SimpleNamespace(
+                        partition_index=part.partition_index,
+                        error_code=code or self.parts.get(TopicPartition(topic.name, part.partition_index), 0),
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+        return SimpleNamespace(topics=topics)
+
+    def commit(self, *groups: str) -> CommittedOffsets:
+        offsets = {group: {place: CommittedOffset(offset=7) for place in PLACES} for group in groups}
+        return self.loop.run(partial(commit_offsets, self, offsets))
+
+
+@pytest.fixture
+def cluster() -> Iterator[Scripted]:
+    scripted = Scripted()
+    yield scripted
+    scripted.close()
+    scripted.loop.close()
+
+
+def forever(code: int) -> Iterator[int]:
+    while True:
+        yield code
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind", "said"),
+    [
+        (lambda: forever(codes.GROUP_AUTHORIZATION_FAILED), NotPermittedGroup, "grant READ on it$"),
+        (lambda: forever(codes.UNKNOWN_MEMBER_ID), GroupActive, "has members"),
+        (lambda: forever(codes.REBALANCE_IN_PROGRESS), GroupActive, "its offsets are theirs"),
+        (lambda: forever(codes.STALE_MEMBER_EPOCH), GroupActive, "has members"),
+        (lambda: forever(codes.GROUP_ID_NOT_FOUND), Refused, r"\(69\)"),
+        (lambda: forever(codes.COORDINATOR_LOAD_IN_PROGRESS), Unreachable, r"\(14\): look at that broker"),
+    ],
+)
+def test_what_stands_against_one_group_is_its_own(
+    cluster: Scripted, answers: Callable[[], Iterator[int]], kind: type[FerryError], said: str
+) -> None:
+    cluster.codes["bad"] = answers()
+    done = cluster.commit("bad", "good", "two")
+    assert done.refused == {}
+    (error,) = done.failed.values()
+    assert (list(done.failed), type(error)) == (["bad"], kind)
+    assert re.search(said, str(error)), error
+    assert (cluster.asked["good"], cluster.asked["two"]) == (1, 1), "who is done is not asked again"
+    assert (cluster.asked["bad"] > 1) is (kind is Unreachable), "what is final is not asked again"
+
+
+def test_what_passes_is_waited_for(cluster: Scripted) -> None:
+    cluster.codes["bad"] = iter([codes.COORDINATOR_LOAD_IN_PROGRESS, codes.NOT_COORDINATOR])
+    assert cluster.commit("bad", "good") == CommittedOffsets(failed={}, refused={})
+    assert cluster.asked == {"bad": 3, "good": 1}
+
+
+def test_groups_of_a_broker_that_is_gone_are_asked_where_they_are_then(cluster: Scripted) -> None:
+    cluster.silent = {2}
+    assert cluster.commit("two", "good") == CommittedOffsets(failed={}, refused={})
+    assert cluster.asked == {"two": 1, "good": 1}
+
+
+def test_what_stands_against_one_partition_leaves_the_others_of_its_group(cluster: Scripted) -> None:
+    cluster.parts = {
+        PLACES[0]: codes.UNKNOWN_TOPIC_OR_PARTITION,
+        PLACES[1]: codes.TOPIC_AUTHORIZATION_FAILED,
+        PLACES[2]: codes.OFFSET_METADATA_TOO_LARGE,
+    }
+    done = cluster.commit("app")
+    assert done.failed == {}
+    assert list(done.refused["app"]) == PLACES
+    for said, place in zip(("has no orders-0 any more", "grant READ on its topic", "metadata"), PLACES, strict=True):
+        assert said in done.refused["app"][place]
+
+
+def test_a_group_that_may_not_be_seen_is_said(cluster: Scripted) -> None:
+    done = cluster.commit("hidden", "good")
+    assert re.search("group hidden may not be seen .* grant DESCRIBE", str(done.failed["hidden"]))
+    assert cluster.asked == {"good": 1}
+
+
+def test_old_brokers_are_asked_one_by_one(cluster: Scripted) -> None:
+    cluster.old = True
+    found = cluster.loop.run(partial(coordinators, cluster, ["a", "two"]))
+    assert (found.nodes, found.denied, found.failed) == ({"a": 1, "two": 2}, {}, {})
+
+
+def test_a_group_with_very_many_offsets_is_written_in_parts(cluster: Scripted) -> None:
+    """A broker writes a request as one batch, and metadata may be 4 KiB for each partition."""
+    places = [TopicPartition("orders", number) for number in range(200)]
+    offsets = {"app": {place: CommittedOffset(offset=1, metadata="m" * 4_000) for place in places}}
+    assert cluster.loop.run(partial(commit_offsets, cluster, offsets)).failed == {}
+    assert len(cluster.sent) > 1
+    sent = [part.partition_index for request in cluster.sent for topic in request.topics for part in topic.partitions]
+    assert sorted(sent) == list(range(200))
+
+
+def test_nothing_is_asked_about_no_group(cluster: Scripted) -> None:
+    assert cluster.commit() == CommittedOffsets(failed={}, refused={})
+    assert cluster.loop.run(partial(fetch_offsets, cluster, {}, stable=True)).found == {}
+    assert not cluster.asked

@@ -99,7 +99,9 @@ def test_a_run_copies_and_tells_what_it_did(lab: Lab, config: Path, topic: str) 
 def test_a_run_id_is_used_once(lab: Lab, config: Path, topic: str) -> None:
     create_topic(lab.source, topic)
     fill(lab, topic, 10)
-    assert ferry("run", "--run", "r1", config=config).code == 0
+    first = ferry("run", "--run", "r1", config=config)
+    assert first.code == 0
+    assert f"created topic {lab.alias}.{topic} with 1 partition" in first.out
     again = ferry("run", "--run", "r1", config=config)
     assert again.code == 2
     assert "run r1 exists already" in again.err

@@ -51,9 +51,11 @@ def test_a_filter_is_held_against_what_the_source_shows(topics: str, lines: list
 
 
 def test_heartbeats_do_not_hide_a_slip() -> None:
-    selection = flow("a->b", topics="ordres.*").selection
-    assert selection.takes("heartbeats")
-    assert unfound(selection, ["heartbeats", "orders"]) is not None
+    for topics, listed in (("ordres.*", ["heartbeats", "orders"]), (".*", ["heartbeats", "b.heartbeats"])):
+        selection = flow("a->b", topics=topics).selection
+        assert selection.takes("heartbeats")
+        assert unfound(selection, listed) is not None
+    assert unfound(flow("a->b", topics="heartbeats").selection, ["heartbeats"]) is None, "somebody wants just them"
 
 
 # A slip, or nothing to do yet?
@@ -72,6 +74,7 @@ PAIR = ("b->a.enabled = true",)
         ("ordres.*", [], ["orders"], ""),
         ("ordres.*", ["b.orders"], ["orders"], ""),
         ("orders.*", ["a.b.users"], [], ""),
+        (".*", ["heartbeats", "b.heartbeats"], ["heartbeats"], ""),  # every cluster has them
     ],
 )
 def test_one_of_two_opposite_flows_may_have_nothing_to_copy(
@@ -99,7 +102,7 @@ def test_the_opposite_flow_is_known_also_where_only_local_clusters_are_run() -> 
     ("listed", "bare"),
     [
         ([], True),
-        (["__consumer_offsets", "ferry-ledger.b.internal", "mm2-offset-syncs.b.internal"], True),
+        (["__consumer_offsets", "ferry-ledger.b.internal", "mm2-offset-syncs.b.internal", "heartbeats"], True),
         (["orders"], False),
     ],
 )

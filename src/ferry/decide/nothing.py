@@ -12,7 +12,7 @@ from ferry.config.filters import LEGAL_NAME, TopicSelection
 from ferry.config.guards import Guards, OnGuard
 from ferry.decide.facts import Facts, Unfound
 from ferry.model import Flow, Refusal, RefusalKind
-from ferry.policy import is_ferry_internal
+from ferry.policy import is_ferry_internal, is_heartbeats_topic
 
 _KEY = "ferry.guard.topics.none"
 _SHOWN = 3
@@ -88,9 +88,9 @@ def _whole(flow: Flow, found: Unfound) -> str:
 def unfound(selection: TopicSelection, listed: Collection[str]) -> Unfound | None:
     """What a flow's filter was held against; None when it takes a topic that the source lists.
 
-    Heartbeats, which are copied whatever the filter says, do not count.
+    Heartbeats do not count, unless by name: they are copied whatever the filter says, and each cluster has them.
     """
-    if any(selection.filter.takes(name) and selection.takes(name) for name in listed):
+    if any(selection.filter.takes(name) and selection.takes(name) for name in _proving(selection, listed)):
         return None
     include, exclude = selection.filter.include, selection.filter.exclude
     own = sorted(name for name in listed if not _serves(selection, name))
@@ -109,10 +109,11 @@ def idle_reason(
 
     `back` is the opposite flow of the file, if it is enabled; `listed` and `at_target` are the topics of both clusters.
     """
-    copies = sorted(name for name in listed if selection.filter.takes(_upstream(selection, name)))
+    here = _proving(selection, listed)
+    copies = sorted(name for name in here if selection.filter.takes(_upstream(selection, name)))
     if copies:
         return f"topics takes there only what came from {selection.flow.target} or is internal ({_some(copies)})"
-    if back is not None and any(back.filter.takes(name) and back.takes(name) for name in at_target):
+    if back is not None and unfound(back, at_target) is None:
         return f"the opposite flow {back.flow} has topics to copy, and this one waits for its own"
     return ""
 
@@ -123,7 +124,14 @@ def is_bare(selection: TopicSelection, listed: Collection[str]) -> bool:
 
 
 def _serves(selection: TopicSelection, name: str) -> bool:
-    return is_ferry_internal(name) or selection.policy.is_internal_topic(name)
+    policy = selection.policy
+    return is_ferry_internal(name) or policy.is_internal_topic(name) or is_heartbeats_topic(policy, name)
+
+
+def _proving(selection: TopicSelection, listed: Collection[str]) -> list[str]:
+    """The topics that show whether a filter is right."""
+    named = selection.filter.include.items
+    return [name for name in listed if name in named or not is_heartbeats_topic(selection.policy, name)]
 
 
 def _upstream(selection: TopicSelection, name: str) -> str:

@@ -155,10 +155,11 @@ def new_alias() -> str:
 def create_topic(
     cluster: RunningCluster, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None, replicas: int = 1
 ) -> None:
-    """Create a topic and wait until the broker confirms it."""
+    """Create a topic and wait until the brokers list it: they learn of it after the controller has confirmed it."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
     admin.create_topics([new])[topic].result(30)
+    wait_until(lambda: topic in admin.list_topics(timeout=30).topics)
 
 
 def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -35,8 +36,8 @@ def fetched(records: bytes, place: TopicPartition) -> FetchedPartition:
     return FetchedPartition(
         place=place,
         error_code=0,
-        high_watermark=100,
-        last_stable_offset=100,
+        high_watermark=2_000,
+        last_stable_offset=2_000,
         log_start_offset=0,
         aborted=(),
         records=records,
@@ -95,6 +96,25 @@ def test_a_batch_that_begins_inside_the_one_before_is_damage_in_the_next_answer_
     put(intake, batch(10))
     put(intake, batch(10, 5))
     assert (intake.failures[PLACE].kind, intake.failures[PLACE].offset) == (RefusalKind.CORRUPT, 10)
+
+
+def test_a_batch_that_reaches_behind_what_can_be_read_is_damage_when_a_later_answer_says_so_too(intake: Intake) -> None:
+    """The last batch of a log: no other contradicts its base offset, but the log's end does."""
+    put(intake, batch(10) + batch(10, 1_995))
+    assert (intake.positions[PLACE], intake.failures, intake.needed([PLACE])) == (10, {}, 0)
+    put(intake, batch(10, 1_995))
+    assert (intake.failures[PLACE].kind, intake.failures[PLACE].offset) == (RefusalKind.CORRUPT, 10)
+    assert "says that it has offsets 1995 to 2004, and they can be read up to 1999 only" in (
+        intake.failures[PLACE].message
+    )
+
+
+def test_a_log_may_grow_while_a_broker_reads_it(intake: Intake) -> None:
+    short = replace(fetched(batch(10) + batch(10, 10), PLACE), high_watermark=10, last_stable_offset=10)
+    intake.put(short, Answer(1))
+    assert (intake.positions[PLACE], intake.failures) == (10, {})
+    put(intake, batch(10, 10))
+    assert intake.positions[PLACE] == 20
 
 
 def test_an_answer_may_begin_before_the_range_and_inside_its_first_batch(intake: Intake) -> None:

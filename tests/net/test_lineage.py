@@ -149,7 +149,7 @@ def test_a_hole_at_the_end_is_vouched_for_by_what_lies_behind_it_or_by_the_leade
     brokers.ends = {PLACE: 25, OTHER: 70}
     brokers.loop.run(feeder._look_at_logs)
     offsets = {PLACE: 20}
-    behind = answer(part(PLACE, batch(10, 100, 5)))
+    behind = answer(part(PLACE, batch(10, 100, 5), end=110))
     brokers.loop.run(lambda: feeder._take_in(offsets, behind))
     assert (PLACE in intake.finished, intake.marks[PLACE]) == (True, Mark(5, 100))
     intake.finish_empty(OTHER, feeder._lineage.epoch(OTHER))

@@ -95,6 +95,26 @@ def test_a_batch_whose_base_offset_leads_back_is_refused_and_not_passed_over(
     assert "ferry skip (--to 20" in refusal.message
 
 
+def test_a_last_batch_whose_base_offset_leads_behind_the_logs_end_is_refused(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    client = producer(source_cluster, linger_ms=200)
+    for start in (0, 10):
+        send(client, topic, numbered(10, start=start))
+    log = source_cluster.brokers[0].data / f"{topic}-0" / f"{0:020}.log"
+    first, _ = batches(log.read_bytes())
+    with log.open("r+b") as file:
+        file.seek(len(first.data))
+        file.write((15).to_bytes(8, "big"))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 10)
+    (refusal,) = report.refusals
+    assert refusal.kind is RefusalKind.CORRUPT
+    assert "has offsets 15 to 24, and they can be read up to 19 only" in refusal.message
+
+
 def latest(cluster: RunningCluster, topic: str) -> dict[bytes | None, bytes | None]:
     """The value that each key ends with."""
     return {row[1]: row[2] for row in read_topic(cluster.bootstrap, topic)[0]}

@@ -15,7 +15,6 @@ from ferry.net import codes
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import (
     NO_NODE,
-    READ_COMMITTED,
     READ_UNCOMMITTED,
     FetchedPartition,
     fetch_request,
@@ -213,20 +212,19 @@ class Feeder:
                 self._intake.put(part, memory)
             elif not nothing_came and place != first:  # the others may have filled the answer
                 self._patience.answered(place)
-            elif self._readable(part) >= self._intake.ends[place]:
+            elif part.readable(self._isolation) >= self._intake.ends[place]:
                 doubtful.add(place)
             else:
                 self._patience.begin([place], now, silent=True)
                 if self._patience.is_over(place, now):
-                    trouble[place] = f"it shows offsets up to {self._readable(part)}, {self._intake.ends[place]} is due"
+                    trouble[place] = (
+                        f"it shows offsets up to {part.readable(self._isolation)}, {self._intake.ends[place]} is due"
+                    )
         self._intake.wake()
         self._move(self._routes.prefer(named))
         trouble |= await self._settle(doubtful)
         if trouble:
             raise NotServed(trouble, next(iter(trouble.values())))
-
-    def _readable(self, part: FetchedPartition) -> int:
-        return part.last_stable_offset if self._isolation == READ_COMMITTED else part.high_watermark
 
     async def _settle(self, doubtful: set[TopicPartition]) -> dict[TopicPartition, str]:
         """Nothing came where something should lie: compaction left nothing up to the end of the range, or the records

@@ -30,6 +30,10 @@ class FetchedPartition:
     nearer_replica: int = NO_NODE
     """The replica that the leader wants us to read from (KIP-392)."""
 
+    def readable(self, isolation: int) -> int:
+        """Up to which offset that isolation level can read."""
+        return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
+
 
 def fetch_request(
     cluster: Cluster,

@@ -6,7 +6,7 @@ Feeders put batches in and wait for room; the writer takes them out and waits fo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,11 +15,11 @@ from kafka.net.selector import NetworkSelector
 
 from ferry.errors import Corrupt, FerryError
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.fetch import FetchedPartition
+from ferry.net.fetch import READ_COMMITTED, FetchedPartition
 from ferry.net.lineage import UNKNOWN_EPOCH, Mark
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, batches, check, whole_batch_bytes
-from ferry.wire.order import disorder
+from ferry.wire.order import beyond, disorder
 
 MIN_PARTITION_BYTES = 256 << 10
 _MAX_BATCH_BYTES = 1 << 30
@@ -64,6 +64,7 @@ class Intake:
         memory_bytes: int,
         marks: Mapping[TopicPartition, Mark] | None = None,
         *,
+        isolation: int = READ_COMMITTED,
         checked: bool = True,
     ) -> None:
         """`ranges` are `[start, end)` per partition; `marks` what was read of some of them before.
@@ -84,9 +85,12 @@ class Intake:
         self.memory_bytes = memory_bytes
         self.closed = False
         self._loop = loop
+        self._isolation = isolation
         self._check = check if checked else _believe
         self._aborted = {place: AbortedTransactions() for place in ranges}
         self._begun: set[TopicPartition] = set()  # a batch was taken: what follows lies behind it
+        self._doubted: dict[TopicPartition, int] = {}
+        """The end that the next batch says it has, where the answer said that offsets can be read up to less."""
         self._needs: dict[TopicPartition, int] = {}
         self._queued = dict.fromkeys(ranges, 0)  # bytes in each queue
         self._held = 0  # bytes of answers with a batch that is queued, or taken and not released yet
@@ -193,18 +197,17 @@ class Intake:
         aborted = self._aborted[place]
         aborted.learn(part.aborted)
         queue, position = self.queues[place], self.positions[place]
-        arrived = False
-        found, name = list(batches(part.records)), str(place)
+        arrived = comes_again = False
+        found, readable = list(batches(part.records)), part.readable(self._isolation)
         for index, batch in enumerate(found):
-            try:  # before anything in its header is believed
-                self._check(batch, place.topic, place.partition)
-                wrong = disorder(found, index, position, name, begun=place in self._begun)
-                if wrong is not None:
-                    raise Corrupt(wrong)
+            try:
+                comes_again = not self._is_sound(place, found, index, position, readable)
             except Corrupt as error:
                 self.positions[place] = position
                 self.fail(place, RefusalKind.CORRUPT, str(error))
                 return
+            if comes_again:
+                break
             if batch.next_offset <= position:  # only before the first one: brokers may begin an answer earlier
                 continue
             if arrived and batch is found[-1] and batch.base_offset > position and not batch.is_wrapper:
@@ -228,11 +231,30 @@ class Intake:
         if arrived:
             self.arrived.append(place)
             self._needs.pop(place, None)
-        elif part.records and position < end:
+        elif part.records and position < end and not comes_again:
             self._ask_for_more(place, part.records)
         self.positions[place] = position
         if position >= end:
             self.finish(place)
+
+    def _is_sound(
+        self, place: TopicPartition, found: Sequence[Batch], index: int, position: int, readable: int
+    ) -> bool:
+        """Judge a batch before anything in its header is believed; False: a later answer has to bring it again.
+
+        Raises Corrupt.
+        """
+        batch = found[index]
+        self._check(batch, place.topic, place.partition)
+        wrong = disorder(found, index, position, place, begun=place in self._begun)
+        if wrong is None and batch.next_offset > readable:  # it is damaged, or the log grew while the broker read it
+            if self._doubted.get(place) != batch.next_offset:
+                self._doubted[place] = batch.next_offset
+                return False
+            wrong = beyond(batch, readable, place)
+        if wrong is not None:
+            raise Corrupt(wrong)
+        return True
 
     def _ask_for_more(self, place: TopicPartition, records: bytes | memoryview) -> None:
         """Not one whole batch came: fetch what its length says, if that can be true."""

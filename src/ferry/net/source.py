@@ -45,7 +45,7 @@ class SourceReader:
         `marks`: what was read of these logs before; a log that has lost some of it is not read.
         `checked` as of Intake.
         """
-        self.intake = Intake(cluster.loop, ranges, memory_bytes, marks, checked=checked)
+        self.intake = Intake(cluster.loop, ranges, memory_bytes, marks, isolation=isolation, checked=checked)
         self._cluster = cluster
         self._isolation = isolation
         self._options = options

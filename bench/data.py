@@ -38,7 +38,7 @@ def write(bootstrap: str, shape: Shape) -> None:
 
 def write_more(bootstrap: str, shape: Shape) -> None:
     """Write the records once more, into the topic that is there."""
-    values = _values(shape.size)
+    pool = values(shape.size)
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -56,7 +56,7 @@ def write_more(bootstrap: str, shape: Shape) -> None:
             try:
                 producer.produce(
                     shape.topic,
-                    values[number % POOL],
+                    pool[number % POOL],
                     key=b"%012d" % (number - _repeats(shape, number)),
                     partition=number // run % shape.partitions,
                 )
@@ -73,11 +73,11 @@ def _repeats(shape: Shape, number: int) -> bool:
     return shape.hole_every > 0 and number % shape.hole_every == shape.hole_every // 2
 
 
-def _values(size: int) -> list[bytes]:
+def values(size: int) -> list[bytes]:
     """JSON with words, numbers and an incompressible part: lz4 makes about two thirds of it."""
     rng = random.Random(20)
     words = ["north", "harbour", "pending", "paid", "cancelled", "express", "standard", "fragile", "container", "bulk"]
-    values = []
+    found = []
     for number in range(POOL):
         order: dict[str, object] = {"id": rng.getrandbits(60), "state": rng.choice(words), "weight_kg": number / 8}
         while len(json.dumps(order)) < size * 0.4:
@@ -87,5 +87,5 @@ def _values(size: int) -> list[bytes]:
         order["signature"] = "".join(
             rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", k=padding)
         )
-        values.append(json.dumps(order).encode())
-    return values
+        found.append(json.dumps(order).encode())
+    return found

@@ -26,8 +26,11 @@ from groups import PARTITIONS as GROUP_PARTITIONS
 from holes import records, wait_until_cleaned, whole, write_both
 from mirror_maker import mirror
 from through_airflow import CONNECT, airflow, configuration, connect_server, triggered
+from transcoding import BATCH_RECORDS, all_codecs, measure
 from usage import Usage
 from wide import PARTITIONS, PATTERN, TOPICS, write_wide
+
+from ferry.model import Codec
 
 Pair = dict[str, Usage]
 """One paired run: by measure, what it took."""
@@ -349,6 +352,24 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
                 _cpu("CPU of comparing, which reads twice the bytes, against copying", VERIFY, ONE_COPY, 1.0),
                 Limit(name="memory of the comparison, MB", measure=VERIFY, what="peak_mb", aim=300),
             ),
+        ),
+        Scenario(
+            name="transcoding",
+            title=f"{million // 10:,} records of 1 KiB JSON written anew, by codec, without brokers",
+            shape=Shape(topic="transcoding", partitions=1, records=million // 10, size=1024),
+            run=lambda field, shape, label: all_codecs(shape),
+            aims=tuple(
+                Limit(
+                    name=f"CPU-seconds, {measure(codec, batch_records)}",
+                    measure=measure(codec, batch_records),
+                    what="cpu",
+                    aim=million / 10 / 80_000,
+                )
+                for codec in Codec
+                for batch_records in BATCH_RECORDS
+            ),
+            write=lambda bootstrap, shape: None,
+            warm=False,
         ),
         Scenario(
             name="wide",

@@ -45,6 +45,22 @@ def test_what_other_libraries_write_is_read(data: bytes) -> None:
     assert decompressed(Codec.ZSTD, zstandard.ZstdCompressor().compress(data), MOST) == data
 
 
+@pytest.mark.parametrize("second", [TEXT, TEXT[:7], b""])
+def test_gzip_streams_of_several_members_are_read(second: bytes) -> None:
+    both = gzip.compress(TEXT) + gzip.compress(second)
+    assert decompressed(Codec.GZIP, both, MOST) == TEXT + second
+    with pytest.raises(TooLong):
+        decompressed(Codec.GZIP, both, len(TEXT + second) - 1)
+
+
+def test_a_gzip_stream_that_says_another_size_is_malformed() -> None:
+    data = bytearray(gzip.compress(TEXT))
+    for size in (0, 5, len(TEXT) - 1, len(TEXT) + 1, 2**32 - 1):
+        data[-4:] = struct.pack("<I", size)
+        with pytest.raises(Malformed):
+            decompressed(Codec.GZIP, data, MOST)
+
+
 def test_lz4_frames_have_independent_blocks_or_java_does_not_read_them() -> None:
     flags = compressed(Compression(codec=Codec.LZ4), TEXT)[4]
     assert flags >> 6 == 1  # version

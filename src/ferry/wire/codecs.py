@@ -25,6 +25,12 @@ _GZIP_LEVEL = 5
 _JAVA_LZ4_FAST = 9
 """`compression.lz4.level` at which Java does not compress hard, but fast; its default."""
 
+_GZIP_MEMBER = b"\x1f\x8b\x08"
+"""What each member of a stream begins with (RFC 1952)."""
+
+_GZIP_SIZE = struct.Struct("<I")
+"""What a member ends with: how many bytes were compressed."""
+
 _XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _XERIAL_MAGIC = _XERIAL_HEADER[:8]
 _XERIAL_BLOCK = 32 << 10
@@ -75,7 +81,7 @@ def decompress(codec: int, data: Buffer, room: Room) -> int:
             room.data[: len(data)] = data
             return len(data)
         case Codec.GZIP:
-            return _whole(cramjam.gzip.decompress_into, data, room)
+            return _one_member(data, room) or _whole(cramjam.gzip.decompress_into, data, room)
         case Codec.SNAPPY:
             return _snappy(memoryview(data), room)
         case Codec.LZ4:
@@ -155,6 +161,24 @@ def _whole(into: Callable[[Buffer, bytearray], int], data: Buffer, room: Room) -
             if len(room.data) >= room.most:
                 raise TooLong(f"decompressed it has more than {room.most} bytes") from error
             room.make(4 * len(room.data))
+
+
+def _one_member(data: Buffer, room: Room) -> int:
+    """As `decompress`, by libdeflate, which takes half the time; 0 when it cannot: it reads one member, not several."""
+    held = bytes(data)
+    if len(held) < _GZIP_SIZE.size or held.find(_GZIP_MEMBER, 1) >= 0:
+        return 0
+    (size,) = _GZIP_SIZE.unpack_from(held, len(held) - _GZIP_SIZE.size)
+    if not 0 < size <= room.most:
+        return 0
+    try:
+        found = deflate.gzip_decompress(held, size)
+    except deflate.DeflateError:  # the other one says what is wrong
+        return 0
+    if len(found) != size:
+        return 0
+    room.data = found
+    return len(found)
 
 
 def _snappy(view: memoryview, room: Room) -> int:

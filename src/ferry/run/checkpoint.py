@@ -41,7 +41,7 @@ from ferry.decide.group_codec import (
 from ferry.decide.ledger import LedgerView
 from ferry.errors import FerryError
 from ferry.model import CommittedOffset, Found, GroupOutcome, Left, Record, TopicPartition, Why
-from ferry.net.group_offsets import CommittedOffsets, GroupActive, commit_offsets, fetch_offsets
+from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, GroupActive, commit_offsets, fetch_offsets
 from ferry.net.groups import ListedGroups, list_groups
 from ferry.run.connections import FlowConnections
 from ferry.run.offset_maps import offset_maps
@@ -92,17 +92,23 @@ class GroupSync:
         unlisted = self._unlisted(rules, here, held)
         read = await fetch_offsets(source, dict.fromkeys([*(group.name for group in taken), *unlisted]), stable=False)
         left += [_failed(group, error) for group, error in read.failed.items()]
-        left += [
-            _failed(group, f"group {group} is not on {self.flow.flow.source}: correct --group, or start it there first")
-            for group in sorted(rules.only or ())
-            if not read.found.get(group) and group not in here.groups and group not in read.failed
-        ]
+        left += [_failed(group, why) for group in sorted(rules.only or ()) if (why := self._why_not(group, here, read))]
         left += _silent(self.flow.flow.source, here) + _silent(self.flow.flow.target, there)
         groups = await self._translated(rules, read.found)
         known = {group: one for group, one in held.items() if group in read.found}
         targets = await self._target(there, groups, known)
         decided = decide_groups(rules, groups, targets, known, now_ms=_now_ms())
         return Looked(groups=groups, decided=decided, held=held, left=(*left, *decided.left))
+
+    def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:
+        """Why a group that was asked for by name is not looked at; None when it is."""
+        if is_own(group):
+            return f"group {group} holds positions of Ferry, which are of no use on another cluster: correct --group"
+        if not self.flow.groups.takes(group):
+            return f"group {group} is left out by groups or groups.exclude: correct --group, or the file"
+        if group in here.groups or read.found.get(group) or group in read.failed:
+            return None
+        return f"group {group} is not on {self.flow.flow.source}: correct --group, or start it there first"
 
     def _unlisted(self, rules: GroupRules, here: ListedGroups, held: Mapping[str, HeldGroup]) -> list[str]:
         """Groups to ask for by name: a broker does not list what this login may not see, nor what is gone."""

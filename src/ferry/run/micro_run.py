@@ -317,8 +317,11 @@ class MicroRuns:
         """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.
 
         Safe to repeat. What became of the groups is in the ledger, for the report; None when the flow's file says to
-        leave them alone. Nothing is done while the flow is paused, or when a newer run owns the lane: that one does.
+        leave them alone. Nothing is done while the flow is paused, or when a newer run owns the lane: that one does;
+        nor in a lane beside the flow's own, which does not have all that is copied.
         """
+        if self.lane != self.flow.lane:
+            return None
 
         async def work() -> GroupOutcome | None:
             await self._ledger.find()

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from ferry.config.clients import ConnectionOptions
 from ferry.config.flow import FlowConfig
+from ferry.decide.checkpoints import is_own
 from ferry.decide.group_table import GroupsOfSide, GroupTable, group_tables, narrowed, places_of
 from ferry.decide.offset_map import Translated
 from ferry.errors import FerryError
@@ -23,9 +24,6 @@ from ferry.run.connections import FlowConnections
 from ferry.run.offset_maps import PartitionMap, offset_maps
 
 T = TypeVar("T")
-
-OWN_GROUPS = "ferry."
-"""How the groups begin that hold Ferry's own positions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +155,7 @@ async def _standing(flow: FlowConfig, groups: frozenset[str], lacking: _Lacking,
 
 
 def _is_asked(flow: FlowConfig, groups: frozenset[str], name: str) -> bool:
-    return name in groups if groups else flow.groups.takes(name) and not name.startswith(OWN_GROUPS)
+    return name in groups if groups else flow.groups.takes(name) and not is_own(name)
 
 
 def _is_mute(group: ListedGroup) -> bool:

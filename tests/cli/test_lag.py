@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -172,6 +173,31 @@ def test_a_table_is_aligned_and_harmless(capsys: pytest.CaptureFixture[str]) -> 
         "日本         12345",
         r"a\x1b[2Jb\n      1  x",
     ]
+
+
+def test_a_long_table_has_one_head_and_is_written_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = []
+
+    def rows() -> Iterator[list[object]]:
+        for number in range(4_500):
+            seen.append(len(capsys.readouterr().out.splitlines()) if number == 4_000 else 0)
+            yield ["orders", number]
+
+    print_table(["topic", "partition"], rows(), right=["partition"])
+    assert max(seen) == 4_001
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["orders", "4499"]
+
+
+@pytest.mark.parametrize("width", [20, 60])
+def test_a_table_fits_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr("os.isatty", lambda _: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table(["topic", "partition"], [["a-long-name-of-a-topic", 1]], right=["partition"])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert "".join(line.split()[0] for line in lines[1:] if line.split()).startswith("a-long-name-of-a-topic"[:10])
 
 
 def test_topics_narrow() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,12 +183,12 @@ def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple
     return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
 
 
-def last_receipts(view: LedgerView, lane: str) -> dict[TopicPartition, Receipt]:
-    """The last committed receipt of every target partition of the lane."""
+def last_receipts(view: LedgerView, lane: str, words: Collection[bytes] | None = None) -> dict[TopicPartition, Receipt]:
+    """The last committed receipt of every target partition of the lane; with `words` of those that have one in them."""
     return {
         TopicPartition(topic=key[2], partition=key[3]): parse_receipt(_body(record))
         for key, record in view.of_kind("last")
-        if key[1] == lane
+        if key[1] == lane and (words is None or any(word in (record.value or b"") for word in words))
     }
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ferry.decide.ledger import LedgerView
 from ferry.decide.ledger_codec import decode_value, parse_receipt
 from ferry.decide.map_block import Chain, MapRow
 from ferry.decide.rolled import Links, rest_of
-from ferry.model import Receipt
+from ferry.model import Receipt, TopicPartition
 
 Match = Callable[[Chain], bool]
 
@@ -18,18 +18,26 @@ def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
     return {of: links for of, links in view.rolled.chains.items() if match(of)}
 
 
-def newer_rows(view: LedgerView, match: Match) -> dict[Chain, list[MapRow]]:
-    """Rows of the matching receipts that lie in no block: those at the ends of chains, and the view's own."""
+def newer_rows(
+    view: LedgerView, match: Match, targets: Collection[TopicPartition] | None = None
+) -> dict[Chain, list[MapRow]]:
+    """Rows of the matching receipts that lie in no block: those at the ends of chains, and the view's own.
+
+    `targets`: target partitions outside of which nothing matches, so that the rest need not be decoded.
+    """
     found = {of: rest_of(of, links) for of, links in chains_of(view, match).items()}
-    for receipt, at in _receipts(view):
+    for receipt, at in _receipts(view, targets):
         of = Chain.of(receipt)
         if match(of):
             found.setdefault(of, []).append(MapRow.of(receipt, at))
     return found
 
 
-def _receipts(view: LedgerView) -> Iterable[tuple[Receipt, int]]:
-    for _, record in view.of_kind("receipt"):
+def _receipts(view: LedgerView, targets: Collection[TopicPartition] | None) -> Iterable[tuple[Receipt, int]]:
+    names = None if targets is None else {(place.topic, place.partition) for place in targets}
+    for key, record in view.of_kind("receipt"):
+        if names is not None and (key[2], key[3]) not in names:
+            continue
         # A view may have been given the receipts of an old run, which are in the blocks, too.
         if record.value is not None and record.offset >= view.rolled.upto:
             yield parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}")), record.offset

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ferry.decide.adopted_map import approximate
 from ferry.decide.adoption_codec import adopted_receipt, adoptions
 from ferry.decide.ledger import LedgerView, gaps, last_receipts
+from ferry.decide.ledger_codec import encode
 from ferry.decide.map_block import Chain, MapRow
 from ferry.decide.map_rows import chains_of, needed_block, newer_rows
 from ferry.decide.offset_map import OffsetMap, Translated
@@ -27,8 +28,10 @@ from ferry.run.summaries import LedgerLog
 Asked = Mapping[TopicPartition, Collection[int] | None]
 """Partitions with the offsets to be translated; None: any."""
 
-_WHOLE_BLOCKS = 8
-"""Blocks up to which a map is loaded whole: one fetch or two bring them."""
+_WHOLE_BLOCKS = 2
+"""Blocks up to which a map is loaded whole: that is what an offset in a hole needs."""
+
+_FEW = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,11 @@ def newest_receipts(
     view: LedgerView, lane: str, asked: Collection[TopicPartition], *, backward: bool
 ) -> dict[TopicPartition, Receipt]:
     """The newest receipt of each asked partition."""
-    found = {last.target if backward else last.source: last for last in last_receipts(view, lane).values()}
+    topics = {place.topic for place in asked}
+    # A search for a few names is many times quicker than decoding all.
+    words = [b'"%s":%s' % (b"target_topic" if backward else b"topic", encode(name)) for name in topics]
+    few = words if len(words) <= _FEW else None
+    found = {last.target if backward else last.source: last for last in last_receipts(view, lane, few).values()}
     return {place: found[place] for place in asked if place in found}
 
 
@@ -155,7 +162,7 @@ async def load_maps(
     def match(of: Chain) -> bool:
         return of.lane == lane and (of.target in targets if backward else targets.get(of.target) == of.source)
 
-    links, rows = chains_of(view, match), newer_rows(view, match)
+    links, rows = chains_of(view, match), newer_rows(view, match, targets)
     known: dict[TopicPartition, list[Gap]] = {}
     for gap in gaps(view, lane):
         known.setdefault(gap.source, []).append(gap)

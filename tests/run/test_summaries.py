@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide import rolled
+from ferry.decide import rolled, summary
 from ferry.decide.deletes import deleted_record
 from ferry.decide.ledger import LedgerView, fold, gaps, newest_run, outlived, receipts, slots_to_fence
 from ferry.decide.ledger_codec import (
@@ -25,6 +26,7 @@ from ferry.decide.ledger_codec import (
 from ferry.decide.map_block import Chain, MapRow
 from ferry.decide.offset_map import OffsetMap
 from ferry.decide.plan_codec import plan_records
+from ferry.decide.summary import is_due
 from ferry.model import (
     Fate,
     Gap,
@@ -402,3 +404,43 @@ def test_a_lookup_by_blocks_is_a_lookup_in_the_whole_map(plan: list[Step], offse
         full = make(ones, gaps(whole, LANE))
         for offset in offsets:
             assert maps[name].translate(offset) == full.translate(offset), (name, offset)
+
+
+def test_a_ledger_that_was_read_whole_is_summarised_however_little_lies_behind_its_last_portion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(summary, "SUMMARISED_FROM", 20)
+    history = History()
+    history.run()
+    for _ in range(12):
+        history.finish(history.chunk([0, 1, 2], [1, 2, 3]), commits=True)
+    log = history.log
+    log.reads.clear()
+    whole = now(open_ledger(log, log.end))
+    assert len(log.reads) > 2, "read in portions"
+    assert is_due(whole)
+    history.summarise()
+    then = now(open_ledger(log, log.end))
+    assert not is_due(then)
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "kept_ms", "counts"), [(0, 86_400_000, True), (50_000_000, 86_400_000, False), (0, 0, False)]
+)
+def test_a_summary_with_holes_behind_it_counts_only_while_tombstones_are_kept(
+    age_ms: int, kept_ms: int, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History(log=ModelLog(kept_ms=kept_ms))
+    history.run()
+    for _ in range(6):
+        history.finish(history.chunk([0, 1, 2], [1, 2, 3]), commits=True)
+    history.summarise()
+    log = history.log
+    for number in range(2):
+        log.write(pause_record(replace(PAUSE, who=str(number))))
+    log.taken.add(log.end - 2)
+    later = time.time_ns() + age_ms * 1_000_000
+    monkeypatch.setattr("ferry.run.summaries.time.time_ns", lambda: later)
+    opened = now(open_ledger(log, log.end))
+    assert (opened.rolled.summarised > 0) is counts
+    assert_same(log, opened, log.whole())

@@ -64,10 +64,11 @@ class Rolled:
     """What lies in the ledger before `upto` and is not in a view's records.
 
     `chains` stand for all receipts there. `left` are the ledger offsets of other records, by key: plans and outcomes
-    of runs, and the parts of summaries.
+    of runs, and the parts of summaries. `summarised` is up to where the summary stands that the view was read from.
     """
 
     upto: int = 0
+    summarised: int = 0
     chains: Mapping[Chain, Links] = field(default_factory=dict)
     left: Mapping[str, int] = field(default_factory=dict)
 

@@ -73,7 +73,7 @@ def rolled_up(view: LedgerView) -> LedgerView:
     chains = dict(view.rolled.chains)
     for of, more in rows.items():
         chains[of] = grown(of, chains.get(of, NO_LINKS), more)
-    return replace(view, by_key=kept, rolled=Rolled(upto=upto, chains=chains, left=left))
+    return replace(view, by_key=kept, rolled=replace(view.rolled, upto=upto, chains=chains, left=left))
 
 
 def _kind(key: str) -> str:
@@ -234,7 +234,7 @@ def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | N
         by_key=by_key,
         runs=tuple(_runs(by_key)),
         open=(),
-        rolled=Rolled(upto=seal.upto, chains=chains, left=left),
+        rolled=Rolled(upto=seal.upto, summarised=seal.upto, chains=chains, left=left),
     )
 
 
@@ -275,7 +275,7 @@ def is_due(view: LedgerView) -> bool:
     """Whether so much lies behind the last summary that a new one is to be written."""
     upto = view.rolled.upto
     own = sum(record.offset < upto for record in view.by_key.values()) + len(view.rolled.chains)
-    return view.end - upto > max(SUMMARISED_FROM, 2 * own)
+    return view.end - view.rolled.summarised > max(SUMMARISED_FROM, 2 * own)
 
 
 def superseded_records(view: LedgerView) -> list[Record]:

@@ -12,7 +12,7 @@ from ferry.decide.map_rows import Match
 from ferry.model import OpenedRun, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
-from ferry.run.rows import NOWHERE, Rows, block_keys, rows_of
+from ferry.run.rows import NOWHERE, Rows, block_keys, rows_near, rows_of
 from ferry.run.summaries import open_ledger, write_summary
 
 FRESH_SECONDS = 300.0
@@ -81,8 +81,10 @@ class KnownLedger:
         """Receipts of the matching chains in short, however old, as `rows_of`; `view` is of this ledger."""
         return await rows_of(self._ledger, view, match, begins)
 
-    async def receipts_at(self, offsets: Collection[int]) -> list[Receipt]:
-        """The receipts at these ledger offsets, in their order; those that are pruned are not among them."""
+    async def receipts_with(self, view: LedgerView, match: Match, offset: int) -> list[Receipt]:
+        """The receipts of the matching chains that have a source offset, also those that hold it no more."""
+        rows = await rows_near(self._ledger, view, match, offset)
+        offsets = [row.at for ones in rows.values() for row in ones if row.start <= offset < row.end]
         found = await self._ledger.read_at(offsets) if offsets else {}
         return [
             parse_receipt(decode_value(record.value, f"ledger record at offset {at}"))

@@ -64,12 +64,7 @@ class LedgerAccess:
         def of_topic(of: Chain) -> bool:
             return of.lane == lane and of.source.topic == topic
 
-        async def work() -> list[Receipt]:
-            rows = await self._connection.known.rows(view, of_topic)
-            ats = [row.at for ones in rows.values() for row in ones if row.start <= offset < row.end]
-            return await self._connection.known.receipts_at(ats)
-
-        return self._run(work)
+        return self._run(lambda: self._connection.known.receipts_with(view, of_topic, offset))
 
     def _run(self, work: Callable[[], Awaitable[T]]) -> T:
         async def found() -> T:

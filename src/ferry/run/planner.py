@@ -27,7 +27,7 @@ from ferry.decide.starts import settled_records, start_records
 from ferry.decide.summary import is_due
 from ferry.decide.tombstones import seen_records
 from ferry.decide.topics import creation_notes
-from ferry.errors import Refused, Retryable
+from ferry.errors import FerryError, Refused
 from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RefusalKind, RunRecord
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
@@ -133,7 +133,7 @@ class Planner:
             return
         try:
             await self.known.summarise(view, plan.generation)
-        except Retryable as error:
+        except FerryError as error:
             log.warning("run %s: the summary of the ledger is left to the next run: %s", plan.run, error)
 
     def record(self, run: str, origin: Origin) -> RunRecord:

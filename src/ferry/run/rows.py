@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from ferry.decide.ledger import LedgerView
 from ferry.decide.map_block import Chain, MapRow, unpack
 from ferry.decide.map_rows import Match, chains_of, newer_rows
-from ferry.decide.rolled import Links
+from ferry.decide.rolled import Block, Links
 from ferry.decide.summary import parse_block
 from ferry.errors import BadInput
 from ferry.model import TopicPartition
@@ -24,13 +24,17 @@ async def rows_of(
     log: LedgerLog, view: LedgerView, match: Match, begins: Mapping[TopicPartition, int] = NOWHERE
 ) -> Rows:
     """The rows of all matching chains; without blocks that lie wholly before `begins`, target offsets by partition."""
+    return await _picked(log, view, match, lambda of, block: block.target_next > begins.get(of.target, -1))
+
+
+async def rows_near(log: LedgerLog, view: LedgerView, match: Match, offset: int) -> Rows:
+    """The rows of the matching chains in blocks that hold a source offset, and what lies in no block."""
+    return await _picked(log, view, match, lambda _, block: block.start <= offset < block.end)
+
+
+async def _picked(log: LedgerLog, view: LedgerView, match: Match, pick: Callable[[Chain, Block], bool]) -> Rows:
     chains = chains_of(view, match)
-    asked = [
-        (of, index)
-        for of, links in chains.items()
-        for index, block in enumerate(links.blocks)
-        if block.target_next > begins.get(of.target, -1)
-    ]
+    asked = [(of, index) for of, links in chains.items() for index, block in enumerate(links.blocks) if pick(of, block)]
     rows: dict[Chain, list[MapRow]] = {of: [] for of in chains}
     for (of, _), more in sorted((await read_blocks(log, chains, asked)).items(), key=lambda entry: entry[0][1]):
         rows[of] += more

@@ -124,4 +124,4 @@ async def write_summary(log: LedgerLog, view: LedgerView, generation: int) -> Le
     gone = superseded_records(view)
     if gone:
         await log.append_each(gone)
-    return view
+    return replace(view, rolled=replace(view.rolled, summarised=view.rolled.upto))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from ferry.decide.report import RunState
+from ferry.decide.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
 from ferry.model import DifferenceKind, NotComparedKind, TopicPartition, Verified
@@ -19,12 +20,14 @@ from ferry.run.survey import Wanted
 from ferry.run.verify import Verifier
 from tests.cli.program import ferry
 from tests.harness import (
+    Feeder,
     Lab,
     Message,
     Row,
     create_topic,
     delete_topic,
     new_alias,
+    numbered,
     producer,
     read_topics,
     send,
@@ -229,6 +232,42 @@ def test_what_cannot_be_compared_is_said_and_the_rest_is_compared(
     target_cluster.broker(1).pause()
     with pytest.raises(Unreachable, match="does not answer"):
         verified(lab, patience_s=1)
+
+
+def test_a_flow_may_be_at_work_meanwhile(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(200, partitions=2))
+    lab = Lab(
+        source=source_cluster,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=(topic,),
+        settings={"ferry.chunk.seconds": "1", "tasks.max": "1"},
+    )
+    lab.micro_run()
+    stop = threading.Event()
+    reports: list[Report] = []
+
+    def at_work() -> None:
+        while not stop.is_set():
+            reports.append(lab.micro_run())
+
+    thread = threading.Thread(target=at_work)
+    with Feeder(source_cluster, topic, partitions=2, rate=5_000):
+        thread.start()
+        try:
+            results = []
+            while len(results) < 5 or len(reports) < 3:
+                results.append(verified(lab))
+        finally:
+            stop.set()
+            thread.join(60)
+    assert [(one.differences, one.not_compared) for one in results if not one.is_equal] == []
+    assert sorted(one.records for one in results) == [one.records for one in results]
+    assert results[-1].records > 200
+    assert verified(lab).records == 200 + sum(report.records for report in reports)
 
 
 def test_what_compaction_took_on_one_side_is_no_difference_and_what_it_could_not_is(

@@ -37,7 +37,7 @@ SMALL_RECORDS = 1_000
 
 _NEWS_SECONDS = 0.05
 _STALL_SECONDS = 5.0
-"""Nothing came for so long, though both sides are read: they wait for room that only the other can make."""
+"""Nothing came for so long, though both sides are read: each may wait for room that only the other can make."""
 
 
 MOST_TOLD = 10_000
@@ -150,7 +150,7 @@ class Comparer:
         readers: tuple[SourceReader, SourceReader],
         tell: Callable[[Sequence[Pair]], None],
     ) -> None:
-        moved = time.monotonic()
+        moved = widened = time.monotonic()
         left = list(pairs)
         while True:
             came = any(reader.intake.arrived for reader in readers)
@@ -162,11 +162,13 @@ class Comparer:
             left = [pair for pair in left if not pair.is_done]
             if not left:
                 return
+            now = time.monotonic()
             if came:
-                moved = time.monotonic()
-            elif time.monotonic() - moved > self._source.patience_s + _STALL_SECONDS:
+                moved = widened = now
+            elif now - moved > self._source.patience_s + _STALL_SECONDS:
                 raise Unreachable(f"{left[0].stretch.source}: neither side sends what is due: look at both clusters")
-            elif time.monotonic() - moved > _STALL_SECONDS:
+            elif now - widened > _STALL_SECONDS:
+                widened = now
                 for reader in readers:
                     reader.intake.memory_bytes *= 2
                     reader.intake.release(())

@@ -50,7 +50,7 @@ class Wanted:
 
 @dataclass(slots=True, kw_only=True)
 class Survey:
-    """What is to be compared. `ends` are where the map of each target partition ended when the ledger was read."""
+    """What is to be compared, and what cannot be."""
 
     partitions: int = 0
     stretches: list[Stretch] = field(default_factory=list)

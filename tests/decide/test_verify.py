@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.alignment import WINDOW
+from ferry.decide import alignment, verify
+from ferry.decide.alignment import CALM, WINDOW
 from ferry.decide.verify import MOST_DIFFERENCES, SHOWN, Comparison, Places
 from ferry.decide.witness import witnesses
 from ferry.model import Content, Difference, DifferenceKind, Segment, TopicPartition
@@ -208,6 +210,57 @@ def test_a_record_that_the_map_leaves_out_was_not_copied(both: Both, pieces: lis
     both.source_end = here + 1
     (difference,) = told(compared(both, pieces).differences)
     assert difference[:2] == (Kind.MISSING, (here, here + 1))
+
+
+@st.composite
+def tangled(draw: st.DrawFn) -> Both:
+    """Sides of which the target was altered in many ways, with records that are alike."""
+    both = draw(sides())
+    kinds = draw(st.integers(1, 40))
+    both.sources = [content(one.offset, index % kinds) for index, one in enumerate(both.sources)]
+    targets = [content(one.offset, index % kinds) for index, one in enumerate(both.targets)]
+    for _ in range(draw(st.integers(0, 8))):
+        at = draw(st.integers(0, len(targets)))
+        match draw(st.sampled_from(["drop", "add", "alter", "swap", "cut"])):
+            case "drop":
+                del targets[at : at + draw(st.integers(1, 20))]
+            case "add":
+                targets[at:at] = [content(0, draw(st.integers(0, 60))) for _ in range(draw(st.integers(1, 20)))]
+            case "alter" if at < len(targets):
+                targets[at] = content(targets[at].offset, draw(st.integers(0, 60)))
+            case "swap":
+                targets[at : at + 2] = targets[at : at + 2][::-1]
+            case "cut":
+                targets = targets[at:]
+    if draw(st.booleans()):  # close up, as who writes a topic anew; else the offsets stay where they rise
+        targets = [one._replace(offset=both.segments[0].target_start + index) for index, one in enumerate(targets)]
+    offsets = sorted({one.offset for one in targets})
+    both.targets = [one._replace(offset=offset) for one, offset in zip(targets, offsets, strict=False)]
+    return both
+
+
+@pytest.mark.parametrize(("window", "calm"), [(WINDOW, CALM), (8, 3)])
+@given(both=tangled(), pieces=PIECES)
+def test_what_no_difference_names_is_equal_and_in_its_place(
+    window: int, calm: int, both: Both, pieces: list[tuple[int, int]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "WINDOW", window)
+        patch.setattr(alignment, "CALM", calm)
+        comparison = compared(both, pieces)
+
+    def left(side: str, records: list[Content]) -> list[Content]:
+        named = {offset for one in comparison.differences for offset in range(*getattr(one, f"{side}_range"))}
+        return [one for one in records if one.offset not in named]
+
+    places = both.places
+    expected = [one._replace(offset=places.of(one.offset) or 0) for one in left("source", both.sources)]
+    assert left("target", both.targets) == expected
+    assert comparison.records == len(both.sources)
+    assert comparison.is_complete
+    for before, after in pairwise(comparison.differences):
+        assert before.source_range[1] <= after.source_range[0] or before.source_range[0] == before.source_range[1]
+        assert before.target_range[1] <= after.target_range[0] or before.target_range[0] == before.target_range[1]
 
 
 def row(count: int, number: Callable[[int], int] = lambda index: index) -> list[Content]:

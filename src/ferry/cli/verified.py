@@ -76,7 +76,7 @@ def _records(differences: tuple[Difference, ...]) -> Iterator[list[object]]:
 def _field(count: int | None, digest: str, text: str) -> str:
     if count is None:
         return "null"
-    return f"{text!r}" if text else f"{size(count)} {digest}"
+    return f'"{text}"' if text else f"{size(count)} {digest}"
 
 
 def _range(part: Range) -> str:

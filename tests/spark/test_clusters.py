@@ -22,6 +22,7 @@ from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package
 from tests.airflow import planted
 from tests.spark.jobs import (
+    ROOT,
     Standalone,
     connect_server,
     copying,
@@ -103,6 +104,23 @@ def test_a_job_runs_over_spark_connect(
     assert job.wait() == 0, job.text()
     assert {receipt.slot for receipt in lab.receipts()} == {0, 1}
     assert lab.assert_equal() == 4_000
+    verified = subprocess.run(
+        [
+            sys.executable,
+            ROOT / "jobs" / "verify_job.py",
+            "--config",
+            lab.write(tmp_path),
+            "--flow",
+            str(lab.flow.flow),
+        ],
+        env={**os.environ, "SPARK_REMOTE": server},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (verified.returncode, "in 2 tasks" in verified.stdout) == (0, True), verified.stdout + verified.stderr
+    assert "equal, 4000 records, 0 differences" in verified.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)

@@ -49,7 +49,7 @@ def report_lines(report: Report) -> list[str]:
     lines += [f"refused: {refusal.message}" for refusal in report.refusals]
     lines += [f"missing: {piece.source} up to {piece.end}" for piece in report.unfinished]
     lines += [f"left to the next run, for time was over: {piece.source} up to {piece.end}" for piece in report.left]
-    if report.groups is not None:
+    if report.groups is not None and not report.groups.is_empty:
         lines += group_sentences(report.groups)
     return lines + [f"note: {note}" for note in report.notes]
 

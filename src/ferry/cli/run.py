@@ -155,7 +155,7 @@ def _show(report: Report) -> None:
         print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
     if report.transcoded:
         print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
-    found = () if report.groups is None else group_sentences(report.groups)
+    found = group_sentences(report.groups) if report.groups is not None and not report.groups.is_empty else ()
     for sentence in (*found, missing_sentence(report.missing), throttled_sentence(report.throttled)):
         if sentence is not None:
             print(sentence)

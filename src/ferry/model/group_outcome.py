@@ -54,6 +54,11 @@ class GroupOutcome:
     at_ms: int = 0
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no group has an offset in what is copied: there is nothing to tell."""
+        return not (self.offsets or self.unchanged or self.left)
+
+    @property
     def failed(self) -> tuple[Left, ...]:
         """Those that were to be written and could not be."""
         return tuple(left for left in self.left if left.why is Why.FAILED)

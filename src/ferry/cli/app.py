@@ -22,7 +22,7 @@ from ferry.cli.flows import flows_command
 from ferry.cli.groups import groups_app
 from ferry.cli.hand_back import hand_back_app
 from ferry.cli.lag import lag_command
-from ferry.cli.ledger import ledger_command
+from ferry.cli.ledger_app import ledger_app
 from ferry.cli.output import print_error
 from ferry.cli.pausing import pause_command, resume_command
 from ferry.cli.plan import plan_command
@@ -90,7 +90,7 @@ app.command("run")(run_command)
 app.command("lag")(lag_command)
 app.add_typer(acls_app, name="acls")
 app.add_typer(groups_app, name="groups")
-app.command("ledger")(ledger_command)
+app.add_typer(ledger_app, name="ledger")
 app.command("pause")(pause_command)
 app.command("resume")(resume_command)
 app.command("skip")(skip_command)

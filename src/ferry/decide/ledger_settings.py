@@ -8,6 +8,10 @@ SAFE_REPLICAS = 3
 """From so many replicas on, two of them must have a record before it counts."""
 
 
+NOT_READY = {"unclean.leader.election.enable": "true"}
+"""What a ledger has while it is being rebuilt: `settings_refusal` lets no run begin in it."""
+
+
 def wanted_replicas(configured: int, brokers: int) -> int:
     """Replicas of the ledger: as configured, as far as the cluster has brokers."""
     return min(configured, brokers)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from ferry.decide.ledger_settings import created_with, settings_refusal, wanted_replicas
+from ferry.decide.ledger_settings import NOT_READY, created_with, settings_refusal, wanted_replicas
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.net import codes
@@ -15,7 +15,7 @@ from ferry.net.appending import BATCH_BYTES, Appender, below_limit, now_ms
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
-from ferry.net.topic_settings import settings_in_force
+from ferry.net.topic_settings import alter_settings, settings_in_force
 from ferry.net.transaction import PartitionsRefused, Transaction
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
@@ -51,13 +51,7 @@ class LedgerTopic:
                 await self._create(replication_factor)
             except TooFewBrokers:
                 await self._create(wanted)
-
-            async def visible() -> None:
-                if topic not in await self.cluster.refresh([topic]):
-                    raise Retryable(f"topic {topic} is not yet visible on cluster {self.cluster.alias}")
-                self.cluster.leader(self.place)
-
-            await self.cluster.retrying(visible)
+            await self._appear()
         partitions = self.cluster.topics[topic].partitions
         why = settings_refusal(
             f"ledger {topic} on cluster {self.cluster.alias}",
@@ -69,11 +63,39 @@ class LedgerTopic:
         if why is not None:
             raise Refused(why)
 
-    async def _create(self, factor: int) -> None:
+    async def create_unready(self, replication_factor: int) -> None:
+        """Create a ledger with a setting that `open` refuses: no run begins in it before `make_ready`."""
+        topic = self.place.topic
+        try:
+            await self._create(replication_factor, NOT_READY)
+        except TooFewBrokers:
+            await self._create(wanted_replicas(replication_factor, len(self.cluster.brokers)), NOT_READY)
+        await self._appear()
+        if len(self.cluster.topics[topic].partitions) != 1 or await self.end():
+            raise Refused(f"somebody else created ledger {topic} on cluster {self.cluster.alias}: delete it, try again")
+
+    async def make_ready(self) -> None:
+        """Give the ledger the settings that keep receipts; Refused when the cluster does not."""
+        safe = {name: created_with(1)[name] for name in NOT_READY}
+        for error in (await alter_settings(self.cluster, {self.place.topic: list(safe.items())})).values():
+            raise error
+
+    async def _appear(self) -> None:
+        topic = self.place.topic
+
+        async def visible() -> None:
+            if topic not in await self.cluster.refresh([topic]):
+                raise Retryable(f"topic {topic} is not yet visible on cluster {self.cluster.alias}")
+            self.cluster.leader(self.place)
+
+        await self.cluster.retrying(visible)
+
+    async def _create(self, factor: int, otherwise: Mapping[str, str] | None = None) -> None:
         # With all replicas asked for at first: a broker that is down at the moment counts, but the metadata lacks it.
+        configs = {**created_with(factor), **(otherwise or {})}
         await create_topic(
             self.cluster,
-            NewTopic(name=self.place.topic, partitions=1, replication_factor=factor, configs=created_with(factor)),
+            NewTopic(name=self.place.topic, partitions=1, replication_factor=factor, configs=configs),
         )
 
     async def _known(self) -> None:

@@ -245,10 +245,10 @@ async def _positions(
     if how is Positions.NONE:
         return {}
     found = await group_offsets(target, position_group(flow.flow, lane), places, wait=how is Positions.SETTLED)
-    return {place: None if word is None else _position(*word) for place, word in found.items()}
+    return {place: None if word is None else position_of(*word) for place, word in found.items()}
 
 
-def _position(offset: int, metadata: str) -> Position:
+def position_of(offset: int, metadata: str) -> Position:
     """A position as committed; metadata that is not ours gives offsets that match nothing."""
     try:
         body = json.loads(metadata)

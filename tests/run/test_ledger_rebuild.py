@@ -1,0 +1,115 @@
+"""A ledger that is lost and rebuilt from an export: the next run goes on where the last one ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferry.cli.ledger_file import PARQUET
+from ferry.decide.ledger import fold
+from ferry.decide.report import RunState
+from ferry.dev import RunningCluster
+from ferry.errors import Refused
+from ferry.model import LedgerRecord, RefusalKind
+from ferry.net.ledger import ledger_topic
+from ferry.run.connections import TargetConnection
+from ferry.run.ledger_export import JsonLines, export_ledger, json_lines
+from ferry.run.ledger_parquet import ParquetLines, parquet_lines
+from ferry.run.ledger_rebuild import FILLER, rebuild_ledger
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send, until
+
+
+def lab_of(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
+    create_topic(source, topic, 2)
+    return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings={"ferry.chunk.bytes": "2000"})
+
+
+def more(lab: Lab, number: int) -> None:
+    send(producer(lab.source), lab.topics[0], numbered(50, start=number * 50, partitions=2, size=100))
+
+
+def export(lab: Lab, path: Path) -> None:
+    export_ledger(lab.flow, path, ParquetLines if path.suffix == PARQUET else JsonLines)
+
+
+def lose(lab: Lab) -> None:
+    delete_topic(lab.target, ledger_topic(lab.alias))
+    with TargetConnection.of(lab.flow) as connection:
+        until(lambda: not connection.run(connection.has_ledger), "the end of the ledger", 20)
+
+
+def kept(lab: Lab) -> list[LedgerRecord]:
+    """The ledger's records as they lie, without fillers."""
+    with TargetConnection.of(lab.flow) as connection:
+        records, _ = connection.run(connection.ledger.read)
+    return [record for record in records if record.key != FILLER.key]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_run_goes_on_where_the_lost_ledger_ended(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, suffix: str
+) -> None:
+    lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / f"ledger{suffix}"
+    for number in range(2):
+        more(lab, number)
+        assert lab.micro_run().records == 50
+    export(lab, path)
+    before = {record.offset: (record.key, record.value) for record in kept(lab)}
+    read = parquet_lines if suffix == ".parquet" else json_lines
+    with pytest.raises(Refused, match="there is a ledger"):
+        rebuild_ledger(lab.flow, path, read, dry_run=False)
+    lose(lab)
+    told = rebuild_ledger(lab.flow, path, read, dry_run=True)
+    assert told.records == len(before)
+    assert told.ahead == ()
+    with TargetConnection.of(lab.flow) as connection:
+        assert not connection.run(connection.has_ledger), "a dry run writes nothing"
+    assert rebuild_ledger(lab.flow, path, read, dry_run=False) == told
+    assert {record.offset: (record.key, record.value) for record in kept(lab)} == before
+    more(lab, 2)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 50)
+    assert lab.assert_equal() == 150
+    generations = [run.generation for run in fold(kept(lab), 0).runs]
+    assert generations == sorted(generations)
+
+
+def test_what_was_copied_after_the_export_is_named_and_refused(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
+    more(lab, 0)
+    assert lab.micro_run().records == 50
+    export(lab, path)
+    more(lab, 1)
+    assert lab.micro_run().records == 50
+    lose(lab)
+    told = rebuild_ledger(lab.flow, path, json_lines, dry_run=False)
+    assert [(one.target.partition, one.exported, one.copied) for one in told.ahead] == [(0, 25, 50), (1, 25, 50)]
+    report = lab.micro_run()
+    assert report.records == 0
+    assert {refusal.kind for refusal in report.refusals} == {RefusalKind.FOREIGN_WRITER}
+
+
+def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
+    more(lab, 0)
+    assert lab.micro_run().records == 50
+    export(lab, path)
+    lose(lab)
+
+    async def die(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ferry.net.ledger.LedgerTopic.make_ready", die)
+    with pytest.raises(KeyboardInterrupt):
+        rebuild_ledger(lab.flow, path, json_lines, dry_run=False)
+    with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true, which can lose receipts"):
+        lab.micro_run()

@@ -17,7 +17,7 @@ from ferry.run.connections import TargetConnection
 from ferry.run.ledger_export import JsonLines, export_ledger, json_lines
 from ferry.run.ledger_parquet import ParquetLines, parquet_lines
 from ferry.run.ledger_rebuild import FILLER, rebuild_ledger
-from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send, until
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
@@ -36,7 +36,12 @@ def export(lab: Lab, path: Path) -> None:
 def lose(lab: Lab) -> None:
     delete_topic(lab.target, ledger_topic(lab.alias))
     with TargetConnection.of(lab.flow) as connection:
-        until(lambda: not connection.run(connection.has_ledger), "the end of the ledger", 20)
+
+        async def gone() -> None:
+            while await connection.has_ledger():
+                await connection.loop.sleep(0.05)
+
+        connection.run(gone)
 
 
 def kept(lab: Lab) -> list[LedgerRecord]:

@@ -40,11 +40,12 @@ rootLogger.appenderRef.out.ref = out
 class MirrorMaker:
     """One process; ends with the `with` block however that is left."""
 
-    def __init__(self, folder: Path, config: Path) -> None:
-        """`config` is the flow's file, read as it is but for the listener of the workers."""
+    def __init__(self, folder: Path, config: Path, *more: str) -> None:
+        """`config` is the flow's file, read as it is, with the listener of the workers and `more` lines behind it."""
         (rest,) = free_ports(1)
         properties, logging = folder / "mm2.properties", folder / "log4j2.properties"
-        properties.write_text(f"{config.read_text()}listeners = http://127.0.0.1:{rest}\n")
+        lines = (f"listeners = http://127.0.0.1:{rest}", *more)
+        properties.write_text(config.read_text() + "".join(f"{line}\n" for line in lines))
         logging.write_text(LOGGING)
         self._log = folder / "mm2.log"
         self._command = [

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -16,7 +17,9 @@ from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused
 from ferry.run.adopting import AdoptionWish, Mm1Place, PredecessorPlace
 from ferry.run.at_rest import Mm2Place
+from ferry.run.hand_back import HandBackWish
 from ferry.run.micro_run import local_origin
+from tests.cli.program import ferry
 from tests.decide.values import place
 from tests.harness import (
     Feeder,
@@ -65,6 +68,18 @@ def refused(lab: Lab, at: PredecessorPlace, words: str, kind: type[Exception] = 
         preview(lab, at)
 
 
+def test_a_dedicated_one_has_the_names_that_mirrormaker_2_gives() -> None:
+    at = Mm2Place.of("a")
+    assert (at.offsets_topic, at.connector, at.group, at.status_topic, at.dedicated) == (
+        "mm2-offsets.a.internal",
+        "MirrorSourceConnector",
+        "a-mm2",
+        "mm2-status.a.internal",
+        True,
+    )
+    assert not Mm2Place.of("a", offsets_topic="connect-offsets").dedicated
+
+
 def test_a_connector_is_adopted_when_its_workers_say_that_it_is_stopped(lab: Lab) -> None:
     (topic,) = lab.topics
     offsets, status = f"offsets-{lab.alias}", f"status-{lab.alias}"
@@ -81,7 +96,7 @@ def test_a_connector_is_adopted_when_its_workers_say_that_it_is_stopped(lab: Lab
     create_topic(lab.target, status, 3)
     create_topic(lab.target, offsets, 3)
     refused(lab, at, f"{status} on cluster t{lab.alias} knows no connector mirror", BadInput)
-    for word in ("RUNNING", "PAUSED", "UNASSIGNED"):
+    for word in ("RUNNING", "PAUSED", "FAILED"):
         state(word)
         refused(lab, at, f"connector mirror is {word} by {status}: stop it")
     state("STOPPED")
@@ -99,7 +114,7 @@ def test_a_connector_is_adopted_when_its_workers_say_that_it_is_stopped(lab: Lab
         refused(lab, at, "MirrorMaker 2 still runs, for .* grew from offset")
 
 
-def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab) -> None:
+def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_path: Path) -> None:
     (topic,) = lab.topics
     at = Mm1Place(group=f"mirror-{lab.alias}")
     refused(lab, at, "has no position on a topic of flow", BadInput)
@@ -121,9 +136,25 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab) -> N
     assert only(preview(lab, at)).position == 20
     with lab.runs() as runs:
         done = runs.adopt(at, WISH, "adopt-1", local_origin())
-    assert [row.verdict for row in done.rows] == [Verdict.ADOPT]
-    assert lab.micro_run().records == 10
+        assert [row.verdict for row in done.rows] == [Verdict.ADOPT]
+        # A run that is at work may copy on, so nobody takes over or hands back meanwhile.
+        plan = runs.plan("at-work", local_origin())
+        with pytest.raises(Refused, match="run at-work is at work on lane live"):
+            runs.adopt(at, WISH, "adopt-2", local_origin())
+        with pytest.raises(Refused, match="run at-work is at work on lane live"):
+            runs.hand_back(Mm2Place.of(lab.alias), HandBackWish(who="ann@desk-7"), "back-1", local_origin())
+        assert lab.copy(runs, plan).records == 10
     assert rows(lab) == [message.value for message in numbered(30)]
+
+    # To a MirrorMaker 2 that was never here it goes by a file.
+    config, file = lab.write(tmp_path), tmp_path / "positions.jsonl"
+    answer = ferry("hand-back", "mm2", config=config)
+    assert (answer.code, "or write the positions to a file with --output" in answer.err) == (2, True), answer.err
+    answer = ferry("hand-back", "mm2", "--output", file, config=config)
+    assert answer.code == 0, answer.err
+    (line,) = file.read_text().splitlines()
+    partition = {"cluster": lab.alias, "partition": 0, "topic": topic}
+    assert json.loads(line) == {"key": ["MirrorSourceConnector", partition], "value": {"offset": 29}}
 
 
 def only(found: Takeover) -> Row:

@@ -11,12 +11,15 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from ferry.decide.adoption_codec import adoptions
+from ferry.decide.connect_offsets import SOURCE_CONNECTOR, dedicated_offsets_topic, format_key
 from ferry.decide.offset_map import Approximate, Exact
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
+from ferry.run.hand_back import java_partition
 from ferry.run.translate import translate
 from tests.adopt.mirror_maker import SETTINGS, MirrorMaker
 from tests.cli.program import Answer, ferry
+from tests.cli.test_groups import commit
 from tests.decide.values import place
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topics, send, wait_until
 
@@ -88,21 +91,27 @@ def test_a_flow_goes_from_mirrormaker_2_to_ferry_and_back_without_a_loss_or_a_do
     create_topic(source_cluster, topic, PARTITIONS)
     scene = Scene(lab=lab, topic=topic, config=lab.write(tmp_path))
     scene.produce(400)
-    with MirrorMaker(tmp_path, scene.config) as mirror:
+    # Positions are committed when it stops, and not before. Both times the same, for with other settings it would
+    # start its tasks anew, and commit them then.
+    commits_late = f"t{lab.alias}.offset.flush.interval.ms = 3600000"
+    with MirrorMaker(tmp_path, scene.config, commits_late) as mirror:
         mirror.until(scene.copied)
         nobody_takes_over_while_it_runs(scene)
         mirror.stop()
     scene.produce(300)
     ferry_adopts_and_copies_what_came_since(scene)
     what_was_adopted_is_translated_near_and_never_past_the_record(scene)
+    groups_are_written_where_they_lose_nothing(scene)
+    its_keys_are_those_that_ferry_would_write(scene)
     scene.produce(100)
     ferry_hands_back_and_pauses(scene)
     scene.produce(200)
-    with MirrorMaker(tmp_path, scene.config) as mirror:
+    with MirrorMaker(tmp_path, scene.config, commits_late) as mirror:
         mirror.until(scene.copied)
         scene.assert_equal()
         mirror.kill()
     what_it_had_not_committed_is_seen_at_the_end_of_its_copy(scene)
+    assert scene.ferry("verify").code == 0  # of what Ferry copied, before and after
     a_stranger_behind_the_adoption_is_found(scene)
 
 
@@ -148,6 +157,30 @@ def what_was_adopted_is_translated_near_and_never_past_the_record(scene: Scene) 
         lies_at = next(row[0] for row in there if row[2] == here[offset][2])
         assert found == Exact(offset=lies_at) if offset >= 200 else isinstance(found, Approximate)
         assert 0 <= found.offset <= lies_at
+
+
+def groups_are_written_where_they_lose_nothing(scene: Scene) -> None:
+    """One partition's offset lies in what MirrorMaker 2 copied, the other's in what Ferry did."""
+    group = f"app-{scene.lab.alias}"
+    commit(scene.lab.source, group, {(scene.topic, 0): 57, (scene.topic, 1): 300})
+    wrote = scene.asked("groups-sync", "groups", "sync", scene.flow, "--group", group)["writes"]
+    assert [(one["source_partition"], one["outcome"]) for one in wrote] == [(0, "approximate"), (1, "exact")]
+    here = read_topics(scene.lab.source.bootstrap, [scene.topic])[scene.topic]
+    there = read_topics(scene.lab.target.bootstrap, [scene.copy])[scene.copy]
+    for one in wrote:
+        number, offset = one["source_partition"], one["source_offset"]
+        unread = {row[2] for row in there[number] if row[0] >= one["target_offset"]}
+        assert {row[2] for row in here[number] if row[0] >= offset} <= unread
+
+
+def its_keys_are_those_that_ferry_would_write(scene: Scene) -> None:
+    """Also where MirrorMaker 2 has no position yet, a handed back one must be found under its own key."""
+    name = dedicated_offsets_topic(scene.lab.alias)
+    parts = read_topics(scene.lab.target.bootstrap, [name])[name]
+    found = {(row[1], number) for number, rows in parts.items() for row in rows}
+    for partition in range(PARTITIONS):
+        key = format_key(SOURCE_CONNECTOR, scene.lab.alias, place(scene.topic, partition))
+        assert (key, java_partition(key, len(parts))) in found
 
 
 def ferry_hands_back_and_pauses(scene: Scene) -> None:

@@ -54,7 +54,7 @@ def test_help_brings_no_client_along() -> None:
     ["", "plan", "run", "lag", "ledger", "pause", "resume", "skip", "flows", "version", "dev", "config"]
     + [f"config {name}" for name in ("check", "explain", "new", "import-mm1")]
     + [f"dev {name}" for name in ("up", "status", "down")]
-    + ["airflow", "airflow setup"],
+    + ["airflow", "airflow setup", "adopt", "adopt mm1", "adopt mm2", "hand-back", "hand-back mm2"],
 )
 def test_every_command_has_help(command: str) -> None:
     answer = ferry(*command.split(), "--help")
@@ -185,6 +185,9 @@ def test_several_flows_must_be_told_apart(tmp_path: Path) -> None:
         ["pause", "--why", "x"],
         ["resume"],
         ["skip", "a->b", "orders", "0", "--to", "7", "--reason", "x"],
+        ["adopt", "mm1", "--group", "mirror"],
+        ["adopt", "mm2"],
+        ["hand-back", "mm2"],
     ],
     ids=lambda arguments: arguments[0],
 )

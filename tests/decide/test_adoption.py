@@ -21,11 +21,14 @@ from ferry.decide.adoption import (
     takeover,
 )
 from ferry.decide.adoption_codec import adopted_receipt, adoption_records, adoptions
+from ferry.decide.copied import copied
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import fold, last_receipts
+from ferry.decide.ledger_codec import receipt_records
+from ferry.decide.map_rows import newer_rows
 from ferry.decide.planning import decide_plan
 from ferry.decide.seam import Seam, SeamState
-from ferry.model import OpenedRun, Predecessor, TopicPartition
+from ferry.model import OpenedRun, Predecessor, Segment, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, lying, part, place, run_of, target, topic
 
 ORDERS, COPY = place("orders"), place("a.orders")
@@ -134,6 +137,20 @@ def test_what_was_adopted_before_is_not_adopted_again_until_the_predecessor_copi
     assert only(found(facts)).verdict is Verdict.UNCHANGED
     row = only(found(facts, orders=61))
     assert (row.verdict, row.stands) == (Verdict.ADOPT, 60)
+
+
+def test_what_was_adopted_between_two_copies_is_not_compared_as_the_lanes_own() -> None:
+    opened = OpenedRun(record=run_of("adopt-2"), generation=9)
+    own = replace(RECEIPT, end=40, target_next=40)
+    facts = replace(SIDES, receipts={COPY: own})
+    (one,) = adoptions_of(judged(found(facts), {ORDERS: CLEAN}), facts, opened, "ann@desk-7")
+    assert (one.start, one.end, one.target_start, one.target_next) == (40, 60, 40, 60)
+    later = replace(
+        own, start=60, end=70, target_next=70, segments=(Segment(source_start=60, target_start=60, count=10),)
+    )
+    view = fold(lying(*receipt_records(own), *adoption_records(one), *receipt_records(later)), 99)
+    (compared,) = copied(view, "live", newer_rows(view, lambda _: True))
+    assert (compared.ranges, compared.void) == (((0, 40), (60, 70)), ((40, 60),))
 
 
 def test_topics_that_nobody_copies_any_more_are_noted() -> None:

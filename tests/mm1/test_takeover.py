@@ -79,6 +79,10 @@ def test_ferry_goes_on_where_mirrormaker_1_stopped(
         "--output", output, "--source.alias", alias, "--target.alias", f"t{alias}",
     )  # fmt: skip
     assert written.code == 0, written.err
+    dry = ferry("adopt", "mm1", "--group", group, "--dry-run", "--json", config=output)
+    assert dry.code == 0, dry.err
+    told = {(part["partition"], part["outcome"], part["position"]) for part in dry.json("adopt")["partitions"]}
+    assert told == {(number, "adopt", 200) for number in range(2)}
     done = ferry("run", "--json", config=output)
     assert done.code == 0, done.err
     assert done.json("run")["records"] == 300

@@ -302,7 +302,7 @@ def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
     """A row to be adopted, by what the end of its copy says."""
     row = replace(row, seam=found)
     if found.state is SeamState.CLEAN:
-        return replace(row, doubled=0)
+        return replace(row, doubled=found.records)
     behind = found.source_next
     if align and behind is not None and behind >= row.stands:
         return replace(

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ferry.decide.adoption_codec import adoptions
 from ferry.decide.history import current_segments, holds_until
 from ferry.decide.ledger import LedgerView, gaps, receipts, shared_topics
 from ferry.decide.map_block import Chain, MapRow
-from ferry.model import Gap, Range, Segment, TopicPartition
+from ferry.model import Adoption, Gap, Range, Segment, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
     """One source partition. `ranges` are the source offsets that receipts still hold, ascending and apart.
 
-    `void` are target offsets of copies that do not count any more: the lane went back from there. `target_next` is the
+    `void` are target offsets of copies that do not count any more, for the lane went back from there, and of what
+    somebody else copied before the lane took over. `target_next` is the
     target offset behind the last record. The topic ids are those of the last receipt.
     """
 
@@ -39,21 +41,24 @@ def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapRow]]) 
     found: dict[TopicPartition, list[tuple[Chain, MapRow]]] = {}
     for of, ones in rows.items():
         found.setdefault(of.source, []).extend((of, row) for row in ones)
-    known, shared = gaps(view, lane), shared_topics(view)
-    return [_copied(found[source], known, shared) for source in sorted(found) if found[source]]
+    known, shared, adopted = gaps(view, lane), shared_topics(view), list(adoptions(view, lane))
+    return [_copied(found[source], known, shared, adopted) for source in sorted(found) if found[source]]
 
 
-def _copied(every: list[tuple[Chain, MapRow]], known: Sequence[Gap], shared: Collection[str]) -> Copied:
+def _copied(
+    every: list[tuple[Chain, MapRow]], known: Sequence[Gap], shared: Collection[str], adopted: Sequence[Adoption]
+) -> Copied:
     every.sort(key=lambda one: one[1].at)
     last, last_row = every[-1]
     mine = [row for of, row in every if of.target == last.target]
     later = [gap for gap in known if gap.source == last.source]
+    theirs = [(one.target_start, one.target_next) for one in adopted if one.target == last.target]
     return Copied(
         source=last.source,
         target=last.target,
         ranges=united((receipt.start, holds_until(receipt, later)) for receipt in mine),
         segments=tuple(current_segments(mine, later)),
-        void=united(_void(mine, later)),
+        void=united([*_void(mine, later), *theirs]),
         target_next=last_row.target_next,
         shared=last.target.topic in shared,
         source_topic_id=last.source_topic_id,

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ferry.model import TopicPartition
-
 LOOKED_AT = 32
 """Records of the copy's end that are compared."""
 
@@ -50,7 +48,8 @@ class Seam:
     """The end of a copy against a position.
 
     `source_next` is the source offset behind the copy's last record, None when that is not certain. `records` are
-    those between it and the position: at most so many are doubled (AHEAD) or missing (BEHIND).
+    those between it and the position: at most so many are doubled (AHEAD), missing (BEHIND), or, where records behind
+    the position are like those before it in everything, doubled (CLEAN).
     """
 
     state: SeamState
@@ -104,19 +103,15 @@ def seam(ends: Ends, position: int) -> Seam:
         return Seam(state=state, source_next=source_next, records=records, leader_epoch=epoch)
 
     places = places_behind(ends.source, ends.target)
+    behind = places[-1] if places else position
+    doubled = sum(position <= record.offset < behind for record in ends.source)
     if (ends.target_empty and not before) or (before and before[-1].offset + 1 in places):
-        return found(SeamState.CLEAN, position)
+        return found(SeamState.CLEAN, position if len(places) < 2 else None, doubled)
     if ends.target_empty:
         return found(SeamState.BEHIND, before[0].offset if ends.source_whole else None, len(before))
     if not places:
         return found(SeamState.UNKNOWN)
     certain = places[0] if len(places) == 1 else None
-    if places[-1] > position:
-        doubled = sum(position <= record.offset < places[-1] for record in ends.source)
+    if behind > position:
         return found(SeamState.AHEAD, certain, doubled)
     return found(SeamState.BEHIND, certain, sum(places[0] <= record.offset < position for record in ends.source))
-
-
-def undecided(places: Sequence[TopicPartition], seams: dict[TopicPartition, Seam]) -> list[TopicPartition]:
-    """The partitions whose copy did not end at the position: more of their source has to be read."""
-    return [place for place in places if seams.get(place, NOT_LOOKED_AT).state is not SeamState.CLEAN]

@@ -37,7 +37,7 @@ from ferry.run.planner import DEFAULT_LEDGER_REPLICATION, Planner, RunOptions, r
 from ferry.wire.mirror_records import parse_offset_sync
 
 _NEAR = 64
-"""Offsets before a position, and before the end of a copy, that are read first."""
+"""Offsets around a position, and before the end of a copy, that are read first."""
 _FAR = 4_096
 """Offsets on both sides of a position that are read where the copy does not end at it."""
 
@@ -289,14 +289,14 @@ async def _seams(source: Cluster, target: Cluster, found: Takeover) -> Mapping[T
         target, {row.target: (max(row.target_start, row.target_end - _NEAR), row.target_end) for row in rows.values()}
     )
     seams: dict[TopicPartition, Seam] = {}
-    for before, behind in ((_NEAR, 0), (_FAR, _FAR)):
+    for around in (_NEAR, _FAR):
         left = {
             place: row
             for place, row in rows.items()
-            if row.target in tails and seams.get(place, NOT_LOOKED_AT).state is not SeamState.CLEAN
+            if row.target in tails and not _settled(seams.get(place, NOT_LOOKED_AT))
         }
         windows: dict[TopicPartition, Range] = {
-            place: (max(row.log_start, row.position - before), min(row.source_end, row.position + behind))
+            place: (max(row.log_start, row.position - around), min(row.source_end, row.position + around))
             for place, row in left.items()
         }
         for place, contents in (await read_windows(source, windows)).items():
@@ -309,6 +309,10 @@ async def _seams(source: Cluster, target: Cluster, found: Takeover) -> Mapping[T
             )
             seams[place] = seam(ends, row.position)
     return seams
+
+
+def _settled(found: Seam) -> bool:
+    return found.state is SeamState.CLEAN and not found.records
 
 
 def copies_of(flow: FlowConfig, facts: Facts) -> set[str]:

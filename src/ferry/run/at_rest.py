@@ -33,8 +33,8 @@ _BEATS = 3
 _LEAST_S, _MOST_S = 3.0, 30.0
 _EVERY_S = 0.5
 
-_AT_REST = frozenset({"STOPPED", "FAILED", "DESTROYED"})
-"""States of a connector whose tasks do not run and are not resumed by a rebalance (`AbstractStatus.State`)."""
+_AT_REST = frozenset({"STOPPED", "DESTROYED"})
+"""States of a connector that has no tasks (`AbstractStatus.State`, KIP-875). Those of a FAILED one may go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

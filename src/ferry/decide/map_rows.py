@@ -51,7 +51,7 @@ def needed_block(links: Links, rows: Mapping[int, Sequence[MapRow]], offset: int
     for index in range(max(links.first_for(offset, backward=backward), 0), len(links.blocks)):
         if index not in rows:
             return index
-        parts = (part for row in rows[index] for part in row.segments)
-        if any((part.target_start if backward else part.source_start) > offset for part in parts):
+        last = next((row.segments[-1] for row in reversed(rows[index]) if row.segments), None)
+        if last is not None and (last.target_start if backward else last.source_start) > offset:
             return None
     return None

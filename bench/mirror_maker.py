@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +32,11 @@ status.storage.replication.factor = 1
 target.exactly.once.source.support = enabled
 dedicated.mode.enable.internal.rest = true
 listeners = http://127.0.0.1:{rest}
-# Only the copying: nothing else may cost it time.
+# Nothing else may cost it time.
 emit.heartbeats.enabled = false
-emit.checkpoints.enabled = false
 sync.topic.acls.enabled = false
 sync.topic.configs.enabled = false
 refresh.topics.enabled = false
-refresh.groups.enabled = false
 # Each poll is one transaction: large polls, large fetches, large batches.
 {alias}.consumer.isolation.level = read_committed
 {alias}.consumer.max.poll.records = 50000
@@ -52,6 +51,20 @@ target.producer.linger.ms = 20
 target.producer.buffer.memory = 268435456
 target.producer.max.request.size = 8388608
 target.producer.send.buffer.bytes = 4194304
+"""
+
+WITHOUT_GROUPS = """\
+emit.checkpoints.enabled = false
+refresh.groups.enabled = false
+"""
+
+WITH_GROUPS = """\
+{alias}->target.groups = {groups}
+checkpoints.topic.replication.factor = 1
+emit.checkpoints.interval.seconds = 5
+refresh.groups.interval.seconds = 5
+sync.group.offsets.enabled = true
+sync.group.offsets.interval.seconds = 5
 """
 
 LOGGING = """\
@@ -79,15 +92,28 @@ class Mirrored:
 
 
 def mirror(
-    folder: Path, alias: str, source: str, target: str, *, topic: str, partitions: int, records: int, tasks: int
+    folder: Path,
+    alias: str,
+    source: str,
+    target: str,
+    *,
+    topic: str,
+    partitions: int,
+    records: int,
+    tasks: int,
+    groups: str | None = None,
+    before_end: Callable[[], None] | None = None,
 ) -> Mirrored:
-    """Copy `topic` to `{alias}.{topic}` with a fresh MirrorMaker 2, and stop it when it has caught up."""
+    """Copy `topic` to `{alias}.{topic}` with a fresh MirrorMaker 2, and stop it when it has caught up.
+
+    With `groups`, a pattern, it writes the offsets of groups, too; `before_end` waits for what else is wanted of it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (rest,) = free_ports(1)
     properties, logging = folder / "mm2.properties", folder / "log4j2.properties"
-    properties.write_text(
-        SETTINGS.format(alias=alias, source=source, target=target, topic=topic, tasks=tasks, rest=rest)
-    )
+    text = SETTINGS.format(alias=alias, source=source, target=target, topic=topic, tasks=tasks, rest=rest)
+    text += WITHOUT_GROUPS if groups is None else WITH_GROUPS.format(alias=alias, groups=groups)
+    properties.write_text(text)
     logging.write_text(LOGGING)
     command = [
         java(),
@@ -101,6 +127,8 @@ def mirror(
         try:
             meter = TreeMeter(process.pid)
             arrival = watch(target, f"{alias}.{topic}", partitions, records, meter.cpu, lambda: process.poll() is None)
+            if before_end is not None:
+                before_end()
         finally:
             process.kill()
             process.wait()

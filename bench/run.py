@@ -41,7 +41,7 @@ def main() -> None:
             for number in range(1, asked.pairs + 1):
                 say(f"{scenario.name}, pair {number} of {asked.pairs}")
                 pairs.append(scenario.run(place, scenario.shape, f"{scenario.name}-{number}"))
-            measured = table(scenario, pairs)
+            measured = (scenario.table or table)(scenario, pairs)
             sys.stdout.write(measured + "\n")
             sys.stdout.flush()
             if not asked.no_readme:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from clusters import ROUND_TRIP_MS, Field
 from contenders import (
@@ -21,6 +22,8 @@ from contenders import (
 )
 from data import Shape, write, write_more
 from equality import fingerprint
+from failover import Outcome, fail_over
+from failover import table as table_of_groups
 from groups import GROUPS, RECORDS, synced
 from groups import PARTITIONS as GROUP_PARTITIONS
 from holes import records, wait_until_cleaned, whole, write_both
@@ -78,11 +81,13 @@ class Scenario:
     name: str
     title: str
     shape: Shape
-    run: Callable[[Field, Shape, str], Pair]
+    run: Callable[[Field, Shape, str], Any]
     aims: tuple[Ratio | Limit, ...]
     write: Callable[[str, Shape], None] = write
     warm: bool = True
     """Whether the brokers copy the topic before the first pair."""
+    table: Callable[[Scenario, Sequence[Any]], str] | None = None
+    """What makes the table of its pairs; None: times and aims."""
 
 
 def say(text: str) -> None:
@@ -246,6 +251,18 @@ def through_airflow(field: Field, shape: Shape, label: str) -> Pair:
     return pair
 
 
+def groups_fail_over(field: Field, shape: Shape, label: str) -> Outcome:
+    """The same groups brought over by MirrorMaker 2 and by Ferry: what they read again."""
+    folder, near, target = field.folder / "contenders", field.source.bootstrap, field.target.bootstrap
+    found = fail_over(folder, label, near, target, shape)
+    for contender, outcomes in found.items():
+        say(
+            f"  {contender}: "
+            + ", ".join(f"{name} {one.again:,}, missed {one.missed:,}" for name, one in outcomes.items())
+        )
+    return found
+
+
 def compacted(field: Field, shape: Shape, label: str) -> Pair:
     """Ferry alone: a topic of which compaction took one record in a hundred, and the same records as bytes."""
     wait_until_cleaned(field.source, shape)
@@ -370,6 +387,15 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             ),
             write=lambda bootstrap, shape: None,
             warm=False,
+        ),
+        Scenario(
+            name="failover",
+            title=f"records that groups read again after a failover, in 4 partitions of {million // 4:,} together",
+            shape=Shape(topic="failover", partitions=4, records=million, size=200),
+            run=groups_fail_over,
+            aims=(),
+            warm=False,
+            table=table_of_groups,
         ),
         Scenario(
             name="wide",

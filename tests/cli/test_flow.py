@@ -84,6 +84,7 @@ def test_a_run_copies_and_tells_what_it_did(lab: Lab, config: Path, topic: str) 
     assert all(row["segments"] == [[0, 0, 300]] and (row["start"], row["end"]) == (0, 300) for row in body["receipts"])
     assert sum(row["bytes"] for row in body["receipts"]) == body["bytes"] > 0
     assert lab.assert_equal() == 900
+    assert {f"{lab.alias}.checkpoints.internal", "heartbeats"} <= topics_of(lab.target)
 
     fill(lab, topic, 300, partitions=3, start=900)
     spoken = ferry("run", config=config)

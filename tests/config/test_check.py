@@ -94,7 +94,9 @@ def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.
     assert sum(row.startswith("not MirrorMaker 2's default: exactly.once") for row in rows) == 1
 
 
-@pytest.mark.parametrize("name", ["consumer.isolation.level", "sync.group.offsets.enabled", "exactly.once"])
+@pytest.mark.parametrize(
+    "name", ["consumer.isolation.level", "sync.group.offsets.enabled", "offset-syncs.topic", "exactly.once"]
+)
 def test_departures_from_mirror_maker_are_said(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = Run("config", "check", file, capsys=capsys).out
     assert f"not MirrorMaker 2's default: {name}" in out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ferry.decide.offset_map import OffsetMap
 from ferry.decide.offset_syncs import anew, offset_syncs, syncs_of
@@ -39,6 +40,22 @@ def test_mirror_makers_reader_never_goes_past_a_record(world: World) -> None:
     syncs = written(world)
     if not syncs:
         return
+    for offset, found in zip(offsets, translated(syncs, offsets), strict=True):
+        assert found is not None
+        assert found <= made.translate(offset).offset
+
+
+@given(world=worlds(), data=st.data())
+@settings(max_examples=30)
+def test_a_repeat_after_a_crash_loses_nothing(world: World, data: st.DataObject) -> None:
+    """A step that died before the ledger knew of its syncs writes them again: the reader goes back with them."""
+    syncs = written(world)
+    if not syncs:
+        return
+    again = data.draw(st.integers(0, len(world.receipts) - 1))
+    syncs += offset_syncs(world.receipts[again:], NEVER)
+    made = OffsetMap.forward(world.receipts)
+    offsets = range(len(world.source) + 2)
     for offset, found in zip(offsets, translated(syncs, offsets), strict=True):
         assert found is not None
         assert found <= made.translate(offset).offset

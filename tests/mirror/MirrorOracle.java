@@ -113,8 +113,18 @@ public class MirrorOracle {
     static String client(String[] words) throws Exception {
         Map<String, Object> properties = new HashMap<>(Map.of("bootstrap.servers", words[1],
             "replication.policy.class", "org.apache.kafka.connect.mirror." + words[2], "source.cluster.alias", words[3]));
-        if (words[4].equals("translateOffsets"))
-            return offsets(RemoteClusterUtils.translateOffsets(properties, words[5], decoded(words[6]), PATIENCE));
+        switch (words[4]) {
+            case "RemoteClusterUtils.heartbeatTopics":
+                return sorted(RemoteClusterUtils.heartbeatTopics(properties));
+            case "RemoteClusterUtils.checkpointTopics":
+                return sorted(RemoteClusterUtils.checkpointTopics(properties));
+            case "RemoteClusterUtils.upstreamClusters":
+                return sorted(RemoteClusterUtils.upstreamClusters(properties));
+            case "RemoteClusterUtils.replicationHops":
+                return text(Integer.toString(RemoteClusterUtils.replicationHops(properties, words[5])));
+            case "RemoteClusterUtils.translateOffsets":
+                return offsets(RemoteClusterUtils.translateOffsets(properties, words[5], decoded(words[6]), PATIENCE));
+        }
         try (MirrorClient client = new MirrorClient(properties)) {
             return switch (words[4]) {
                 case "heartbeatTopics" -> sorted(client.heartbeatTopics());

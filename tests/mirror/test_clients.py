@@ -96,12 +96,13 @@ def test_mirror_client_reads_ferry(
         return client(target_cluster, policy, lab.alias, *question)
 
     copy = topic if policy.startswith("Identity") else f"{lab.alias}.{topic}"
-    assert f"{lab.alias}.checkpoints.internal" in asked("checkpointTopics")
-    assert {"heartbeats", f"{lab.alias}.heartbeats"} <= set(asked("heartbeatTopics"))
-    assert lab.alias in asked("upstreamClusters")
-    assert asked("replicationHops", lab.alias) == ["1"]
-    assert asked("replicationHops", "nobody") == ["-1"]
-    for call in ("translateOffsets", "remoteConsumerOffsets"):
+    for api in ("", "RemoteClusterUtils."):
+        assert f"{lab.alias}.checkpoints.internal" in asked(f"{api}checkpointTopics")
+        assert {"heartbeats", f"{lab.alias}.heartbeats"} <= set(asked(f"{api}heartbeatTopics"))
+        assert lab.alias in asked(f"{api}upstreamClusters")
+        assert asked(f"{api}replicationHops", lab.alias) == ["1"]
+        assert asked(f"{api}replicationHops", "nobody") == ["-1"]
+    for call in ("RemoteClusterUtils.translateOffsets", "remoteConsumerOffsets"):
         assert asked(call, lab.alias, encoded(named(lab, "readers"))) == [f"{copy} 0 7 mine"]
         assert asked(call, lab.alias, encoded(named(lab, "others"))) == [f"{copy} 0 3 "]
         assert asked(call, lab.alias, encoded("nobody")) == []
@@ -277,7 +278,7 @@ def test_checkpoints_are_written_though_groups_are_left_alone(
     commit(lab, topic, 8)
     assert run(lab).groups is None
     found = client(
-        target_cluster, POLICIES[0], lab.alias, "translateOffsets", lab.alias, encoded(named(lab, "readers"))
+        target_cluster, POLICIES[0], lab.alias, "remoteConsumerOffsets", lab.alias, encoded(named(lab, "readers"))
     )
     assert found == [f"{lab.alias}.{topic} 0 9 "]  # behind the commit marker: its lag is 0
 

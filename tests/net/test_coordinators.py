@@ -154,8 +154,10 @@ def test_what_stands_against_one_partition_leaves_the_others_of_its_group(cluste
 
 def test_a_group_that_may_not_be_seen_is_said(cluster: Scripted) -> None:
     done = cluster.commit("hidden", "good")
-    assert re.search("group hidden may not be seen .* grant DESCRIBE", str(done.failed["hidden"]))
+    assert re.search("group hidden may not be seen .* grant READ on it$", str(done.failed["hidden"]))
     assert cluster.asked == {"good": 1}
+    found = cluster.loop.run(partial(coordinators, cluster, ["hidden"]))
+    assert re.search("grant DESCRIBE on it$", str(found.denied["hidden"]))
 
 
 def test_old_brokers_are_asked_one_by_one(cluster: Scripted) -> None:

@@ -45,14 +45,15 @@ async def settle_groups(
     judge: Callable[[Piece[Payload], Answer], None],
     *,
     room: int,
+    operation: str = "DESCRIBE",
 ) -> dict[str, FerryError]:
     """Ask the coordinators of all groups, again where that helps; by group what stood against it at last.
 
     `ask` sends pieces whose sizes sum up to `room` at most (or one) to a broker. `judge` takes an answer in, or raises:
     Refused is final, Retryable asks again at the coordinator of then. Groups whose coordinator did not answer within
-    the cluster's patience come back as Unreachable; the others are done.
+    the cluster's patience come back as Unreachable; the others are done. `operation` is what it takes.
     """
-    work = _Work(cluster, pieces, ask, judge, room)
+    work = _Work(cluster, pieces, ask, judge, room, operation)
     try:
         await cluster.retrying(work.round)
     except Unreachable as error:
@@ -70,6 +71,7 @@ class _Work(Generic[Payload, Answer]):
         ask: Callable[[int, list[Piece[Payload]]], Awaitable[Iterable[tuple[Piece[Payload], Answer]]]],
         judge: Callable[[Piece[Payload], Answer], None],
         room: int,
+        operation: str,
     ) -> None:
         self.failed: dict[str, FerryError] = {}
         self._cluster = cluster
@@ -78,12 +80,13 @@ class _Work(Generic[Payload, Answer]):
         self._ask = ask
         self._judge = judge
         self._room = room
+        self._operation = operation
 
     async def round(self) -> None:
         """Ask for all that waits; Retryable when something of it still does."""
         if not self._waiting:
             return
-        found = await coordinators(self._cluster, {piece.group for piece in self._waiting})
+        found = await coordinators(self._cluster, {piece.group for piece in self._waiting}, self._operation)
         self.failed |= found.denied
         self._trouble |= found.failed
         by_node: dict[int, list[Piece[Payload]]] = {}
@@ -157,7 +160,7 @@ class Coordinators:
     failed: Mapping[str, Retryable]
 
 
-async def coordinators(cluster: Cluster, groups: Iterable[str]) -> Coordinators:
+async def coordinators(cluster: Cluster, groups: Iterable[str], operation: str = "DESCRIBE") -> Coordinators:
     """Look the coordinators of groups up, many in a request; one by one before Kafka 3.0. Raises Retryable."""
     nodes: dict[str, int] = {}
     denied: dict[str, FerryError] = {}
@@ -169,7 +172,7 @@ async def coordinators(cluster: Cluster, groups: Iterable[str]) -> Coordinators:
                 nodes[group] = answer.node_id
             elif answer.error_code in codes.UNAUTHORIZED:
                 denied[group] = NotPermittedGroup(
-                    f"group {group} may not be seen on cluster {cluster.alias}: grant DESCRIBE on it"
+                    f"group {group} may not be seen on cluster {cluster.alias}: grant {operation} on it"
                 )
             else:
                 why = codes.describe(answer.error_code)

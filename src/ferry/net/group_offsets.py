@@ -197,7 +197,7 @@ async def commit_offsets(
                 else:
                     check_group(cluster, piece.group, code, "written", "READ")
 
-    failed = await settle_groups(cluster, pieces, ask, judge, room=1)
+    failed = await settle_groups(cluster, pieces, ask, judge, room=1, operation="READ")
     return CommittedOffsets(failed=failed, refused=refused)
 
 

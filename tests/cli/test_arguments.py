@@ -53,6 +53,7 @@ def test_help_brings_no_client_along() -> None:
     "command",
     ["", "plan", "run", "lag", "ledger", "pause", "resume", "skip", "flows", "version", "dev", "config"]
     + [f"config {name}" for name in ("check", "explain", "new", "import-mm1")]
+    + [f"ledger {name}" for name in ("show", "export", "rebuild")]
     + [f"dev {name}" for name in ("up", "status", "down")]
     + ["airflow", "airflow setup", "adopt", "adopt mm1", "adopt mm2", "hand-back", "hand-back mm2"],
 )

@@ -17,6 +17,7 @@ from ferry.run.connections import TargetConnection
 from ferry.run.ledger_export import JsonLines, export_ledger, json_lines
 from ferry.run.ledger_parquet import ParquetLines, parquet_lines
 from ferry.run.ledger_rebuild import FILLER, rebuild_ledger
+from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 
 
@@ -86,12 +87,16 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
     more(lab, 0)
     assert lab.micro_run().records == 50
-    export(lab, path)
+    config = lab.write(tmp_path)
+    told = ferry("ledger", "export", "--to", path, "--json", config=config).json("ledger-export")
+    assert (told["flow"], told["file"]) == (str(lab.flow.flow), str(path))
     more(lab, 1)
     assert lab.micro_run().records == 50
     lose(lab)
-    told = rebuild_ledger(lab.flow, path, json_lines, dry_run=False)
-    assert [(one.target.partition, one.exported, one.copied) for one in told.ahead] == [(0, 25, 50), (1, 25, 50)]
+    answer = ferry("ledger", "rebuild", "--from", path, "--json", config=config)
+    ahead = answer.json("ledger-rebuild")["ahead"]
+    assert answer.code == 1
+    assert [(one["target_partition"], one["exported"], one["copied"]) for one in ahead] == [(0, 25, 50), (1, 25, 50)]
     report = lab.micro_run()
     assert report.records == 0
     assert {refusal.kind for refusal in report.refusals} == {RefusalKind.FOREIGN_WRITER}

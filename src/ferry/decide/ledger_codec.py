@@ -19,6 +19,8 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["seen", lane, topic]                     when the lane last had all of a compacted source topic
 ["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
                                           and `why`, but where retention took them first
+["map", lane, topic, partition, generation, number]  a block of an offset map (ferry.decide.summary)
+["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist
 ["pause", topic]                          a pause; topic "" means the whole flow
 ```
 """

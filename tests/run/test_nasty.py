@@ -9,9 +9,11 @@ from contextlib import closing
 
 from ferry.decide.report import Report, RunState, missing_notes
 from ferry.dev import RunningCluster
+from ferry.model import Codec
 from ferry.run.planner import RunOptions
+from ferry.wire.batch import batches, obstacle
 from tests.harness import Lab, new_alias
-from tests.nasty import KINDS, Topic, Writers, compact, create, delete_records, topics, write_old_formats
+from tests.nasty import HUGE_VALUE, KINDS, Topic, Writers, compact, create, delete_records, topics, write_old_formats
 
 
 def copy_nasty_topics(
@@ -29,6 +31,7 @@ def copy_nasty_topics(
         writers.write(3)
         compact(source, found)
         delete_records(source, rng, found)
+        assert_all_kinds(source, found)
         assert_transcoded_where_it_must_be(compared(lab), found)
         writers.write(2)
         compared(lab, RunOptions(max_records=rng.randint(count, 50 * count)))  # ends inside batches
@@ -47,6 +50,26 @@ def copy_nasty_topics(
     assert lab.assert_equal(isolation="read_uncommitted") > 0
     success(lab)
     assert lab.assert_equal(isolation="read_uncommitted") > committed
+
+
+def assert_all_kinds(source: RunningCluster, found: Sequence[Topic]) -> None:
+    """What the brokers' files hold is as nasty as it is meant to be."""
+    codecs, formats, obstacles, sizes = set(), set(), set(), [0]
+    for topic in found:
+        for path in source.brokers[0].data.glob(f"{topic.name}-[0-9]/*.log"):
+            for batch in batches(path.read_bytes()):
+                codecs.add(batch.codec)
+                formats.add(batch.magic)
+                obstacles.add((obstacle(batch) or "").translate(str.maketrans("", "", "0123456789")))
+                sizes.append(len(batch.data))
+    assert codecs == set(Codec)
+    assert formats == {0, 1, 2}
+    assert {
+        "its base timestamp is a delete horizon",
+        "its timestamps are log append times",
+        "compaction left  of its  records",
+    } <= obstacles
+    assert max(sizes) > HUGE_VALUE // 2
 
 
 def compared(lab: Lab, options: RunOptions | None = None) -> Report:

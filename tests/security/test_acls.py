@@ -10,7 +10,7 @@ from ferry.decide.report import Report, RunState
 from ferry.errors import Refused
 from ferry.run.micro_run import local_origin
 from ferry.run.permissions import Acl, Resource, required_acls
-from tests.harness import Lab, grow_topic, numbered, producer, send
+from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
 from tests.security.conftest import Pair
 from tests.security.test_logins import RECORDS, fill, flow, plain, scram512
 
@@ -83,6 +83,44 @@ def test_mirror_makers_topics_are_written_with_their_acls_and_named_without(secu
             grant(secured, [acl])
         runs.checkpoint("first")
         assert not [note for note in runs.report("first").notes if "nothing else waits for it" in note]
+
+
+def test_groups_are_written_with_their_acls_and_named_without(secured: Pair, topic: str) -> None:
+    """Two groups: first neither may be seen, then one may not be written, and in the end both are."""
+    fill(secured, topic)
+    mark = secrets.token_hex(4)
+    groups = [f"one-{mark}", f"two-{mark}"]
+    lab = flow(secured, scram512(secured.source), plain(secured.target), topic, groups=", ".join(groups))
+    for group in groups:
+        commit_offsets(secured.source.cluster, group, {(topic, 0): 3})
+    acls = required_acls(lab.flow)
+    grant(secured, [acl for acl in acls if not acl.optional])
+    seeing, writing = (
+        [acl for acl in acls if acl.side == side and acl.resource.name in groups] for side in ("source", "target")
+    )
+    assert [(acl.resource.name, acl.operation) for acl in seeing] == [(group, "Describe") for group in groups]
+    assert [(acl.resource.name, acl.operation) for acl in writing] == [(group, "Read") for group in groups]
+
+    def failed() -> dict[str, str]:
+        with lab.runs() as runs:
+            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin())
+            lab.copy(runs, plan)
+            done = runs.checkpoint(plan.run)
+            report = runs.report(plan.run)
+        assert done is not None
+        assert report.groups == done
+        assert report.state is (RunState.PARTIAL if done.failed else RunState.SUCCESS)
+        return {left.group: left.message for left in done.failed}
+
+    for acls_of_side, said in ((seeing, "grant DESCRIBE on it"), (writing, "grant READ on it")):
+        for number, acl in enumerate(acls_of_side):
+            told = failed()
+            assert set(groups[number:]) <= set(told)
+            assert all(said in told[group] for group in groups[number:])
+            grant(secured, [acl])
+    assert failed() == {}
+    for group in groups:
+        assert committed_offsets(secured.target.cluster, group, lab.target_topic(topic), 2) == {0: 3}
 
 
 def missing(acls: list[Acl], what: str) -> Acl:

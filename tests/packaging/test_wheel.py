@@ -184,7 +184,7 @@ def test_two_lines_make_a_dag_per_flow(airflow: Installation, tmp_path: Path) ->
     config = tmp_path / "flow.properties"
     config.write_text(FLOW)
     *_, dag_line, files = airflow.said(PARSE.format(folder=str(dags)), FERRY_CONFIG=str(config))
-    assert dag_line == "['ferry__a__b'] ['plan', 'copy', 'report']"
+    assert dag_line == "['ferry__a__b'] ['plan', 'copy', 'checkpoint', 'report']"
     assert all(file.startswith(str(airflow.site)) for file in files.split())
 
 

@@ -20,7 +20,7 @@ from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, 
 def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
     """A flow over topics that begin with this test's name, and groups that begin with its alias."""
     alias = new_alias()
-    settings = {"groups": f"{alias}.*"}
+    settings = {"groups": f"{alias}.*", "sync.group.offsets.enabled": "false"}
     return Lab(source=source_cluster, target=target_cluster, alias=alias, topics=(f"{topic}.*",), settings=settings)
 
 

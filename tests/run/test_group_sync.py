@@ -13,12 +13,16 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
+from ferry.decide import summary
+from ferry.decide.group_codec import saved_groups
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
 from ferry.model import GroupOutcome, TopicPartition, Why
 from ferry.run import checkpoint as module
+from ferry.run import summaries
 from ferry.run.checkpoint import Looked
 from ferry.run.group_snapshots import GroupSnapshots
+from ferry.run.ledger_access import LedgerAccess
 from ferry.run.micro_run import local_origin
 from ferry.run.planner import RunOptions
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
@@ -263,3 +267,48 @@ def test_what_lay_there_before_can_be_had_back(groups: Groups) -> None:
         kept.drop("before the drill")
         with pytest.raises(BadInput, match=r"no snapshot 'before the drill'.* r2, r3"):
             kept.diff("before the drill")
+
+
+@pytest.mark.timeout(120)
+def test_snapshots_behind_a_summary_are_found_completed_and_dropped(
+    groups: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "SUMMARISED_FROM", 0)
+    monkeypatch.setattr(summaries, "FIRST_WINDOW", 4)
+    flow, source, app = groups.lab.flow, groups.lab.source, groups.name("app")
+
+    def saved(name: str) -> dict[int, tuple[int | None, int | None]]:
+        with LedgerAccess(flow) as access:
+            found = saved_groups(access.whole(), flow.lane, name).get(app, {})
+        return {place.partition: (one.before.offset if one.before else None, one.wrote) for place, one in found.items()}
+
+    def sync(run: str) -> None:
+        with groups.lab.runs() as runs:
+            assert runs.sync_groups(run)[1] is not None
+
+    groups.commit(source, "app", {0: 4, 1: 4})
+    sync("s1")
+    groups.commit(source, "app", {0: 15})
+    sync("s2")
+    with GroupSnapshots(flow) as kept:
+        kept.take("drill", "ann@desk")
+    groups.lab.micro_run()
+    with LedgerAccess(flow) as access:
+        view = access.view()
+        assert {"s1", "s2", "drill"} <= {key.split('"')[5] for key in view.rolled.left if key.startswith('["offsets"')}
+        assert not list(view.of_kind("offsets"))
+    groups.commit(source, "app", {0: 17, 1: 6})
+    sync("s2")
+    assert saved("s2") == {0: (4, 17), 1: (4, 6)}, "what lay there before the first attempt stays"
+    with GroupSnapshots(flow) as kept:
+        assert {(one.then, one.now) for one in kept.diff("drill")[1]} == {(15, 17), (4, 6)}
+        done = kept.rollback("drill", "r1")[2]
+        assert done is not None
+        assert (done.offsets, groups.at("app")) == (2, {0: 15, 1: 4})
+        kept.drop("drill")
+    assert (saved("drill"), saved("s1")) == ({}, {0: (None, 4), 1: (None, 4)})
+    monkeypatch.setattr(module, "KEPT_SNAPSHOTS", 1)
+    groups.lab.micro_run()
+    groups.commit(source, "other", {0: 4})
+    sync("s3")
+    assert (saved("s1"), saved("s2"), saved("r1")) == ({}, {}, {})

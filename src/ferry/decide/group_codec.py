@@ -12,6 +12,7 @@ A snapshot has the name that somebody gave it, or is the run's that wrote: then 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -126,8 +127,16 @@ def saved_record(lane: str, snapshot: str, group: str, offsets: Mapping[TopicPar
     return Record(key=encode(["offsets", lane, snapshot, group]), value=encode(body))
 
 
+def saved_places(view: LedgerView, lane: str, snapshot: str) -> dict[str, int]:
+    """The ledger offsets of those records of a snapshot that the view lacks, by key: summaries leave them out."""
+    prefix = encode(["offsets", lane, snapshot]).decode().removesuffix("]") + ","
+    return {key: at for key, at in view.rolled.left.items() if key.startswith(prefix) and key not in view.by_key}
+
+
 def saved_groups(view: LedgerView, lane: str, snapshot: str) -> dict[str, dict[TopicPartition, Saved]]:
-    """What a snapshot holds, by group."""
+    """What a snapshot holds, by group. LookupError when the view lacks some of it: `saved_places` says where it is."""
+    if saved_places(view, lane, snapshot):
+        raise LookupError(f"what snapshot {snapshot!r} of lane {lane} holds was not read from the ledger")
     return {
         key[3]: _parse_saved(_body(record))
         for key, record in view.of_kind("offsets")
@@ -148,15 +157,15 @@ def _parse_saved(body: Json) -> dict[TopicPartition, Saved]:
 
 
 def dropped_snapshots(view: LedgerView, lane: str, names: Iterable[str]) -> list[Record]:
-    """Tombstones for snapshots and all that they hold."""
+    """Tombstones for snapshots and all that they hold, whether the view has it or not."""
     gone = set(names)
     if not gone:
         return []
     return [
-        Record(key=record.key, value=None)
+        Record(key=key.encode(), value=None)
         for kind in ("snapshot", "offsets")
-        for key, record in view.of_kind(kind)
-        if key[1] == lane and key[2] in gone
+        for key in dict.fromkeys([*view.by_key, *view.rolled.left])
+        if key.startswith(f'["{kind}",{encode(lane).decode()},') and json.loads(key)[2] in gone
     ]
 
 

@@ -64,7 +64,8 @@ class Rolled:
     """What lies in the ledger before `upto` and is not in a view's records.
 
     `chains` stand for all receipts there. `left` are the ledger offsets of other records, by key: plans and outcomes
-    of runs, and the parts of summaries. `summarised` is up to where the summary stands that the view was read from.
+    of runs, what snapshots hold of groups, and the parts of summaries. `summarised` is up to where the summary stands
+    that the view was read from.
     """
 
     upto: int = 0

@@ -38,8 +38,8 @@ SUMMARISED_FROM = 20_000
 """Records behind the last summary after which a new one is written, where that is more than it has itself: reading so
 many takes a quarter of a second."""
 
-_LEFT = ("plan", "outcome", SUMMARY)
-"""Kinds that are not in summaries: who asks for a run reads them where they lie."""
+_LEFT = ("plan", "outcome", "offsets", SUMMARY)
+"""Kinds that are not in summaries: who asks for a run or for a snapshot reads them where they lie."""
 
 _BLOCKS_A_LINE = 10_000
 _KEYS_A_LINE = 200

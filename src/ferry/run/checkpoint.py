@@ -45,6 +45,7 @@ from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, GroupActiv
 from ferry.net.groups import ListedGroups, list_groups
 from ferry.run.connections import FlowConnections
 from ferry.run.offset_maps import offset_maps
+from ferry.run.saved_offsets import with_saved
 
 KEPT_SNAPSHOTS = 10
 """Runs whose group offsets of before stay in the ledger; named snapshots stay until they are dropped."""
@@ -160,6 +161,7 @@ class GroupSync:
     async def write(self, view: LedgerView, looked: Looked, run: str) -> GroupOutcome:
         """Write what was decided. What lies on the target, and what is to be written, is in the ledger before."""
         decided, now_ms = looked.decided, _now_ms()
+        view = await with_saved(self.connections.ledger, view, self.lane, run)
         records = _records(view, self.lane, looked, run, now_ms)
         if records:
             await self.connections.ledger.append(records)

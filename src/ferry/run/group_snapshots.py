@@ -29,6 +29,7 @@ from ferry.model import GroupOutcome, Left, TopicPartition, Why
 from ferry.net.group_offsets import GroupActive, commit_offsets, fetch_offsets
 from ferry.net.groups import list_groups
 from ferry.run.connections import TargetConnection
+from ferry.run.saved_offsets import with_saved
 
 
 class GroupSnapshots:
@@ -101,7 +102,7 @@ class GroupSnapshots:
     async def _diff(self, name: str | None, only: frozenset[str] | None) -> tuple[Snapshot, list[Difference]]:
         view = await self._connection.view()
         snapshot = self._named(view, name)
-        saved = self._saved(view, snapshot, only)
+        saved = await self._saved(view, snapshot, only)
         target = await self._target(saved)
         return snapshot, differences(saved, target.offsets)
 
@@ -125,7 +126,7 @@ class GroupSnapshots:
     ) -> tuple[Snapshot, Rollback, GroupOutcome | None]:
         view = await self._connection.view()
         snapshot = self._named(view, name)
-        saved = self._saved(view, snapshot, only)
+        saved = await self._saved(view, snapshot, only)
         target = await self._target(saved)
         held = held_groups(view, self._lane, saved.__contains__)
         decided = decide_rollback(self._flow.flow.target, saved, target, held, force=force)
@@ -189,9 +190,10 @@ class GroupSnapshots:
             "one that ferry groups snapshot --list shows"
         )
 
-    def _saved(
+    async def _saved(
         self, view: LedgerView, snapshot: Snapshot, only: frozenset[str] | None
     ) -> dict[str, dict[TopicPartition, Saved]]:
+        view = await with_saved(self._connection.ledger, view, self._lane, snapshot.name)
         saved = saved_groups(view, self._lane, snapshot.name)
         missing = sorted((only or frozenset()) - saved.keys())
         if missing:

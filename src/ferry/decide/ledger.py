@@ -42,8 +42,9 @@ from ferry.model import (
 class LedgerView:
     """The committed ledger between two offsets, by key; `open` are records of transactions still undecided.
 
-    `end` is the first offset that was not read. Records of aborted transactions do not exist here. Receipts, plans and
-    outcomes before `rolled.upto` are not in `by_key`: they are known in short (ADR 20), and read when asked for.
+    `end` is the first offset that was not read. Records of aborted transactions do not exist here. Receipts, plans,
+    outcomes and saved offsets before `rolled.upto` are not in `by_key`: they are known in short (ADR 20), and read when
+    asked for.
     """
 
     end: int
@@ -183,13 +184,19 @@ def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple
     return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
 
 
-def last_receipts(view: LedgerView, lane: str, words: Collection[bytes] | None = None) -> dict[TopicPartition, Receipt]:
-    """The last committed receipt of every target partition of the lane; with `words` of those that have one in them."""
+def last_receipts(
+    view: LedgerView, lane: str, words: Collection[Collection[bytes]] | None = None
+) -> dict[TopicPartition, Receipt]:
+    """The last committed receipt of every target partition of the lane; with `words` of those that have all of one."""
     return {
         TopicPartition(topic=key[2], partition=key[3]): parse_receipt(_body(record))
         for key, record in view.of_kind("last")
-        if key[1] == lane and (words is None or any(word in (record.value or b"") for word in words))
+        if key[1] == lane and (words is None or _has(record.value or b"", words))
     }
+
+
+def _has(value: bytes, words: Collection[Collection[bytes]]) -> bool:
+    return any(all(word in value for word in together) for together in words)
 
 
 def lane_ends(view: LedgerView, lane: str, plan: Plan | None = None) -> dict[TopicPartition, int]:

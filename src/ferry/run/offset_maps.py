@@ -77,10 +77,14 @@ def newest_receipts(
     view: LedgerView, lane: str, asked: Collection[TopicPartition], *, backward: bool
 ) -> dict[TopicPartition, Receipt]:
     """The newest receipt of each asked partition."""
-    topics = {place.topic for place in asked}
     # A search for a few names is many times quicker than decoding all.
-    words = [b'"%s":%s' % (b"target_topic" if backward else b"topic", encode(name)) for name in topics]
-    few = words if len(words) <= _FEW else None
+    side = b"target_" if backward else b""
+    topics = {topic: b'"%stopic":%s' % (side, encode(topic)) for topic in {place.topic for place in asked}}
+    few: list[tuple[bytes, ...]] | None = None
+    if len(asked) <= _FEW:
+        few = [(topics[place.topic], b'"%spartition":%d,' % (side, place.partition)) for place in asked]
+    elif len(topics) <= _FEW:
+        few = [(word,) for word in topics.values()]
     found = {last.target if backward else last.source: last for last in last_receipts(view, lane, few).values()}
     return {place: found[place] for place in asked if place in found}
 

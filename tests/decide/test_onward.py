@@ -182,7 +182,9 @@ def test_what_was_passed_by_hand_moves_the_lane_only_where_it_stands(gaps: tuple
 
 
 def test_a_lane_that_was_never_at_work_may_be_moved_on_too() -> None:
-    facts = replace(SOUND, receipts={OTHER.target: OTHER}, skips={place("orders"): (replace(STUCK, start=0, end=4),)})
+    facts = replace(
+        SOUND, receipts={OTHER.target: OTHER}, positions={}, skips={place("orders"): (replace(STUCK, start=0, end=4),)}
+    )
     assert [piece.start for piece in planned(facts).slices if piece.source.topic == "orders"] == [4]
 
 
@@ -283,7 +285,7 @@ def test_a_slice_says_what_a_log_must_have_that_is_read_on(
 
 
 def test_a_first_slice_has_nothing_before_it() -> None:
-    plan = planned(replace(SOUND, receipts={}, first_run=True))
+    plan = planned(replace(SOUND, receipts={}, positions={}, first_run=True))
     assert {(piece.read_epoch, piece.read_end) for piece in plan.slices} == {(-1, -1)}
 
 

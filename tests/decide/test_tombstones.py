@@ -112,7 +112,7 @@ def test_a_first_copy_that_may_take_too_long_is_noted_before(
     seconds: int, records: int | None, seen: bool, noted: bool
 ) -> None:
     rules = replace(RULES, max_seconds=seconds, max_records=records, only=frozenset({"orders"}))
-    given_facts = facts(5_000) if seen else replace(facts(5_000, None), receipts={}, first_run=True)
+    given_facts = facts(5_000) if seen else replace(facts(5_000, None), receipts={}, positions={}, first_run=True)
     notes = decide_plan(rules, given_facts, "run-1", 3).notes
     said = [note for note in notes if "compacted topics (orders) may not end in this run" in note]
     assert bool(said) is noted, notes

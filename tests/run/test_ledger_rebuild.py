@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from ferry.cli.ledger_file import PARQUET
 from ferry.decide.ledger import fold
@@ -97,9 +99,29 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     ahead = answer.json("ledger-rebuild")["ahead"]
     assert answer.code == 1
     assert [(one["target_partition"], one["exported"], one["copied"]) for one in ahead] == [(0, 25, 50), (1, 25, 50)]
+    # Retention takes what no receipt names, so that the positions alone are left to tell of it.
+    admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
+    places = [TopicPartition(lab.target_topic(topic), number, -1) for number in range(2)]
+    for future in admin.delete_records(places).values():
+        future.result(30)
+    for _ in range(2):  # what is refused stays so
+        report = lab.micro_run()
+        assert report.records == 0
+        assert {refusal.kind for refusal in report.refusals} == {RefusalKind.LEDGER_BEHIND}
+        assert "copied up to source offset 50, as the lane's own position says, but the ledger has it up to 25" in (
+            report.refusals[0].message
+        )
+
+    # Without an export nothing is copied anew either, before the copy is deleted.
+    lose(lab)
     report = lab.micro_run()
-    assert report.records == 0
-    assert {refusal.kind for refusal in report.refusals} == {RefusalKind.FOREIGN_WRITER}
+    assert (report.state, report.records) == (RunState.FAILED, 0)
+    assert {refusal.kind for refusal in report.refusals} == {RefusalKind.LEDGER_BEHIND}
+    with lab.runs() as runs:
+        assert {refusal.kind for refusal in runs.preview().refusals} == {RefusalKind.LEDGER_BEHIND}
+    delete_topic(target_cluster, lab.target_topic(topic))
+    assert lab.micro_run().records == 100
+    assert lab.assert_equal() == 100
 
 
 def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(

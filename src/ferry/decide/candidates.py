@@ -9,6 +9,7 @@ from ferry.config.guards import OnGuard
 from ferry.decide.absence import lost_partitions, lost_refusal
 from ferry.decide.facts import Facts, SourceTopic
 from ferry.decide.guards import leaderless_refusal, position_note, unserved_refusal
+from ferry.decide.lost_ledger import lost_ledger_refusal
 from ferry.decide.onward import onward
 from ferry.decide.origins import returning_refusal, stranger_refusal
 from ferry.decide.progress import estimated_bytes, next_offset
@@ -87,6 +88,9 @@ def _candidate(
     loop = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ()))
     if loop is not None:
         return loop
+    lost = lost_ledger_refusal(facts, topic, target, number)
+    if lost is not None:
+        return lost
     if isinstance(found, Refusal):
         return found
     stranger = stranger_refusal(facts, source, place)

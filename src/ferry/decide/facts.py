@@ -156,7 +156,7 @@ class Facts:
     receipts: Mapping[TopicPartition, Receipt]
     """Last receipt per target partition in this lane."""
     positions: Mapping[TopicPartition, Position | None]
-    """The position group's word per target partition with a receipt; None where it has none.
+    """The position group's word per target partition with a receipt, or with records; None where it has none.
 
     A partition that is not a key was not asked for, or its position is pending: nothing is said about it.
     """

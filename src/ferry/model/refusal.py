@@ -23,6 +23,8 @@ class RefusalKind(StrEnum):
     RETENTION_PASSED = "retention-passed"
     SOURCE_TRUNCATED = "source-truncated"
     FOREIGN_WRITER = "foreign-writer"
+    LEDGER_BEHIND = "ledger-behind"
+    """The lane copied more than its ledger knows: that was lost, or rebuilt from an older export."""
     TOO_LARGE = "too-large"
     NEEDS_TRANSCODING = "needs-transcoding"
     """Of earlier versions, in ledgers; such batches are transcoded now."""

@@ -14,6 +14,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.guards import OnGuard
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, accounted, last_receipts, open_receipts
+from ferry.decide.lost_ledger import accounted_positions
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
@@ -87,11 +88,12 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
 
     For a plan that fences nobody: a run may be at work, whose records are newer than the receipts that the facts know.
     """
-    reached = {place: last.target_next for place, last in last_receipts(view, lane).items()}
-    for receipt in open_receipts(view, lane):
+    receipts = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
+    reached: dict[TopicPartition, int] = {}
+    for receipt in receipts:
         reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))
     found = {place: offset for place, offset in facts.foreign.items() if reached.get(place, -1) <= offset}
-    return replace(facts, foreign=found)
+    return replace(facts, foreign=found, positions=accounted_positions(facts, receipts))
 
 
 async def ends_after_look(

@@ -10,7 +10,7 @@ from enum import Enum
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.absence import absent_topics, unmatched_names
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, Unserved, by_topic
+from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
 from ferry.decide.ledger import LedgerView, claims, last_receipts, pauses, skips
 from ferry.decide.starts import (
     due_starts,
@@ -131,7 +131,7 @@ async def gather_facts(
         },
         targets=targets,
         receipts=receipts,
-        positions=await _positions(flow, lane, target, receipts, positions),
+        positions=await _positions(flow, lane, target, receipts.keys() | _filled(flow, chosen, targets), positions),
         starts=begun.offsets,
         pending=begun.pending,
         first_run=is_first,
@@ -237,6 +237,18 @@ async def _later_starts(
         why = f"its start cannot be asked for: {error}"
         return ListedOffsets(found=others, failed=dict.fromkeys(due, Unserved(kind=RefusalKind.NO_LEADER, why=why)))
     return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
+
+
+def _filled(flow: FlowConfig, names: Collection[str], targets: Mapping[str, TargetTopic]) -> frozenset[TopicPartition]:
+    """Where something was written to the copies: the lane may have positions there that no receipt tells of."""
+    copies = (targets.get(flow.policy.format_remote_topic(flow.flow.source, name)) for name in names)
+    return frozenset(
+        TopicPartition(topic=copy.name, partition=number)
+        for copy in copies
+        if copy is not None
+        for number, end in copy.ends.items()
+        if end > 0
+    )
 
 
 async def _positions(

@@ -18,6 +18,7 @@ from ferry.decide.deployments import admitted, conflict
 from ferry.decide.facts import Facts
 from ferry.decide.ledger import LedgerView, claims, fold_on, last_receipts, resume_at
 from ferry.decide.ledger_codec import accounted_records, claim_record, gap_record, released_claim, share_record
+from ferry.decide.lost_ledger import forgotten_places
 from ferry.decide.map_block import Chain
 from ferry.decide.neighbours import without_owned_elsewhere
 from ferry.decide.not_copied import not_copied
@@ -85,7 +86,7 @@ class Planner:
         """
         await self._refuse_swapped(view)
         facts = await self.facts(view, positions=Positions.AT_ONCE)
-        if facts.foreign and await self.ledger.exists():
+        if (facts.foreign or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.known.view())
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)

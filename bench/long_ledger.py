@@ -21,7 +21,7 @@ from pathlib import Path
 
 from clusters import JAVA_OPTIONS
 from confluent_kafka import Producer
-from usage import Stopwatch, peak_mb
+from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import parse_settings
 from ferry.decide.ledger import fold
@@ -228,15 +228,16 @@ def _translate(connection: TargetConnection) -> None:
     async def look() -> None:
         view = await connection.view()
         end = max(links.blocks[-1].end for links in view.rolled.chains.values() if links.blocks)
-        slowest, watch = 0.0, Stopwatch()
+        took: list[Usage] = []
+        watch = Stopwatch()
         for _ in range(LOOKUPS):
             one = Stopwatch()
             place = TopicPartition(topic="history", partition=random.randrange(PARTITIONS))
             offset = random.randrange(end)
             (made,) = (await load_maps(connection.ledger, view, "live", {place: [offset]}, {})).values()
             made.translate(offset)
-            slowest = max(slowest, one.usage().wall)
-        each = watch.usage().wall / LOOKUPS
+            took.append(one.usage())
+        each = watch.usage()
         watch = Stopwatch()
         asked = {
             TopicPartition(topic="history", partition=number): [random.randrange(end) for _ in range(LOOKUPS)]
@@ -246,9 +247,11 @@ def _translate(connection: TargetConnection) -> None:
         for place, offsets in asked.items():
             for offset in offsets:
                 maps[place].translate(offset)
+        together = watch.usage()
         sys.stdout.write(
-            f"{1000 * each:.1f} ms a lookup, {1000 * slowest:.0f} ms the slowest; "
-            f"{LOOKUPS * PARTITIONS} at once {watch.usage().wall:.1f} s\n"
+            f"{1000 * each.wall / LOOKUPS:.1f} ms, {1000 * each.cpu / LOOKUPS:.1f} CPU-ms a lookup, the slowest "
+            f"{1000 * max(one.wall for one in took):.0f} ms, {1000 * max(one.cpu for one in took):.0f} CPU-ms; "
+            f"{LOOKUPS * PARTITIONS} at once {together.wall:.1f} s, {together.cpu:.1f} CPU-s\n"
         )
 
     connection.run(look)

@@ -67,7 +67,12 @@ PAIR = ("b->a.enabled = true",)
     ("topics", "listed", "at_target", "why"),
     [
         # Before anything was copied, and after: of two opposite flows the second has nothing of its own.
-        ("orders.*", [], ["orders"], "the opposite flow b->a has topics to copy, and this one waits for its own"),
+        (
+            "orders.*",
+            [],
+            ["orders"],
+            "the opposite flow b->a has topics to copy by the same list, and this one waits for its own",
+        ),
         ("orders.*", ["b.orders"], ["orders"], "topics takes there only what came from b or is internal (b.orders)"),
         (".*", ["b.orders"], ["orders"], "topics takes there only what came from b or is internal (b.orders)"),
         # The same slip in both directions.
@@ -83,6 +88,17 @@ def test_one_of_two_opposite_flows_may_have_nothing_to_copy(
     both = flow("a->b", *PAIR, topics=topics)
     assert both.back is not None
     assert idle_reason(both.selection, both.back, listed, at_target) == why
+
+
+@pytest.mark.parametrize(
+    ("there", "is_idle"), [("odrers.*, users", True), ("users, odrers.*", True), ("users", False), ("odrers.*", False)]
+)
+def test_an_opposite_flow_with_another_list_proves_nothing_of_this_one(there: str, is_idle: bool) -> None:
+    both = flow("a->b", *PAIR, f"b->a.topics = {there}", topics="odrers.*, users")
+    at_target = ["users", "odrers-old"]
+    assert both.back is not None
+    assert unfound(both.back, at_target) is None, "it has topics to copy"
+    assert bool(idle_reason(both.selection, both.back, ["orders"], at_target)) is is_idle
 
 
 def test_a_flow_that_goes_one_way_only_waits_for_nothing() -> None:

@@ -113,8 +113,10 @@ def idle_reason(
     copies = sorted(name for name in here if selection.filter.takes(_upstream(selection, name)))
     if copies:
         return f"topics takes there only what came from {selection.flow.target} or is internal ({_some(copies)})"
-    if back is not None and unfound(back, at_target) is None:
-        return f"the opposite flow {back.flow} has topics to copy, and this one waits for its own"
+    # Another list proves nothing of this one: it may well be right while this one has a slip.
+    same = back is not None and set(back.filter.include.items) == set(selection.filter.include.items)
+    if back is not None and same and unfound(back, at_target) is None:
+        return f"the opposite flow {back.flow} has topics to copy by the same list, and this one waits for its own"
     return ""
 
 

@@ -4,6 +4,7 @@
 FerryError
  +- BadInput         the user's file, flag or value: correct it and start again      (exit 2)
  +- Refused          Ferry will not do this: the sentence says what to change        (exit 2)
+ |   +- FilterInVain the flow takes no topic: nothing to look at is no health       (exit 1)
  +- Superseded       a newer run, or a newer attempt at this one, took over: stop    (exit 2)
  +- Unreachable      a cluster does not answer: look at the network, then retry      (exit 3)
  +- Fenced           a broker turns this writer away: stop writing, ask the ledger who took its place
@@ -34,6 +35,12 @@ class Refused(FerryError):
     """Ferry declines to act because a guard or a permission stands against it."""
 
     exit_code = 2
+
+
+class FilterInVain(Refused):
+    """A flow takes no topic and has no reason to wait for one: what a plan of it would refuse (ADR 25)."""
+
+    exit_code = 1
 
 
 class Superseded(FerryError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicCollection
@@ -13,11 +14,16 @@ from ferry.config.settings import parse_settings
 from ferry.decide.lag import is_behind
 from ferry.decide.report import RunState
 from ferry.dev import RunningCluster
-from ferry.errors import Refused
+from ferry.errors import FilterInVain
 from ferry.model import RefusalKind
 from ferry.run.lag import measure_lag
 from ferry.run.micro_run import MicroRuns, local_origin
+from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+
+
+def topics_of(cluster: RunningCluster) -> set[str]:
+    return set(AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics)
 
 
 def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
@@ -66,7 +72,7 @@ def test_a_source_topic_that_was_deleted_makes_the_run_red_and_the_lag_unknown(
 
 
 def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of_two_opposite_flows(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(10))
@@ -78,12 +84,21 @@ def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of
         (f"{topic}x", RefusalKind.TOPICS_NONE),
     ]
     assert f"topics ({topic[:-1]}_.*) matches none of the " in report.refusals[0].message
-    with pytest.raises(Refused, match="matches none of the"):
+    with pytest.raises(FilterInVain, match="matches none of the"):
         measure_lag(lab.flow)
+    answer = ferry("lag", "--json", config=lab.write(tmp_path))
+    assert (answer.code, answer.json("error")["error"]["kind"]) == (1, "refused"), "the code of plan and run"
+    internal = {f"mm2-offset-syncs.{lab.alias}.internal", f"{lab.alias}.checkpoints.internal"}
+    with lab.runs() as runs:
+        assert runs.checkpoint(report.plan.run) is None
+    assert not internal & topics_of(target_cluster), "what was refused as a whole leaves nothing behind"
 
     skipping = replace(lab, settings={"ferry.guard.topics.none": "skip"})
     report = skipping.micro_run()
     assert (report.state, len(report.plan.notes)) == (RunState.SUCCESS, 2)
+    with skipping.runs() as runs:
+        runs.checkpoint(report.plan.run)
+    assert internal <= topics_of(target_cluster), "a flow that waits shows that it is alive"
     assert measure_lag(skipping.flow) == []
 
     # The list is right, but only one side has such topics: first nothing of them, then a copy.

@@ -32,7 +32,7 @@ from ferry.cli.skip import skip_command
 from ferry.cli.translate import translate_command
 from ferry.cli.verify import verify_command
 from ferry.cli.version import version_command
-from ferry.errors import BadInput, FerryError
+from ferry.errors import BadInput, FerryError, Refused
 
 COMMANDS = "ferry.commands"
 """Entry points by which other packages of the project bring commands: the library itself knows no Airflow."""
@@ -185,7 +185,8 @@ def _run(arguments: list[str]) -> int:
         print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)
         return error.exit_code
     except FerryError as error:
-        print_error(type(error).__name__, str(error), as_json=as_json)
+        kind = "Refused" if isinstance(error, Refused) else type(error).__name__
+        print_error(kind, str(error), as_json=as_json)
         return error.exit_code
     except TyperException as error:
         # No command given: the help is the message, and it is not wrong to ask for it.

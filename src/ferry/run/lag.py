@@ -12,7 +12,7 @@ from ferry.config.guards import OnGuard
 from ferry.decide.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.ledger import UNREAD
 from ferry.decide.nothing import InVain, in_vain
-from ferry.errors import Refused, Retryable
+from ferry.errors import FilterInVain, Retryable
 from ferry.model import TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
@@ -39,8 +39,8 @@ def measure_lag(
     """The lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
 
     A flow that never ran is behind by everything from its configured start. What the flow names in vain is logged as
-    a warning. Raises Unreachable, Refused (also for a flow that takes no topic), and BadInput for a topic of `only`
-    that the source does not have.
+    a warning. Raises Unreachable, Refused, FilterInVain for a flow that takes no topic, and BadInput for a topic of
+    `only` that the source does not have.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(_measure, flow, connections, only))
@@ -56,7 +56,7 @@ async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collect
     for note in vain.notes:
         log.warning("note: %s", note)
     if vain.refusals:  # no lag at all would look like health
-        raise Refused("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
+        raise FilterInVain("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
     lags = lag_of(facts, flow.policy, flow.flow.source, only)
     wanted = {lag.source: lag.read_at for lag in lags if lag.read_at is not None}
     log_starts = {

@@ -25,6 +25,7 @@ from ferry.decide.ledger import (
     LedgerView,
     fold,
     lane_ends,
+    last_receipts,
     newer_attempt,
     outcome,
     pauses,
@@ -318,7 +319,8 @@ class MicroRuns:
 
         Safe to repeat. What became of the groups is in the ledger, for the report; None when the flow's file says to
         leave them alone. Nothing is done while the flow is paused, or when a newer run owns the lane: that one does;
-        nor in a lane beside the flow's own, which does not have all that is copied.
+        nor in a lane beside the flow's own, which does not have all that is copied; nor after a run that was refused
+        as a whole, in a lane that never copied: it leaves no topics behind.
         """
         if self.lane != self.flow.lane:
             return None
@@ -331,6 +333,9 @@ class MicroRuns:
             newer = superseded_by(view, self.lane, opened.generation)
             if newer is not None or "" in pauses(view, _now_ms()):
                 log.info("groups are left alone: %s", f"run {newer.record.run} is newer" if newer else "flow is paused")
+                return None
+            if plan.refusals and not plan.slices and not last_receipts(view, self.lane):
+                log.info("groups are left alone: run %s was refused, and the lane never copied", run)
                 return None
             looked, done = None, None
             if self.flow.syncs_groups or self.flow.emits_checkpoints:

@@ -162,10 +162,80 @@ def test_what_is_right_is_not_written_again() -> None:
 def test_an_offset_that_is_gone_at_the_source_is_reported_and_forgotten_when_it_is_gone_there_too() -> None:
     found = decided(None, 5, remembered(15, 5))
     assert (written(found), why(found), found.gone) == ([], [Why.DELETED], {})
-    assert "no offset on primary any more" in found.left[0].message
+    assert "no offset of orders-0 on primary any more" in found.left[0].message
     found = decided(None, None, remembered(15, 5))
     assert (written(found), why(found), found.gone) == ([], [], {"app": frozenset({TARGET})})
     assert why(decided(None, 7, remembered(15, 5))) == [], "somebody else's by now"
+
+
+def test_a_write_that_was_seen_is_settled_once_and_what_lay_there_before_is_no_sign_of_ferry_then() -> None:
+    before = Wrote(10, 0)
+    for found in (decided(15, 5, remembered(15, 5, before)), decided(None, 5, remembered(15, 5, before))):
+        assert found.settled == {"app": frozenset({TARGET})}
+    for found in (
+        decided(15, 0, remembered(15, 5, before)),
+        decided(15, 5, remembered(15, 5, before), state="Stable"),
+        decided(15, 5, remembered(15, 5)),
+    ):
+        assert found.settled == {}
+    assert written(decided(15, 0, remembered(15, 5, before))) == [5], "it may not have come through"
+    assert why(decided(15, 0, remembered(15, 5))) == [Why.MOVED], "somebody went back to it"
+
+
+def not_copied_now(
+    rules: GroupRules,
+    held: HeldGroup,
+    target: TargetGroups,
+    *,
+    at: int | None = 15,
+    denied: frozenset[str] = frozenset(),
+) -> Decided:
+    """Of a group that stands at the source, or is not seen there, where there is no map to translate it by."""
+    offsets = {"app": {} if at is None else {SOURCE: CommittedOffset(offset=at)}}
+    found = translated(rules, offsets, {}, {"app": denied} if denied else {})
+    return decide_groups(rules, found, target, {"app": held}, now_ms=NOW)
+
+
+THERE = TargetGroups(listed={"app": listed("app")}, offsets={"app": {TARGET: CommittedOffset(offset=5)}})
+NARROWED = replace(RULES, takes_topic=lambda topic: topic == "others")
+
+
+def test_an_offset_that_is_at_the_source_is_not_said_to_be_gone() -> None:
+    found = not_copied_now(NARROWED, remembered(15, 5), THERE)
+    assert (why(found), found.gone) == ([], {}), "the flow does not take its topic any more"
+    other = TopicPartition("renamed.orders", 0)
+    found = decide_groups(
+        RULES,
+        translated(RULES, {"app": {SOURCE: CommittedOffset(offset=15)}}, {SOURCE: Mapped(other, COPIED)}),
+        THERE,
+        {"app": remembered(15, 5)},
+        now_ms=NOW,
+    )
+    assert (why(found), [write.checkpoint.target for write in found.writes["app"]]) == ([], [other])
+
+
+def test_a_topic_that_may_not_be_seen_is_named_and_what_ferry_wrote_of_it_stays_in_memory() -> None:
+    nowhere = TargetGroups(listed={"app": listed("app")}, offsets={"app": {}})
+    for target in (THERE, nowhere):
+        found = not_copied_now(RULES, remembered(15, 5), target, at=None, denied=frozenset({"orders"}))
+        assert (why(found), found.gone) == ([Why.FAILED], {})
+        assert found.left[0].message == (
+            "what group app has committed of orders on primary may not be seen: grant DESCRIBE on that topic"
+        )
+    assert why(not_copied_now(NARROWED, remembered(15, 5), THERE, at=None, denied=frozenset({"orders"}))) == []
+    hidden = replace(nowhere, denied={"app": frozenset({TARGET.topic})})
+    asked = translated(RULES, {"app": {SOURCE: CommittedOffset(offset=15)}}, {SOURCE: Mapped(TARGET, COPIED)})
+    found = decide_groups(RULES, asked, hidden, {"app": remembered(15, 5)}, now_ms=NOW)
+    assert (why(found), written(found)) == ([Why.FAILED], [])
+    assert found.left[0].message.endswith("of primary.orders on backup may not be seen: grant READ on that topic")
+    found = not_copied_now(RULES, remembered(15, 5), hidden, at=None)
+    assert (why(found), found.gone) == ([], {})
+
+
+@pytest.mark.parametrize(("state", "pending"), [("Stable", False), ("Empty", True)])
+def test_what_ferry_wrote_stays_in_memory_where_the_target_does_not_tell_the_offset(state: str, pending: bool) -> None:
+    found = decided(None, None, remembered(15, 5), state=state, pending=pending)
+    assert (why(found), found.gone) == ([], {})
 
 
 def test_a_partition_of_which_nothing_is_copied_is_said_and_one_of_another_topic_is_not() -> None:
@@ -275,6 +345,8 @@ class History:
         self.target: int | None = None
         self.theirs = False
         self.held: dict[str, HeldGroup] = {}
+        self.seen = False
+        """Whether a pass has seen its last write on the target."""
         self.stood_for: dict[int, int] = {}
         """Source offsets that Ferry's offsets on the target were meant for."""
 
@@ -310,7 +382,13 @@ class History:
 
     def syncs(self, sync: Sync) -> None:
         right = min(self.source, self.copied)
-        writes = [write for group in self.look(sync).writes.values() for write in group]
+        if self.held and not sync.active:
+            self.seen = self.seen or self.target == right_of(self.held["app"].offsets[TARGET])
+        looked = self.look(sync)
+        if looked.settled:
+            wrote = self.held["app"].offsets[TARGET].wrote
+            self.held["app"] = remembered(wrote.source, wrote.target)
+        writes = [write for group in looked.writes.values() for write in group]
         for write in writes:
             one = write.checkpoint
             assert not sync.active, "members keep what is theirs"
@@ -319,6 +397,7 @@ class History:
             assert sync.force or self.target is None or one.target_offset >= self.target or self.went_back()
             held = Held(Wrote(one.source_offset, one.target_offset), write.prior)
             self.held["app"] = replace(remembered(0, 0), offsets={TARGET: held})
+            self.seen = False
             self.stood_for[one.target_offset] = one.source_offset
             if sync.through:
                 self.target, self.theirs = one.target_offset, False
@@ -329,7 +408,7 @@ class History:
     def is_strange(self) -> bool:
         """Somebody put it where Ferry never meant to put it; what he put just there cannot be told from Ferry's."""
         held = self.held["app"].offsets[TARGET] if self.held else None
-        return self.theirs and self.target != right_of(held) and self.target != before(held)
+        return self.theirs and self.target != right_of(held) and (self.seen or self.target != before(held))
 
     def went_back(self) -> bool:
         return self.target is not None and self.source < self.stood_for.get(self.target, self.source)

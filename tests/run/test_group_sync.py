@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from confluent_kafka import Consumer
@@ -169,6 +169,30 @@ def test_groups_follow_the_source_and_what_others_did_on_the_target_stays(groups
     groups.commit(source, "new", {0: 8})
     groups.synced()
     assert groups.at("new") == {0: 8}, "what was forced is Ferry's"
+    groups.synced()
+    groups.commit(target, "new", {0: 7})
+    assert groups.why(groups.synced())["new"] == {Why.MOVED}, "somebody went back to where Ferry had been before"
+    assert groups.at("new") == {0: 7}
+
+
+@pytest.mark.timeout(120)
+def test_what_is_not_at_hand_now_is_not_gone(groups: Groups) -> None:
+    """A group in use at the target while it is away at the source, and one whose topic the flow leaves out by now."""
+    source, target = groups.lab.source, groups.lab.target
+    groups.commit(source, "used", {0: 10, 1: 10})
+    groups.commit(source, "app", {0: 5})
+    groups.synced()
+    with member(target, groups.name("used"), groups.copy):
+        admin = AdminClient({"bootstrap.servers": source.bootstrap})  # held: its answers die with it
+        admin.delete_consumer_groups([groups.name("used")])[groups.name("used")].result(30)
+        assert groups.why(groups.synced()) == {}
+    groups.commit(source, "used", {0: 15, 1: 15})
+    done = groups.synced()
+    assert (groups.why(done), groups.at("used")) == ({}, {0: 15, 1: 15}), "Ferry wrote it, and nobody moved it"
+    narrowed = replace(groups, lab=replace(groups.lab, topics=("others",)))
+    assert groups.why(narrowed.synced()) == {}
+    groups.commit(source, "app", {0: 6})
+    assert (groups.why(groups.synced()), groups.at("app")) == ({}, {0: 6})
 
 
 @pytest.mark.timeout(120)

@@ -7,7 +7,7 @@ the ledger before it is made, so whatever a crash leaves on the target is one of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,7 +34,10 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What Ferry meant to write last on one partition, and what of Ferry's lay there then (None: nothing)."""
+    """What Ferry meant to write last on one partition, and what of Ferry's lay there then.
+
+    `prior` is None where nothing did, and as soon as the write was seen on the target: who puts that back is another.
+    """
 
     wrote: Wrote
     prior: Wrote | None = None
@@ -54,6 +57,11 @@ class HeldGroup:
     sources: Mapping[str, str]
     """The source topic of each target topic."""
     renewed_ms: int
+
+    def source_of(self, place: TopicPartition) -> TopicPartition | None:
+        """The source partition of a target partition; None where the ledger does not say."""
+        topic = self.sources.get(place.topic)
+        return TopicPartition(topic, place.partition) if topic else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +136,25 @@ class TranslatedGroups:
 
     checkpoints: dict[str, list[Checkpoint]]
     uncopied: dict[str, list[TopicPartition]]
+    committed: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    """All partitions that a group has an offset of at the source, also those that the flow does not copy (any more)."""
+    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not known."""
+
+
+_NONE_DENIED: Mapping[str, frozenset[str]] = {}
 
 
 def translated(
     rules: GroupRules,
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
     maps: Mapping[TopicPartition, Maps],
+    denied: Mapping[str, frozenset[str]] = _NONE_DENIED,
 ) -> TranslatedGroups:
-    """Translate what groups have committed in topics that the flow copies; of other topics nothing is said."""
+    """Translate what groups have committed in topics that the flow copies; of other topics nothing is said.
+
+    `denied` are topics of which `offsets` has nothing, as the login may not see them.
+    """
     checkpoints: dict[str, list[Checkpoint]] = {}
     uncopied: dict[str, list[TopicPartition]] = {}
     for group, committed in offsets.items():
@@ -160,7 +179,7 @@ def translated(
             )
         if found:
             checkpoints[group] = found
-    return TranslatedGroups(checkpoints=checkpoints, uncopied=uncopied)
+    return TranslatedGroups(checkpoints=checkpoints, uncopied=uncopied, committed=offsets, denied=denied)
 
 
 _FOUND = {found.value: found for found in Found}
@@ -168,11 +187,16 @@ _FOUND = {found.value: found for found in Found}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroups:
-    """The target's side of the groups. `failed` says of groups why nothing is known of them."""
+    """The target's side of the groups. `failed` says of groups why nothing is known of them.
+
+    `pending` are partitions with a transactional commit that is not decided, `denied` topics that this login may not
+    see. Offsets of groups with members are not asked for.
+    """
 
     listed: Mapping[str, ListedGroup]
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
     pending: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -184,7 +208,9 @@ class Decided:
     left: list[Left]
     unchanged: int
     gone: dict[str, frozenset[TopicPartition]]
-    """Partitions that the ledger need not remember any more: the group has no offset there on either side."""
+    """Partitions that the ledger need not remember any more: the group has no offset there, nor one to be written."""
+    settled: dict[str, frozenset[TopicPartition]]
+    """Partitions where the last write was seen to have come through: what lay there before is no sign of Ferry now."""
 
 
 def decide_groups(
@@ -199,7 +225,7 @@ def decide_groups(
 
     A group is written only while it has no member on the target, and only where its offset there is still the one that
     Ferry wrote last, or none is there. It goes back only after the source's group went back. `held` holds groups of
-    which everything is known; those missing in `found` have no offset at the source any more.
+    which everything is known; their partitions that `found.committed` lacks have no offset at the source any more.
     """
     work = _Work(rules=rules, target=target)
     for group, checkpoints in found.checkpoints.items():
@@ -207,8 +233,13 @@ def decide_groups(
     for group, places in found.uncopied.items():
         work.uncopied(group, places)
     for group in held:
-        work.deleted(group, held[group], {one.target for one in found.checkpoints.get(group, ())})
-    return Decided(writes=work.writes, left=work.left, unchanged=work.unchanged, gone=work.gone)
+        work.missing(group, held[group], found)
+        work.settle(group, held[group])
+    return Decided(writes=work.writes, left=work.left, unchanged=work.unchanged, gone=work.gone, settled=work.settled)
+
+
+def _denied(group: str, topic: str, alias: str, operation: str) -> str:
+    return f"what group {group} has committed of {topic} on {alias} may not be seen: grant {operation} on that topic"
 
 
 _NOTHING: Mapping[TopicPartition, Held] = {}
@@ -223,6 +254,7 @@ class _Work:
     left: list[Left] = field(default_factory=list)
     unchanged: int = 0
     gone: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    settled: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
 
     def group(self, group: str, checkpoints: Sequence[Checkpoint], held: HeldGroup | None, now_ms: int) -> None:
         if (why := self.target.failed.get(group)) is not None:
@@ -251,10 +283,15 @@ class _Work:
             return
         offsets = self.target.offsets.get(group, _NOWHERE)
         pending = self.target.pending.get(group, frozenset())
+        denied = self.target.denied.get(group, frozenset())
+        for topic in sorted(denied & {one.target.topic for one in checkpoints}):
+            self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.target, "READ"))
         remembered = held.offsets if held is not None else _NOTHING
         renew = held is not None and now_ms - held.renewed_ms >= RENEW_MS
         writes = []
         for one in checkpoints:
+            if one.target.topic in denied:
+                continue
             if one.target in pending:
                 self._leave(group, one.target, Why.PENDING, self._pending(one))
                 continue
@@ -294,24 +331,56 @@ class _Work:
                 "translated when a run has copied some of it",
             )
 
-    def deleted(self, group: str, held: HeldGroup, found: set[TopicPartition]) -> None:
-        if group in self.target.failed:
+    def missing(self, group: str, held: HeldGroup, found: TranslatedGroups) -> None:
+        """Partitions that Ferry wrote before, and for which there is nothing to be written now."""
+        denied = found.denied.get(group, frozenset())
+        for topic in sorted(filter(self.rules.takes_topic, denied)):
+            self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.source, "DESCRIBE"))
+        if not self._is_known(group):
             return
+        here = {one.target for one in found.checkpoints.get(group, ())}
+        committed = found.committed.get(group, ())
         there = self.target.offsets.get(group, _NOWHERE)
-        missing = [place for place in held.offsets if place not in found]
+        unknown = self.target.denied.get(group, frozenset())
+        pending = self.target.pending.get(group, frozenset())
+        missing = [
+            place
+            for place in held.offsets
+            if place not in here and place not in pending and place.topic not in unknown
+            if held.sources.get(place.topic) not in denied
+        ]
         forgettable = frozenset(place for place in missing if place not in there)
         if forgettable:
             self.gone[group] = forgettable
         source, alias = self.rules.flow.source, self.rules.flow.target
         for place in missing:
-            if place in there and held.offsets[place].found_as(there[place].offset) is not None:
+            copied = held.source_of(place)
+            if place not in there or copied is None or copied in committed:
+                continue
+            if held.offsets[place].found_as(there[place].offset) is not None:
                 self._leave(
                     group,
                     place,
                     Why.DELETED,
-                    f"group {group} has no offset on {source} any more for {place} on {alias}, where it stands at "
-                    f"{there[place].offset}: delete it there, too, if that was meant",
+                    f"group {group} has no offset of {copied} on {source} any more; on {alias} it stands at "
+                    f"{there[place].offset} of {place}: delete it there, too, if that was meant",
                 )
+
+    def settle(self, group: str, held: HeldGroup) -> None:
+        """See which of the last writes have come through."""
+        there = self.target.offsets.get(group, _NOWHERE)
+        settled = frozenset(
+            place
+            for place, one in held.offsets.items()
+            if one.prior is not None and place in there and there[place].offset == one.wrote.target
+        )
+        if settled and self._is_known(group):
+            self.settled[group] = settled
+
+    def _is_known(self, group: str) -> bool:
+        """Whether the target was asked for the group's offsets, and told them."""
+        there = self.target.listed.get(group)
+        return group not in self.target.failed and (there is None or not there.is_active)
 
     def _leave(self, group: str, place: TopicPartition | None, why: Why, message: str) -> None:
         self.left.append(Left(group=group, place=place, why=why, message=message))

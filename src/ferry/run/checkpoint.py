@@ -95,8 +95,11 @@ class GroupSync:
         left += [_failed(group, error) for group, error in read.failed.items()]
         left += [_failed(group, why) for group in sorted(rules.only or ()) if (why := self._why_not(group, here, read))]
         left += _silent(self.flow.flow.source, here) + _silent(self.flow.flow.target, there)
-        groups = await self._translated(rules, read.found)
-        known = {group: one for group, one in held.items() if group in read.found}
+        missing = await self._missing(held, read.found)
+        left += [_failed(group, error) for group, error in missing.failed.items()]
+        offsets = {group: places for group, places in read.found.items() if group not in missing.failed}
+        known = {group: one for group, one in held.items() if group in offsets}
+        groups = await self._translated(rules, offsets, missing.denied)
         targets = await self._target(there, groups, known)
         decided = decide_groups(rules, groups, targets, known, now_ms=_now_ms())
         return Looked(groups=groups, decided=decided, held=held, left=(*left, *decided.left))
@@ -117,8 +120,25 @@ class GroupSync:
         named = {name for name in literal | (rules.only or frozenset()) if _concerns(rules, name)}
         return sorted((named | held.keys()) - here.groups.keys())
 
+    async def _missing(
+        self, held: Mapping[str, HeldGroup], offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+    ) -> FetchedOffsets:
+        """Ask by name for offsets that Ferry wrote once and that are not in the answer.
+
+        Of *all* offsets a broker leaves those out in silence whose topic the login may not see.
+        """
+        missing: dict[str, list[TopicPartition]] = {}
+        for group, one in held.items():
+            places = [at for place in one.offsets if (at := one.source_of(place)) and at not in offsets.get(group, {})]
+            if places and group in offsets:
+                missing[group] = places
+        return await fetch_offsets(self.connections.source, missing, stable=False)
+
     async def _translated(
-        self, rules: GroupRules, offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+        self,
+        rules: GroupRules,
+        offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
+        denied: Mapping[str, frozenset[str]],
     ) -> TranslatedGroups:
         copied: dict[str, bool] = {}
         asked: dict[TopicPartition, set[int]] = {}
@@ -130,14 +150,15 @@ class GroupSync:
                 if takes:
                     asked.setdefault(place, set()).add(at.offset)
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
-        return translated(replace(rules, takes_topic=lambda topic: copied.get(topic, False)), offsets, maps)
+        return translated(replace(rules, takes_topic=lambda topic: copied.get(topic, False)), offsets, maps, denied)
 
     async def _target(
         self, there: ListedGroups, groups: TranslatedGroups, held: Mapping[str, HeldGroup]
     ) -> TargetGroups:
         """The target's side of groups that have something to be written, or were written before.
 
-        Where all brokers have answered, a group that none lists has no offsets: whoever may write them sees it.
+        Where all brokers have answered, a group that none lists has no offsets: whoever may write them sees it. Those
+        that Ferry wrote are asked for all the same: a login may have lost that right.
         """
         wanted: dict[str, set[TopicPartition]] = {}
         for group, checkpoints in groups.checkpoints.items():
@@ -148,13 +169,14 @@ class GroupSync:
         named = {
             group: places
             for group, places in wanted.items()
-            if (not listed[group].is_active if group in listed else bool(there.silent))
+            if (not listed[group].is_active if group in listed else bool(there.silent) or group in held)
         }
         read = await fetch_offsets(self.connections.target, named, stable=True)
         return TargetGroups(
             listed=listed,
             offsets=read.found,
             pending=read.pending,
+            denied=read.denied,
             failed={group: str(error) for group, error in read.failed.items()},
         )
 
@@ -224,23 +246,31 @@ def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int)
         records.append(snapshot_record(lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
         own = [one.name for one in snapshots(view, lane).values() if not one.who and one.name != run]
         records += dropped_snapshots(view, lane, own[: max(0, len(own) + 1 - KEPT_SNAPSHOTS)])
-    for group in decided.writes.keys() | decided.gone.keys():
-        held = _remembered(looked.held.get(group), decided.writes.get(group, ()), now_ms)
+    for group in decided.writes.keys() | decided.gone.keys() | decided.settled.keys():
+        settled = decided.settled.get(group, frozenset())
+        held = _remembered(looked.held.get(group), decided.writes.get(group, ()), settled, now_ms)
         forgotten = decided.gone.get(group, frozenset())
         kept = {place: one for place, one in held.offsets.items() if place not in forgotten}
         records.append(group_record(lane, group, replace(held, offsets=kept), run=run, at_ms=now_ms))
     return records
 
 
-def _remembered(held: HeldGroup | None, writes: list[Write] | tuple[()], now_ms: int) -> HeldGroup:
+def _remembered(
+    held: HeldGroup | None, writes: list[Write] | tuple[()], settled: frozenset[TopicPartition], now_ms: int
+) -> HeldGroup:
     """What the ledger is to say of a group, with what is about to be written."""
     offsets = dict(held.offsets) if held is not None else {}
     sources = dict(held.sources) if held is not None else {}
+    for place in settled:
+        offsets[place] = Held(offsets[place].wrote)
     for write in writes:
         one = write.checkpoint
-        offsets[one.target] = Held(Wrote(one.source_offset, one.target_offset), write.prior)
+        renews = write.prior is not None and write.prior.target == one.target_offset
+        offsets[one.target] = Held(Wrote(one.source_offset, one.target_offset), None if renews else write.prior)
         sources[one.target.topic] = one.source.topic
-    renewed_ms = now_ms if held is None or now_ms - held.renewed_ms >= RENEW_MS else held.renewed_ms
+    renewed_ms = held.renewed_ms if held is not None else now_ms
+    if writes and now_ms - renewed_ms >= RENEW_MS:
+        renewed_ms = now_ms
     return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms)
 
 

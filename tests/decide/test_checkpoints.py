@@ -311,6 +311,11 @@ class Moves:
 
 
 @dataclass(frozen=True)
+class Restores:
+    """Somebody puts back on the target what lay there before Ferry's last write."""
+
+
+@dataclass(frozen=True)
 class Expires:
     """The offset on the target."""
 
@@ -322,6 +327,7 @@ STEPS = st.tuples(
     st.builds(Commits, st.integers(0, 12))
     | st.builds(Grows, st.integers(1, 6))
     | st.builds(Moves, st.integers(0, 12))
+    | st.just(Restores())
     | st.just(Expires()),
     SYNC,
 )
@@ -343,6 +349,7 @@ class History:
     def __init__(self) -> None:
         self.source = self.copied = 0
         self.target: int | None = None
+        self.earlier: int | None = None
         self.theirs = False
         self.held: dict[str, HeldGroup] = {}
         self.seen = False
@@ -359,6 +366,9 @@ class History:
             case Moves(offset=offset):
                 self.theirs = self.theirs or offset != self.target
                 self.target = offset
+            case Restores():
+                if self.earlier is not None:
+                    self.happens(Moves(self.earlier))
             case Expires():
                 self.target, self.theirs = None, False
 
@@ -400,6 +410,7 @@ class History:
             self.seen = False
             self.stood_for[one.target_offset] = one.source_offset
             if sync.through:
+                self.earlier = self.target
                 self.target, self.theirs = one.target_offset, False
         if sync.through and not sync.active and not self.is_strange():
             assert self.target == right, "what is Ferry's follows the source"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ferry.cli.group_sync import made_by, new_run
 from ferry.dev import RunningCluster
 from tests.cli.program import ferry
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
@@ -39,8 +40,7 @@ def test_the_verbs_of_groups(
     assert [(one["group"], one["why"]) for one in told["left"]] == [(other, "moved")]
     assert committed_offsets(target_cluster, app, copy, 1) == {0: 4}
     said = ferry("groups", "sync", config=config)
-    assert said.code == 1
-    assert f"group left: group {other} stands at 1 of {copy}-0 on t{alias}" in said.out
+    assert (said.code, f"group left: group {other} stands at 1 of {copy}-0 on t{alias}" in said.out) == (1, True)
     assert "1 at the copied end, as their groups are ahead of it" in said.out
     forced = ferry("groups", "sync", "--force", "--group", other, "--json", config=config)
     assert (forced.code, forced.json("groups-sync")["left"]) == (0, [])
@@ -52,15 +52,16 @@ def test_the_verbs_of_groups(
     commit_offsets(source_cluster, app, {(topic, 0): 1})
     assert ferry("groups", "sync", "--group", app, config=config).code == 0
     differ = ferry("groups", "diff", "--snapshot", "drill", "--json", config=config)
-    assert differ.code == 1
-    assert [(one["group"], one["now"]) for one in differ.json("groups-diff")["differences"]] == [(app, 1)]
+    found = [(one["group"], one["now"]) for one in differ.json("groups-diff")["differences"]]
+    assert (differ.code, found) == (1, [(app, 1)])
+    assert "1 offset differs from snapshot drill" in ferry("groups", "diff", "--snapshot", "drill", config=config).out
     dry = ferry("groups", "rollback", "--snapshot", "drill", "--dry-run", "--json", config=config)
     assert [one["group"] for one in dry.json("groups-rollback")["writes"]] == [app]
     assert committed_offsets(target_cluster, app, copy, 1) == {0: 1}
     back = ferry("groups", "rollback", "--snapshot", "drill", config=config)
     assert back.code == 0, back.err
     assert "undo it with ferry groups rollback --snapshot rollback-" in back.out
-    assert ferry("groups", "diff", "--snapshot", "drill", config=config).out.startswith("0 offsets differ")
+    assert ferry("groups", "diff", "--snapshot", "drill", config=config).out.startswith("0 offsets differ from")
     listed = ferry("groups", "snapshot", "--list", "--json", config=config).json("groups-snapshot")["snapshots"]
     assert [one["name"].partition("-")[0] for one in listed] == [
         "cli",
@@ -80,3 +81,16 @@ def test_the_verbs_of_groups(
     ):
         refused = ferry("groups", "sync", "--group", name, config=config)
         assert (refused.code, f"group {name} " in refused.out, why in refused.out) == (1, True, True)
+
+
+@pytest.mark.parametrize(
+    ("run", "by"),
+    [
+        (new_run("groups"), "ferry groups sync"),
+        (new_run("rollback"), "ferry groups rollback"),
+        ("manual__2026-11-20", "a run"),
+        ("groups-of-mine", "a run"),
+    ],
+)
+def test_a_snapshot_tells_what_made_it(run: str, by: str) -> None:
+    assert made_by(run) == by

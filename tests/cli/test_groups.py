@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from ferry.cli.group_table import COLUMNS, lines
+from ferry.decide.group_table import GroupRow, GroupTable, Standing
 from ferry.dev import RunningCluster
 from ferry.dev.ports import LOOPBACK, free_ports
 from tests.cli.program import ferry
+from tests.decide.values import place
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 
 
@@ -129,8 +132,11 @@ def test_both_sides_of_groups_and_what_lies_between(lab: Lab, config: Path, topi
     assert all(line[0] == active for line in lines[1:])
     assert any(line[1:4] == [copied, "0", "source"] and line[-1] == "app/127.0.0.1" for line in lines[1:])
 
-    narrow = ferry("groups", "show", "--topic", f"{other},nothing", "--json", config=config).json("groups")
+    asked = ferry("groups", "show", "--topic", f"{other},nothing", "--json", config=config)
+    narrow = asked.json("groups")
     assert set(rows(narrow)) == {(resting, other, 0)}
+    (missing,) = narrow["not_shown"]
+    assert (asked.code, missing["why"]) == (1, "no group has an offset on nothing on either side: correct the name")
     unknown = ferry("groups", "--group", f"{lab.alias}-nobody", "--json", config=config)
     assert unknown.code == 1
     assert unknown.json("groups")["not_shown"][0]["group"] == f"{lab.alias}-nobody"
@@ -193,3 +199,12 @@ def test_with_one_side_down_the_other_is_shown(lab: Lab, tmp_path: Path, topic: 
     (row,) = rows(body).values()
     side = "target" if down == "source" else "source"
     assert (row[side], row["translated"], row[down]) == (standing(0, 0), None, None)
+
+
+@pytest.mark.parametrize(
+    ("offset", "lag"), [(40, 60), (100, 0), (101, "1 beyond the end"), (10**6, "999900 beyond the end")]
+)
+def test_a_group_beyond_the_end_has_no_negative_lag_in_the_table(offset: int, lag: int | str) -> None:
+    row = GroupRow(source=place("orders"), target=None, at_source=Standing(offset=offset, log_size=100))
+    (line,) = lines(GroupTable(group="app", source=None, target=None, rows=(row,)))
+    assert dict(zip(COLUMNS, line, strict=True))["lag"] == lag

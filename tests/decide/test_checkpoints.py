@@ -141,7 +141,7 @@ def test_an_offset_is_written_when(what: str, found: Decided) -> None:
         (decided(15, 2, state="Stable"), Why.ACTIVE, "is Stable on backup"),
         (decided(15, 2, state="Assigning"), Why.ACTIVE, "is Assigning"),
         (decided(15, 2, state="Stable", force=True), Why.ACTIVE, "are its members'"),
-        (decided(15, 3), Why.MOVED, "which Ferry did not write"),
+        (decided(15, 3), Why.MOVED, "where no run put it: ferry groups rollback did, or somebody else"),
         (decided(15, 3, remembered(12, 2)), Why.MOVED, r"not what Ferry wrote last \(2\).*--force --group app"),
         (decided(15, 9, remembered(15, 9)), Why.BACK, "though it did not go back on primary"),
         (decided(15, 2, remembered(12, 2), pending=True), Why.PENDING, "not decided"),

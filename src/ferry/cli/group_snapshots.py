@@ -17,7 +17,7 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
-from ferry.cli.group_sync import DryRunOption, GroupsOption, new_run, only_groups
+from ferry.cli.group_sync import DryRunOption, GroupsOption, made_by, new_run, only_groups
 from ferry.cli.output import count_of, print_json, print_table
 from ferry.cli.person import person
 from ferry.errors import BadInput
@@ -70,7 +70,7 @@ def snapshot_command(
         body = {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]}
         print_json(body)
     elif listing:
-        rows = [(one.name, _time(one.at_ms), one.who or "a run", one.groups) for one in found]
+        rows = [(one.name, _time(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
         print_table(("snapshot", "taken", "by", "groups"), rows, right=("groups",))
     else:
         done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
@@ -112,7 +112,8 @@ def diff_command(
         cells = [(one.group, one.place.topic, one.place.partition, one.then, one.now) for one in differ]
         if cells:
             print_table(("group", "topic", "partition", "then", "now"), cells, right=("partition", "then", "now"))
-        print(f"{count_of(len(cells), 'offset')} differ from snapshot {found.name} of {_time(found.at_ms)}")
+        verb = "differs" if len(cells) == 1 else "differ"
+        print(f"{count_of(len(cells), 'offset')} {verb} from snapshot {found.name} of {_time(found.at_ms)}")
     return 1 if differ else 0
 
 

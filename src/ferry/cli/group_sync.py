@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -99,6 +100,16 @@ def _show_wish(looked: Looked) -> None:
 def new_run(verb: str) -> str:
     """The id under which a verb writes to the ledger."""
     return f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+_MADE = re.compile(r"(groups|rollback)-\d{8}T\d{6}Z-[0-9a-f]{4}")
+_VERBS = {"groups": "ferry groups sync", "rollback": "ferry groups rollback"}
+
+
+def made_by(run: str) -> str:
+    """What wrote to the ledger under an id: a verb of `new_run`, or a run."""
+    made = _MADE.fullmatch(run)
+    return _VERBS[made[1]] if made else "a run"
 
 
 def only_groups(group: list[str] | None) -> frozenset[str] | None:

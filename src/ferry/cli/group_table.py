@@ -96,7 +96,9 @@ def lines(table: GroupTable) -> Iterator[list[object]]:
 
 
 def _line(group: str, place: TopicPartition, side: str, standing: Standing, owner: str | None) -> list[object]:
-    return [group, place.topic, place.partition, side, standing.offset, standing.log_size, standing.lag, owner]
+    lag = standing.lag
+    shown = f"{-lag} beyond the end" if lag is not None and lag < 0 else lag
+    return [group, place.topic, place.partition, side, standing.offset, standing.log_size, shown, owner]
 
 
 def _owner(standing: Standing, head: GroupHead | None) -> str | None:

@@ -387,11 +387,11 @@ class _Work:
 
     def _moved(self, one: Checkpoint, there: CommittedOffset, held: Held | None) -> str:
         if held is None:
-            what = "which Ferry did not write"
+            what = "where no run put it: ferry groups rollback did, or somebody else"
         else:
             what = f"which is not what Ferry wrote last ({held.wrote.target})"
         return (
-            f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}; by "
+            f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}. By "
             f"{self.rules.flow.source} it would be {one.target_offset}: keep it, or have it written over by ferry "
             f"groups sync --force --group {one.group}"
         )

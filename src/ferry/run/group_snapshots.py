@@ -183,11 +183,17 @@ class GroupSnapshots:
             return list(found.values())[-1]
         if name is not None and name in found:
             return found[name]
-        known = ", ".join(list(found)[-5:]) or "none"
-        asked = "any" if name is None else repr(name)
+        known = ", ".join(list(found)[-5:])
+        of = f"of lane {self._lane} of flow {self._flow.flow}"
+        if not found:
+            asked = "" if name is None else f" {name!r}"
+            raise BadInput(
+                f"the ledger has no snapshot{asked} {of}, which has none yet: a run that writes group offsets keeps "
+                "one, and so does ferry groups snapshot"
+            )
         raise BadInput(
-            f"the ledger has no snapshot {asked} of lane {self._lane} of flow {self._flow.flow} (it has {known}): name "
-            "one that ferry groups snapshot --list shows"
+            f"the ledger has no snapshot {name!r} {of} (it has {known}): name one that ferry groups snapshot --list "
+            "shows"
         )
 
     async def _saved(

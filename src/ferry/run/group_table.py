@@ -101,8 +101,8 @@ async def _find(
     for cluster in (connections.source, connections.target):
         if cluster.alias in connections.down:
             lacking.note(cluster, connections.down[cluster.alias])
-    renamed = {flow.policy.format_remote_topic(flow.flow.source, topic) for topic in topics}
-    names = topics | renamed
+    renamed = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in topics}
+    names = topics.union(renamed.values())
     sides: dict[str, GroupsOfSide] = {flow.flow.source: GroupsOfSide(), flow.flow.target: GroupsOfSide()}
     for cluster, looking in connections.both(partial(_standing, flow, groups, lacking)):
         try:
@@ -118,7 +118,7 @@ async def _find(
     for cluster, ends in connections.both(partial(_ends, stood_on, lacking)):
         sides[cluster.alias] = replace(sides[cluster.alias], ends=await ends)
     source, target = sides[flow.flow.source], sides[flow.flow.target]
-    _note_strange_names(connections, groups, topics, source, target, lacking)
+    _note_strange_names(connections, groups, renamed, source, target, lacking)
 
     def translate(place: TopicPartition, offset: int) -> tuple[TopicPartition, Translated] | None:
         made = maps.get(place)
@@ -197,12 +197,12 @@ async def _ends(
 def _note_strange_names(
     connections: _EitherSide,
     groups: Collection[str],
-    topics: Collection[str],
+    topics: Mapping[str, str],
     source: GroupsOfSide,
     target: GroupsOfSide,
     lacking: _Lacking,
 ) -> None:
-    """Name what was asked for and is nowhere; while a side is down nobody knows."""
+    """Name what was asked for and is nowhere, `topics` with their copies' names; while a side is down nobody knows."""
     if connections.down:
         return
     where = f"neither cluster {connections.source.alias} nor {connections.target.alias}"
@@ -210,6 +210,7 @@ def _note_strange_names(
         lacking.note(
             connections.source, f"{where} has a group {group}, or shows it to this login: correct the name", group
         )
-    if topics and not places_of(source) | places_of(target):
-        names = ", ".join(sorted(topics))
-        lacking.note(connections.source, f"no group has an offset on {names} on either side: correct the name")
+    stood_on = {place.topic for place in places_of(source) | places_of(target)}
+    for topic, copy in sorted(topics.items()):
+        if topic not in stood_on and copy not in stood_on:
+            lacking.note(connections.source, f"no group has an offset on {topic} on either side: correct the name")

@@ -38,6 +38,7 @@ class Mapped:
 
     target: TopicPartition
     offsets: OffsetMap
+    trouble: str | None = None
 
     def translate(self, offset: int):  # type: ignore[no-untyped-def]
         return self.offsets.translate(offset)
@@ -72,11 +73,12 @@ def decided(
     force: bool = False,
     pending: bool = False,
     kind: GroupKind = GroupKind.CLASSIC,
+    trouble: str | None = None,
 ) -> Decided:
     """Of one group `app` at a source offset, and `there` on the target."""
     rules = replace(RULES, force=force)
     offsets = {"app": {} if at is None else {SOURCE: CommittedOffset(offset=at, metadata=metadata)}}
-    found = translated(rules, offsets, {SOURCE: Mapped(TARGET, COPIED)})
+    found = translated(rules, offsets, {SOURCE: Mapped(TARGET, COPIED, trouble)})
     target = TargetGroups(
         listed={} if state is None else {"app": listed("app", state, kind)},
         offsets={"app": {} if there is None else {TARGET: CommittedOffset(offset=there)}},
@@ -124,6 +126,8 @@ def test_metadata_of_a_commit_is_kept() -> None:
         ("what Ferry wrote is there, the group went on", decided(15, 2, remembered(12, 2))),
         ("the last write did not come through", decided(15, 1, remembered(14, 4, Wrote(11, 1)))),
         ("the group went back at the source", decided(15, 9, remembered(19, 9))),
+        ("its records lie lower since they were copied again", decided(15, 9, remembered(15, 9))),
+        ("it read on, and all lies lower since", decided(15, 9, remembered(12, 9))),
         ("it expired on the target", decided(15, None, remembered(19, 9))),
         ("somebody moved it, and it is to be forced", decided(15, 3, remembered(19, 9), force=True)),
         ("somebody else wrote it, and it is to be forced", decided(15, 3, force=True)),
@@ -143,7 +147,9 @@ def test_an_offset_is_written_when(what: str, found: Decided) -> None:
         (decided(15, 2, state="Stable", force=True), Why.ACTIVE, "are its members'"),
         (decided(15, 3), Why.MOVED, "where no run put it: ferry groups rollback did, or somebody else"),
         (decided(15, 3, remembered(12, 2)), Why.MOVED, r"not what Ferry wrote last \(2\).*--force --group app"),
-        (decided(15, 9, remembered(15, 9)), Why.BACK, "though it did not go back on primary"),
+        (decided(15, trouble="cut off"), Why.FAILED, "group app: cut off"),
+        (decided(15, 2, remembered(12, 2), trouble="cut off"), Why.FAILED, "group app: cut off"),
+        (decided(15, 2, remembered(12, 2), trouble="cut off", force=True), Why.FAILED, "group app: cut off"),
         (decided(15, 2, remembered(12, 2), pending=True), Why.PENDING, "not decided"),
         (decided(15, 2, remembered(12, 2), pending=True, force=True), Why.PENDING, "not decided"),
         (decided(15, kind=GroupKind.SHARE), Why.FAILED, "is a share group on backup"),
@@ -320,6 +326,18 @@ class Expires:
     """The offset on the target."""
 
 
+@dataclass(frozen=True)
+class Cut:
+    """The target's log, behind an unclean election; what was lost is copied again with what is new."""
+
+    kept: int
+
+
+@dataclass(frozen=True)
+class Recreated:
+    """The target's topic, by hand: its groups' offsets went with it. All is copied again with what is new."""
+
+
 SYNC = st.builds(Sync, through=st.booleans(), force=st.just(False)) | st.builds(
     Sync, through=st.booleans(), force=st.booleans(), active=st.booleans()
 )
@@ -328,7 +346,9 @@ STEPS = st.tuples(
     | st.builds(Grows, st.integers(1, 6))
     | st.builds(Moves, st.integers(0, 12))
     | st.just(Restores())
-    | st.just(Expires()),
+    | st.just(Expires())
+    | st.builds(Cut, st.integers(0, 12))
+    | st.just(Recreated()),
     SYNC,
 )
 
@@ -336,7 +356,7 @@ STEPS = st.tuples(
 @settings(max_examples=300)
 @given(st.lists(STEPS, max_size=12))
 def test_whatever_happens_ferry_follows_the_source_and_writes_over_nobody(steps: list[tuple[object, Sync]]) -> None:
-    """The map is the identity, so that what is right can be said without it."""
+    """Each chunk of the copy ends with a marker, so what is copied again, in one chunk, lies lower than before."""
     history = History()
     for event, sync in steps:
         history.happens(event)
@@ -347,22 +367,32 @@ class History:
     """One group on both sides; `theirs` is whether the target's offset is somebody else's, as only the test knows."""
 
     def __init__(self) -> None:
-        self.source = self.copied = 0
+        self.source = 0
+        self.copies: list[int] = []
+        """Where each source record lies on the target."""
+        self.end = 0
+        self.lost: int | None = None
+        """What is left of `copies`, when the target lost some and a run has not copied it again."""
         self.target: int | None = None
         self.earlier: int | None = None
         self.theirs = False
         self.held: dict[str, HeldGroup] = {}
         self.seen = False
         """Whether a pass has seen its last write on the target."""
-        self.stood_for: dict[int, int] = {}
-        """Source offsets that Ferry's offsets on the target were meant for."""
 
     def happens(self, event: object) -> None:
         match event:
             case Commits(offset=offset):
                 self.source = offset
             case Grows(more=more):
-                self.copied += more
+                again, count = self.copies[self.lost :] if self.lost is not None else [], more
+                if self.lost is not None:
+                    del self.copies[self.lost :]
+                    self.end = self.copies[-1] + 2 if self.copies else 0
+                    self.lost = None
+                    count += len(again)
+                self.copies += range(self.end, self.end + count)
+                self.end += count + 1
             case Moves(offset=offset):
                 self.theirs = self.theirs or offset != self.target
                 self.target = offset
@@ -371,19 +401,28 @@ class History:
                     self.happens(Moves(self.earlier))
             case Expires():
                 self.target, self.theirs = None, False
+            case Cut(kept=kept):
+                self.loses(kept)
+            case Recreated():
+                self.target, self.theirs = None, False
+                self.loses(0)
+
+    def loses(self, kept: int) -> None:
+        before = len(self.copies) if self.lost is None else self.lost
+        if kept < before:
+            self.lost = kept
 
     def look(self, sync: Sync) -> Decided:
         copied = OffsetMap(
-            [Segment(source_start=0, target_start=0, count=self.copied)] if self.copied else [],
+            [Segment(source_start=at, target_start=to, count=1) for at, to in enumerate(self.copies)],
             first=0,
-            end=self.copied,
-            last=self.copied,
-            other=self.copied,
+            end=len(self.copies),
+            last=len(self.copies),
+            other=self.end,
         )
+        mapped = Mapped(TARGET, copied, None if self.lost is None else "it lost records")
         rules = replace(RULES, force=sync.force)
-        found = translated(
-            rules, {"app": {SOURCE: CommittedOffset(offset=self.source)}}, {SOURCE: Mapped(TARGET, copied)}
-        )
+        found = translated(rules, {"app": {SOURCE: CommittedOffset(offset=self.source)}}, {SOURCE: mapped})
         offsets = {} if self.target is None else {TARGET: CommittedOffset(offset=self.target)}
         state = listed("app", "Stable" if sync.active else "Empty")
         return decide_groups(
@@ -391,7 +430,7 @@ class History:
         )
 
     def syncs(self, sync: Sync) -> None:
-        right = min(self.source, self.copied)
+        right = self.copies[self.source] if self.source < len(self.copies) else self.end
         if self.held and not sync.active:
             self.seen = self.seen or self.target == right_of(self.held["app"].offsets[TARGET])
         looked = self.look(sync)
@@ -401,18 +440,17 @@ class History:
         writes = [write for group in looked.writes.values() for write in group]
         for write in writes:
             one = write.checkpoint
+            assert self.lost is None, "nothing by a map that does not hold"
             assert not sync.active, "members keep what is theirs"
             assert sync.force or not self.is_strange(), "nobody's offset is written over"
             assert one.target_offset == right, "never ahead of what is copied, and of what was read"
-            assert sync.force or self.target is None or one.target_offset >= self.target or self.went_back()
             held = Held(Wrote(one.source_offset, one.target_offset), write.prior)
             self.held["app"] = replace(remembered(0, 0), offsets={TARGET: held})
             self.seen = False
-            self.stood_for[one.target_offset] = one.source_offset
             if sync.through:
                 self.earlier = self.target
                 self.target, self.theirs = one.target_offset, False
-        if sync.through and not sync.active and not self.is_strange():
+        if sync.through and not sync.active and self.lost is None and not self.is_strange():
             assert self.target == right, "what is Ferry's follows the source"
             assert self.look(Sync(through=True)).writes == {}, "a second pass has nothing to do"
 
@@ -420,9 +458,6 @@ class History:
         """Somebody put it where Ferry never meant to put it; what he put just there cannot be told from Ferry's."""
         held = self.held["app"].offsets[TARGET] if self.held else None
         return self.theirs and self.target != right_of(held) and (self.seen or self.target != before(held))
-
-    def went_back(self) -> bool:
-        return self.target is not None and self.source < self.stood_for.get(self.target, self.source)
 
 
 def right_of(held: Held | None) -> int | None:

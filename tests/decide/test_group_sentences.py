@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ferry.decide.group_sentences import group_sentences
-from ferry.model import GroupOutcome, Left, Why
+from ferry.model import Found, GroupOutcome, Left, Why
 
 NOTHING = GroupOutcome(groups=0, offsets=0, unchanged=0, left=(), inexact={})
 
@@ -33,6 +35,13 @@ def test_each_group_that_was_left_has_a_line_and_the_sum_comes_last() -> None:
         ),
     ]
     assert [one.group for one in found.failed] == ["a"]
+
+
+def test_every_way_of_translating_inexactly_has_words() -> None:
+    ways = {found.value: 1 for found in Found if found is not Found.EXACT}
+    (line,) = group_sentences(replace(NOTHING, inexact=ways))
+    assert line.count("; ") == len(ways) - 1
+    assert "at the target's log start" in line
 
 
 def test_where_there_are_no_groups_there_is_nothing_to_tell() -> None:

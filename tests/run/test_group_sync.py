@@ -16,7 +16,7 @@ from kafka import KafkaAdminClient
 from ferry.decide import summary
 from ferry.decide.group_codec import saved_groups
 from ferry.dev import RunningCluster
-from ferry.errors import BadInput, Unreachable
+from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import GroupOutcome, TopicPartition, Why
 from ferry.run import checkpoint as module
 from ferry.run import summaries
@@ -25,7 +25,8 @@ from ferry.run.group_snapshots import GroupSnapshots
 from ferry.run.ledger_access import LedgerAccess
 from ferry.run.micro_run import local_origin
 from ferry.run.planner import RunOptions
-from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+from ferry.run.translate import translate
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,29 @@ class Groups:
         done = self.sync(**options)[1]
         assert done is not None
         return done
+
+    def ran(self, **settings: str) -> GroupOutcome:
+        """A run of the flow, with its checkpoint step."""
+        lab = replace(self.lab, settings={**self.lab.settings, **settings})
+        with lab.runs() as runs:
+            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions())
+            lab.copy(runs, plan)
+            done = runs.checkpoint(plan.run)
+        assert done is not None
+        return done
+
+    def recreate(self, side: RunningCluster, topic: str) -> None:
+        """By hand."""
+        delete_topic(side, topic)
+        admin = AdminClient({"bootstrap.servers": side.bootstrap})
+        wait_until(lambda: topic not in admin.list_topics(timeout=30).topics)
+        create_topic(side, topic, 2)
+
+    def next_record(self, side: RunningCluster, topic: str, group: str) -> dict[int, bytes | None]:
+        """What a reader of the group gets next on each partition."""
+        rows = read_topic(side.bootstrap, topic)
+        at = self.at(group, side)
+        return {number: next(row[2] for row in rows[number] if row[0] >= offset) for number, offset in at.items()}
 
     def why(self, done: GroupOutcome | Looked) -> dict[str, set[Why]]:
         found: dict[str, set[Why]] = {}
@@ -336,3 +360,56 @@ def test_snapshots_behind_a_summary_are_found_completed_and_dropped(
     groups.commit(source, "other", {0: 4})
     sync("s3")
     assert (saved("s1"), saved("s2"), saved("r1")) == ({}, {}, {})
+
+
+@pytest.mark.timeout(180)
+def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_there(groups: Groups) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    for count in range(3):
+        send(producer(source), groups.topic, numbered(4, partitions=2, start=40 + 4 * count))
+        groups.lab.micro_run()
+    groups.commit(source, "app", {0: 24, 1: 24})
+    groups.commit(source, "slow", {0: 3, 1: 3})
+    groups.ran()
+    assert groups.at("app") == {0: 27, 1: 27}, "behind three markers"
+    groups.recreate(target, groups.copy)
+    done = groups.ran()
+    assert (done.offsets, groups.why(done)) == (0, {"app": {Why.FAILED}, "slow": {Why.FAILED}})
+    assert "was created again since it was written" in done.left[0].message
+    assert groups.at("app") == {}, "nothing in a topic that is empty"
+    with pytest.raises(Refused, match="was created again since it was written"):
+        translate(groups.lab.flow, TopicPartition(groups.topic, 0), 24)
+    groups.commit(
+        target, "app", {0: 27, 1: 27}
+    )  # as it stands where the brokers did not forget it: Ferry's, and too far
+    done = groups.ran(**{"ferry.guard.target.changed": "restart"})
+    assert done.left == ()
+    assert groups.at("app") == {0: 24, 1: 24}, "all in one transaction now"
+    assert groups.next_record(target, groups.copy, "app") == groups.next_record(source, groups.topic, "app")
+
+    admin = AdminClient({"bootstrap.servers": target.bootstrap})
+    admin.delete_records([Place(groups.copy, 0, 12)])[Place(groups.copy, 0, 12)].result(30)
+    groups.commit(source, "slow", {0: 4, 1: 4})
+    done = groups.ran()
+    assert (done.left, done.inexact) == ((), {"log-start": 1})
+    assert groups.at("slow") == {0: 12, 1: 4}, "who stands before a log's start is reset, maybe to its end"
+    assert translate(groups.lab.flow, TopicPartition(groups.topic, 0), 4).outcome.word == "log-start"
+
+
+@pytest.mark.timeout(180)
+def test_a_group_of_a_source_topic_that_was_created_again_is_not_translated_by_the_old_one(groups: Groups) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    groups.commit(source, "app", {0: 20, 1: 20})
+    groups.ran()
+    ends = {number: end(target, groups.copy, number) for number in (0, 1)}
+    assert groups.at("app") == ends
+    groups.recreate(source, groups.topic)
+    send(producer(source), groups.topic, numbered(12, partitions=2, start=1000))
+    groups.commit(source, "app", {0: 4, 1: 4})
+    done = groups.ran()
+    assert (done.offsets, groups.why(done)) == (0, {"app": {Why.FAILED}})
+    assert "was created again since it was copied" in done.left[0].message
+    assert groups.at("app") == ends
+    done = groups.ran(**{"ferry.guard.topic.recreated": "restart"})
+    assert done.left == ()
+    assert groups.next_record(target, groups.copy, "app") == groups.next_record(source, groups.topic, "app")

@@ -75,7 +75,7 @@ def translate_command(
 
 
 def _is_vague(found: Translation) -> bool:
-    return found.outcome.word in ("ahead", "before")
+    return found.outcome.word in ("ahead", "before", "log-start")
 
 
 def _group_json(flow: FlowConfig, whole: GroupTranslation, reverse: bool) -> dict[str, object]:
@@ -129,5 +129,6 @@ def _sentence(found: Translation, offset: int, reverse: bool) -> str:
             "approximate": f"was copied by the replicator before: who begins at {to}, near its record, loses nothing "
             "and may read again",
             "before": f"is before the first copied offset: the copy begins at {to}",
+            "log-start": f"is deleted at the target, by its retention or by hand: what is left begins at {to}",
         }[found.outcome.word]
     )

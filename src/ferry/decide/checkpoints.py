@@ -83,7 +83,7 @@ class GroupRules:
     only: frozenset[str] | None = None
     """Just these groups, of those that the flow takes."""
     force: bool = False
-    """Whether offsets that somebody else moved on the target are written over, and moved back where that needs be."""
+    """Whether offsets that somebody else moved on the target are written over."""
 
 
 class Maps(Protocol):
@@ -92,6 +92,10 @@ class Maps(Protocol):
     @property
     def target(self) -> TopicPartition:
         """Its copy."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it leads nowhere; None when it holds."""
 
     def translate(self, offset: int) -> Translated:
         """As OffsetMap."""
@@ -132,7 +136,10 @@ def _of_kind(group: ListedGroup, alias: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedGroups:
-    """The checkpoints of each group in copied topics; and its partitions of which nothing is copied yet."""
+    """The checkpoints of each group in copied topics; and its partitions of which nothing is copied yet.
+
+    `troubled` are the target partitions that no offset may be given for, as their maps do not hold, and why.
+    """
 
     checkpoints: dict[str, list[Checkpoint]]
     uncopied: dict[str, list[TopicPartition]]
@@ -140,6 +147,7 @@ class TranslatedGroups:
     """All partitions that a group has an offset of at the source, also those that the flow does not copy (any more)."""
     denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not known."""
+    troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
 
 
 _NONE_DENIED: Mapping[str, frozenset[str]] = {}
@@ -157,6 +165,7 @@ def translated(
     """
     checkpoints: dict[str, list[Checkpoint]] = {}
     uncopied: dict[str, list[TopicPartition]] = {}
+    troubled: dict[str, dict[TopicPartition, str]] = {}
     for group, committed in offsets.items():
         found: list[Checkpoint] = []
         for source, at in committed.items():
@@ -164,6 +173,9 @@ def translated(
             if made is None:
                 if rules.takes_topic(source.topic):
                     uncopied.setdefault(group, []).append(source)
+                continue
+            if made.trouble is not None:
+                troubled.setdefault(group, {})[made.target] = made.trouble
                 continue
             outcome = made.translate(at.offset)
             found.append(
@@ -179,7 +191,9 @@ def translated(
             )
         if found:
             checkpoints[group] = found
-    return TranslatedGroups(checkpoints=checkpoints, uncopied=uncopied, committed=offsets, denied=denied)
+    return TranslatedGroups(
+        checkpoints=checkpoints, uncopied=uncopied, committed=offsets, denied=denied, troubled=troubled
+    )
 
 
 _FOUND = {found.value: found for found in Found}
@@ -224,7 +238,7 @@ def decide_groups(
     """Whether each translated offset is written.
 
     A group is written only while it has no member on the target, and only where its offset there is still the one that
-    Ferry wrote last, or none is there. It goes back only after the source's group went back. `held` holds groups of
+    Ferry wrote last, or none is there: then it follows the source, or its map, also backwards. `held` holds groups of
     which everything is known; their partitions that `found.committed` lacks have no offset at the source any more.
     """
     work = _Work(rules=rules, target=target)
@@ -232,6 +246,8 @@ def decide_groups(
         work.group(group, checkpoints, held.get(group), now_ms)
     for group, places in found.uncopied.items():
         work.uncopied(group, places)
+    for group, troubles in found.troubled.items():
+        work.troubled(group, troubles)
     for group in held:
         work.missing(group, held[group], found)
         work.settle(group, held[group])
@@ -315,10 +331,6 @@ class _Work:
         if own is None and not self.rules.force:
             self._leave(one.group, one.target, Why.MOVED, self._moved(one, there, held))
             return None
-        went_back = own is not None and one.source_offset < own.source
-        if one.target_offset < there.offset and not went_back and not self.rules.force:
-            self._leave(one.group, one.target, Why.BACK, self._back(one, there))
-            return None
         return Write(one, there, own)
 
     def uncopied(self, group: str, places: Iterable[TopicPartition]) -> None:
@@ -331,6 +343,10 @@ class _Work:
                 "translated when a run has copied some of it",
             )
 
+    def troubled(self, group: str, troubles: Mapping[TopicPartition, str]) -> None:
+        for place, why in troubles.items():
+            self._leave(group, place, Why.FAILED, f"group {group}: {why}")
+
     def missing(self, group: str, held: HeldGroup, found: TranslatedGroups) -> None:
         """Partitions that Ferry wrote before, and for which there is nothing to be written now."""
         denied = found.denied.get(group, frozenset())
@@ -338,7 +354,7 @@ class _Work:
             self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.source, "DESCRIBE"))
         if not self._is_known(group):
             return
-        here = {one.target for one in found.checkpoints.get(group, ())}
+        here = {one.target for one in found.checkpoints.get(group, ())} | found.troubled.get(group, {}).keys()
         committed = found.committed.get(group, ())
         there = self.target.offsets.get(group, _NOWHERE)
         unknown = self.target.denied.get(group, frozenset())
@@ -394,13 +410,6 @@ class _Work:
             f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}. By "
             f"{self.rules.flow.source} it would be {one.target_offset}: keep it, or have it written over by ferry "
             f"groups sync --force --group {one.group}"
-        )
-
-    def _back(self, one: Checkpoint, there: CommittedOffset) -> str:
-        return (
-            f"group {one.group} would go back from {there.offset} to {one.target_offset} of {one.target} on "
-            f"{self.rules.flow.target}, though it did not go back on {self.rules.flow.source}: keep it, or have it "
-            f"written by ferry groups sync --force --group {one.group}"
         )
 
     def _pending(self, one: Checkpoint) -> str:

@@ -8,6 +8,8 @@ _HOW = {
     "gap": "at the next copied record, as nothing of their own was copied",
     "ahead": "at the copied end, as their groups are ahead of it",
     "before": "at the first copied record, as their groups stand before it",
+    "approximate": "at or before their record, as another replicator copied it",
+    "log-start": "at the target's log start, as the target has deleted what their groups would read next",
 }
 _LABELS = {Why.FAILED: "group failed", Why.DELETED: "group deleted at the source"}
 

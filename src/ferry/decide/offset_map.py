@@ -55,7 +55,15 @@ class Approximate:
     offset: int
 
 
-Translated: TypeAlias = Exact | InGap | Ahead | Before | Approximate
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStart:
+    """The target has deleted the copy. `offset` is its log start: a reader goes on there, at what is left."""
+
+    word: ClassVar = "log-start"
+    offset: int
+
+
+Translated: TypeAlias = Exact | InGap | Ahead | Before | Approximate | LogStart
 
 
 class OffsetMap:

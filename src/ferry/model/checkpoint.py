@@ -20,6 +20,8 @@ class Found(StrEnum):
     """The group stands before what was copied: it goes on at the first copied record."""
     APPROXIMATE = "approximate"
     """The group stands in what another replicator copied: it goes on at or before its record, and may read again."""
+    LOG_START = "log-start"
+    """The target has deleted the copy, by retention or by hand: the group goes on where its log starts."""
 
 
 class Checkpoint(NamedTuple):

@@ -15,6 +15,7 @@ class Why(StrEnum):
     ACTIVE = "active"
     MOVED = "moved"
     BACK = "back"
+    """Of runs by earlier versions: Ferry's own offset would go back. It goes back now."""
     PENDING = "pending"
     NOT_COPIED = "not-copied"
     KIND = "kind"

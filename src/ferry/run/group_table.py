@@ -113,6 +113,9 @@ async def _find(
             continue
         sides[cluster.alias] = narrowed(side, names) if names else side
     maps = await _maps(flow, connections, sides[flow.flow.source], lacking)
+    for made in maps.values():
+        if made.trouble is not None:
+            lacking.note(connections.target, made.trouble)
     stood_on = {alias: places_of(side) for alias, side in sides.items()}
     stood_on[flow.flow.target] |= {one.target for one in maps.values()}
     for cluster, ends in connections.both(partial(_ends, stood_on, lacking)):
@@ -122,7 +125,7 @@ async def _find(
 
     def translate(place: TopicPartition, offset: int) -> tuple[TopicPartition, Translated] | None:
         made = maps.get(place)
-        return None if made is None else (made.target, made.translate(offset))
+        return None if made is None or made.trouble is not None else (made.target, made.translate(offset))
 
     return GroupsFound(
         tables=group_tables(sorted(groups or source.listed.keys() | target.listed.keys()), source, target, translate),

@@ -7,7 +7,7 @@ ledger. So what an offset needs is found by bisection, and read at known places;
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ferry.decide.adopted_map import approximate
 from ferry.decide.adoption_codec import adopted_receipt, adoptions
@@ -15,13 +15,15 @@ from ferry.decide.ledger import LedgerView, gaps, last_receipts
 from ferry.decide.ledger_codec import encode
 from ferry.decide.map_block import Chain, MapRow
 from ferry.decide.map_rows import chains_of, needed_block, newer_rows
-from ferry.decide.offset_map import OffsetMap, Translated
+from ferry.decide.map_trouble import Present, map_trouble
+from ferry.decide.offset_map import LogStart, OffsetMap, Translated
 from ferry.decide.rolled import NO_LINKS, Links
+from ferry.errors import Refused
 from ferry.model import Adoption, Gap, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED
-from ferry.net.offsets import LATEST, listed_offsets
-from ferry.run.connections import TargetConnection
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.run.connections import FlowConnections, TargetConnection
 from ferry.run.rows import read_blocks
 from ferry.run.summaries import LedgerLog
 
@@ -39,7 +41,8 @@ class PartitionMap:
     """Where the offsets of one partition went: `offsets` leads from `source` to `target`, or (`backward`) back.
 
     `asked` are the offsets that it was loaded for; None: all. What the lane took over from another replicator is in
-    `adoptions`, `gaps` say what of it does not hold any more.
+    `adoptions`, `gaps` say what of it does not hold any more. `log_start` is the target's, where it is known. With a
+    `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more.
     """
 
     source: TopicPartition
@@ -49,13 +52,23 @@ class PartitionMap:
     gaps: tuple[Gap, ...] = ()
     backward: bool = False
     asked: frozenset[int] | None = None
+    log_start: int | None = None
+    trouble: str | None = None
 
     def translate(self, offset: int) -> Translated:
-        """As OffsetMap; Approximate for what was adopted. LookupError when the map was not loaded for this offset."""
+        """As OffsetMap; Approximate for what was adopted, LogStart for what the target has deleted.
+
+        Raises Refused with the `trouble`, LookupError when the map was not loaded for this offset.
+        """
+        if self.trouble is not None:
+            raise Refused(self.trouble)
         if self.asked is not None and offset not in self.asked:
             raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
         adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
-        return adopted or self.offsets.translate(offset)
+        found = adopted or self.offsets.translate(offset)
+        if self.log_start is not None and not self.backward and found.offset < self.log_start:
+            return LogStart(offset=self.log_start)
+        return found
 
 
 async def offset_maps(
@@ -64,13 +77,30 @@ async def offset_maps(
     """The maps of the `asked` partitions of the source (`backward`: of the target), to translate these offsets of each.
 
     What the lane has copied nothing of is not in the answer. A source partition whose copy was renamed in between has
-    the map to its newest copy. One look at the ledger and one at the ends of the target serve all partitions. BadInput
-    when the flow never ran.
+    the map to its newest copy. What the clusters show now is held against its last receipt (`PartitionMap.trouble`),
+    the source's side over FlowConnections only. One look at the ledger and one at each cluster serve all partitions.
+    BadInput when the flow never ran.
     """
     view = await connection.view()
     lasts = newest_receipts(view, lane, asked, backward=backward)
-    stable = await _last_stable(connection.target, {last.target for last in lasts.values()})
-    return await load_maps(connection.ledger, view, lane, asked, stable, backward=backward)
+    there = await _target_logs(connection.target, lasts.values())
+    maps = await load_maps(connection.ledger, view, lane, asked, there.stable, backward=backward)
+    sources, cluster_id = {}, ""
+    if isinstance(connection, FlowConnections) and not backward and lasts:
+        sources = await connection.source.refresh({last.source.topic for last in lasts.values()})
+        cluster_id = connection.source.cluster_id
+    found = {}
+    for place, made in maps.items():
+        last = lasts[place]
+        now = Present(
+            source_cluster_id=cluster_id,
+            source_topic_id=sources[last.source.topic].id_text if last.source.topic in sources else "",
+            target_topic_id=there.ids.get(last.target.topic, ""),
+            target_end=there.ends.get(last.target),
+        )
+        trouble = map_trouble(last, made.gaps, now)
+        found[place] = replace(made, log_start=there.starts.get(last.target), trouble=trouble)
+    return found
 
 
 def newest_receipts(
@@ -193,11 +223,30 @@ async def load_maps(
     return {place: one.made(stable.get(one.last.target), backward=backward) for place, one in loading.items()}
 
 
-async def _last_stable(cluster: Cluster, targets: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-    """Where read_committed readers of target partitions end now; without those of which that cannot be learned."""
-    if not targets:
-        return {}
-    topics = await cluster.refresh({target.topic for target in targets})
-    there = [target for target in targets if target.topic in topics]
-    listed = await listed_offsets(cluster, dict.fromkeys(there, LATEST), isolation=READ_COMMITTED)
-    return listed.found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TargetLogs:
+    """Where target partitions begin and end now, as far as that can be learned, and the ids of their topics.
+
+    `stable` is where read_committed readers end; `ends` are log ends where those lie before what was written.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    stable: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetLogs:
+    if not lasts:
+        return _TargetLogs()
+    topics = await cluster.refresh({last.target.topic for last in lasts})
+    written = {last.target: last.target_next for last in lasts if last.target.topic in topics}
+    starts = await listed_offsets(cluster, dict.fromkeys(written, EARLIEST), isolation=READ_UNCOMMITTED)
+    stable = await listed_offsets(cluster, dict.fromkeys(written, LATEST), isolation=READ_COMMITTED)
+    # A stranger's open transaction holds up readers, and the log is whole.
+    short = [place for place, offset in stable.found.items() if offset < written[place]]
+    ends = {}
+    if short:
+        ends = (await listed_offsets(cluster, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)).found
+    ids = {name: info.id_text for name, info in topics.items()}
+    return _TargetLogs(ids=ids, starts=starts.found, stable=stable.found, ends=ends)

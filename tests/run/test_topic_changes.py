@@ -84,7 +84,7 @@ def test_the_very_next_run_makes_the_changes_that_the_plan_shows(
     }
     assert dict(configured.was)["segment.ms"] == "3600000"
     assert settings_of(target_cluster, copy)["segment.ms"] == "3600000", "showing changes nothing"
-    assert {"schema-ids"} <= {left.what for left in shown.not_copied}
+    assert "schema-ids" not in {left.what for left in shown.not_copied}, "no registry shows"
 
     report = lab.micro_run()
     assert (report.state, report.plan.changes) == (RunState.SUCCESS, shown.changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,30 @@ def test_what_cannot_be_compared_is_said_and_the_rest_is_compared(
     target_cluster.broker(1).pause()
     with pytest.raises(Unreachable, match="does not answer"):
         verified(lab, patience_s=1)
+
+
+def test_what_was_copied_of_aborted_transactions_is_compared_also_when_the_flow_reads_committed_now(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    writer = producer(source_cluster, transactional_id=topic)
+    writer.init_transactions(30)
+
+    def write(start: int, *, commits: bool) -> None:
+        writer.begin_transaction()
+        send(writer, topic, numbered(5, start=start))
+        (writer.commit_transaction if commits else writer.abort_transaction)(30)
+
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    uncommitted = replace(lab, settings={f"{lab.alias}.consumer.isolation.level": "read_uncommitted"})
+    write(0, commits=False)
+    write(5, commits=True)
+    assert uncommitted.micro_run().records == 10
+    write(10, commits=False)
+    write(15, commits=True)
+    assert lab.micro_run().records == 5
+    result = verified(lab)
+    assert (result.is_equal, result.records, result.differences) == (True, 15, ())
 
 
 def test_a_flow_may_be_at_work_meanwhile(

@@ -56,16 +56,15 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
                 f"{flow.target}",
             )
         )
-    found.append(
-        NotCopied(
-            what="schema-ids",
-            count=None,
-            message="schema ids: those in records stay as they are, and no registry is asked"
-            if registry is None
-            else f"schemas of the registry with topic {registry} on {flow.source} are not copied, and ids in records "
-            f"stay as they are: the registry for {flow.target} must know them under the same ids",
+    if registry is not None:
+        found.append(
+            NotCopied(
+                what="schema-ids",
+                count=None,
+                message=f"schemas of the registry with topic {registry} on {flow.source} are not copied, and ids in "
+                f"records stay as they are: the registry for {flow.target} must know them under the same ids",
+            )
         )
-    )
     return tuple(found)
 
 

@@ -70,6 +70,11 @@ class Places:
         segment = self._segments[at]
         return segment.source_start + offset - segment.target_start
 
+    def names(self, start: int, end: int) -> bool:
+        """Whether a segment names any of the source offsets `[start, end)`."""
+        at = bisect_left(self._froms, end) - 1
+        return at >= 0 and self._segments[at].source_end > start
+
     def next_of(self, offset: int, default: int) -> int:
         """The target offset of the first record at or behind a source offset; `default` behind the last."""
         found = self.of(offset)

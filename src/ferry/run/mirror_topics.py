@@ -145,7 +145,9 @@ class MirrorTopics:
             await internal.append(records)
         except Refused as error:
             raise Refused(f"{error}, or set {topic.key} = false; nothing else waits for it") from error
-        log.info("%d records written to topic %s on cluster %s", len(records), topic.name, internal.cluster.alias)
+        if records:
+            count = f"{len(records)} record{'s' if len(records) != 1 else ''}"
+            log.info("%s written to topic %s on cluster %s", count, topic.name, internal.cluster.alias)
 
 
 def _now_ms() -> int:

@@ -8,7 +8,7 @@ equal the target's are as sound as those, whose checksum holds, and all others a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.decide.stretches import Stretch, is_void
 from ferry.decide.verify import Comparison, OneSided, Places
@@ -39,7 +39,8 @@ _WHY = {
 class Side:
     """One side of a stretch: what is read of it. `intake` None: there is nothing to read.
 
-    Not `checked`: its batches' checksums are not looked at before.
+    Not `checked`: its batches' checksums are not looked at before. Hidden batches that were `copied` count, too: the
+    flow read uncommitted records then, and reads committed ones now.
     """
 
     alias: str
@@ -47,6 +48,7 @@ class Side:
     range: Range
     intake: Intake | None
     checked: bool = True
+    copied: Callable[[Batch], bool] = lambda _: False
 
     @property
     def head(self) -> Batch | None:
@@ -56,7 +58,7 @@ class Side:
         queue = self.intake.queues[self.place]
         while queue:
             found = queue[0]
-            if not found.hidden:
+            if not found.hidden or self.copied(found.batch):
                 return found.batch
             self.check(found.batch)
             self.take()
@@ -108,8 +110,9 @@ class Pair:
         self.is_done = False
         self.not_compared: NotCompared | None = None
         """Why not all of it was compared, and from where on."""
-        self._sides = (source, target)
-        self._places = Places(stretch.segments)
+        self._places = places = Places(stretch.segments)
+        copied = replace(source, copied=lambda batch: places.names(batch.base_offset, batch.next_offset))
+        self._sides = (copied, target)
         self.comparison = Comparison(
             stretch.source,
             stretch.target,

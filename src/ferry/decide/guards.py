@@ -190,9 +190,9 @@ def occupied_refusal(facts: Facts, topic: SourceTopic, number: int, target: Targ
         partition=number,
         kind=RefusalKind.FOREIGN_WRITER,
         message=f"target {place} already holds records, from offset {offset} on, of which the ledger has no receipt: "
-        "when the ledger was lost, write it again from an export (ferry ledger rebuild), or delete the copy to have it "
-        f"copied anew; when somebody else writes there, {ANEW}, or copy behind these records with "
-        "ferry.guard.foreign.writer = skip",
+        "when MirrorMaker copied them, take over from it (ferry adopt); when the ledger was lost, write it again from "
+        "an export (ferry ledger rebuild), or delete the copy to have it copied anew; when somebody else writes there, "
+        f"{ANEW}, or copy behind these records with ferry.guard.foreign.writer = skip",
     )
 
 

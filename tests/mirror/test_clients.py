@@ -124,8 +124,9 @@ def test_the_formatters_print_what_ferry_wrote(
     ]
     [beat] = [line for line in formatted(target_cluster, "heartbeats", "HeartbeatFormatter") if f"={alias}," in line]
     assert beat.startswith(f"Heartbeat{{sourceClusterAlias={alias}, targetClusterAlias=t{alias}, timestamp=1")
+    # The source may have heartbeats of other flows, which are copied, too.
     syncs = formatted(target_cluster, f"mm2-offset-syncs.{alias}.internal", "OffsetSyncFormatter")
-    assert syncs == [
+    assert [line for line in syncs if f"={topic}-0," in line] == [
         f"OffsetSync{{topicPartition={topic}-0, upstreamOffset={offset}, downstreamOffset={offset}}}"
         for offset in (0, 1, 3, 4)
     ]

@@ -91,6 +91,7 @@ def test_the_verbs_of_groups(
         ("manual__2026-11-20", "a run"),
         ("groups-of-mine", "a run"),
     ],
+    ids=["sync", "rollback", "scheduled", "named-by-somebody"],  # each process makes ids of its own
 )
 def test_a_snapshot_tells_what_made_it(run: str, by: str) -> None:
     assert made_by(run) == by

@@ -59,22 +59,29 @@ class FetchedOffsets:
 
 
 async def fetch_offsets(
-    cluster: Cluster, wanted: Mapping[str, Collection[TopicPartition] | None], *, stable: bool
+    cluster: Cluster,
+    wanted: Mapping[str, Collection[TopicPartition] | None],
+    *,
+    stable: bool,
+    operation: str = "DESCRIBE",
 ) -> FetchedOffsets:
     """Offsets of many groups, many in a request (one by one before Kafka 3.0): of these partitions, or (None) of all.
 
     With `stable`, partitions of an undecided transactional commit are told apart, and partitions have to be named: of
     *all*, a broker leaves those out in silence that have no earlier offset. Without, what was committed last counts.
-    Coordinators that move or load are asked again within the cluster's patience.
+    Coordinators that move or load are asked again within the cluster's patience. `operation` is what a refusal asks to
+    be granted: READ, which implies DESCRIBE, where the groups are to be written next.
     """
     if stable and None in wanted.values():
         raise ValueError("stable offsets are those of named partitions")
-    fetching = _Fetching(cluster, stable)
+    fetching = _Fetching(cluster, stable, operation)
     pieces = [
         Piece(group=group, size=_ALL if places is None else max(1, len(places)), payload=places)
         for group, places in wanted.items()
     ]
-    failed = await settle_groups(cluster, pieces, fetching.ask, fetching.judge, room=_FETCHED_PARTITIONS)
+    failed = await settle_groups(
+        cluster, pieces, fetching.ask, fetching.judge, room=_FETCHED_PARTITIONS, operation=operation
+    )
     return FetchedOffsets(found=fetching.found, pending=fetching.pending, denied=fetching.denied, failed=failed)
 
 
@@ -82,12 +89,13 @@ _Places = Collection[TopicPartition] | None
 
 
 class _Fetching:
-    def __init__(self, cluster: Cluster, stable: bool) -> None:
+    def __init__(self, cluster: Cluster, stable: bool, operation: str) -> None:
         self.found: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self.pending: dict[str, frozenset[TopicPartition]] = {}
         self.denied: dict[str, frozenset[str]] = {}
         self._cluster = cluster
         self._stable = stable
+        self._operation = operation
 
     async def ask(self, node: int, part: list[Piece[_Places]]) -> list[tuple[Piece[_Places], Any]]:
         by_name = {piece.group: piece for piece in part}
@@ -125,7 +133,7 @@ class _Fetching:
         if answer.error_code == codes.GROUP_ID_NOT_FOUND:  # it has no offsets, then
             self.found[piece.group] = {}
             return
-        check_group(self._cluster, piece.group, answer.error_code, "read", "DESCRIBE")
+        check_group(self._cluster, piece.group, answer.error_code, "read", self._operation)
         found: dict[TopicPartition, CommittedOffset] = {}
         pending, denied = set(), set()
         for topic in answer.topics:
@@ -143,7 +151,7 @@ class _Fetching:
                 elif part.error_code == codes.TOPIC_AUTHORIZATION_FAILED:
                     denied.add(topic.name)
                 elif part.error_code != codes.UNKNOWN_TOPIC_OR_PARTITION:
-                    check_group(self._cluster, piece.group, part.error_code, "read", "DESCRIBE")
+                    check_group(self._cluster, piece.group, part.error_code, "read", self._operation)
         self.found[piece.group] = found
         if pending:
             self.pending[piece.group] = frozenset(pending)

@@ -171,7 +171,7 @@ class GroupSync:
             for group, places in wanted.items()
             if (not listed[group].is_active if group in listed else bool(there.silent) or group in held)
         }
-        read = await fetch_offsets(self.connections.target, named, stable=True)
+        read = await fetch_offsets(self.connections.target, named, stable=True, operation="READ")
         return TargetGroups(
             listed=listed,
             offsets=read.found,

@@ -20,10 +20,10 @@ from pathlib import Path
 from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import load
+from ferry.run.copy.task import TaskSpec, run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.survey import Wanted
-from ferry.run.task import TaskSpec, run_slot
-from ferry.run.verify import Verifier
+from ferry.run.verify.survey import Wanted
+from ferry.run.verify.verifier import Verifier
 
 
 def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:

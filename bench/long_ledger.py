@@ -24,17 +24,17 @@ from confluent_kafka import Producer
 from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger import fold
-from ferry.decide.ledger_codec import receipt_records
-from ferry.decide.map_block import Chain, MapRow
-from ferry.decide.rolled import NO_LINKS, Links, Rolled, grown
+from ferry.decide.ledger.codec import receipt_records
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.rolled import NO_LINKS, Links, Rolled, grown
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition
 from ferry.net.ledger import ledger_topic
-from ferry.run.connections import TargetConnection
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.flow.summaries import write_summary
+from ferry.run.groups.offset_maps import load_maps
 from ferry.run.micro_run import MicroRuns
-from ferry.run.offset_maps import load_maps
-from ferry.run.summaries import write_summary
 
 PARTITIONS = 100
 RECORDS = 500

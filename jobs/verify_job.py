@@ -6,7 +6,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from ferry.run.survey import Wanted
+from ferry.run.verify.survey import Wanted
 from ferry.spark.verify_job import main
 
 CONFIG_VARIABLE = "FERRY_CONFIG"

@@ -15,16 +15,16 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger import receipts
-from ferry.decide.offset_map import Exact, OffsetMap
-from ferry.decide.report import Report
+from ferry.decide.groups.offset_map import Exact, OffsetMap
+from ferry.decide.ledger.ledger import receipts
+from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.model import Attempt, Plan, Receipt
-from ferry.run.ends import end_of
+from ferry.run.copy.ends import end_of
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.planner import RunOptions
-from ferry.run.slot import SlotResult
-from ferry.run.task import run_slot
+from ferry.run.plan.planner import RunOptions
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 """Offset, key, value, headers and timestamp (ms)."""

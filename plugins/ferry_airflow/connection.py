@@ -41,7 +41,7 @@ class KafkaClusterHook(BaseHook):
         """Connect as a run would: the cluster's id and brokers, or why it cannot be reached, in one sentence."""
         from ferry.config.clients import kafka_python_options  # noqa: PLC0415 - Kafka's libraries only where used
         from ferry.net.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
-        from ferry.run.connections import manager_options  # noqa: PLC0415 - as above
+        from ferry.run.flow.connections import manager_options  # noqa: PLC0415 - as above
 
         try:
             options = manager_options(kafka_python_options(self.get_conn()))

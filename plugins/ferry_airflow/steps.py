@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.report import Report
+from ferry.decide.ledger.report import Report
 from ferry.model import GroupOutcome, Origin, Plan
 from ferry.run.micro_run import MicroRuns
-from ferry.run.planner import RunOptions
+from ferry.run.plan.planner import RunOptions
 
 LISTED = 20
 """How many refusals a failing report names in its sentence; its log has all."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ferry.decide.change_sentences import deeds, differences, proposals
-from ferry.decide.group_sentences import group_sentences
-from ferry.decide.report import Report, missing_sentence, throttled_sentence
+from ferry.decide.groups.sentences import group_sentences
+from ferry.decide.ledger.report import Report, missing_sentence, throttled_sentence
+from ferry.decide.plan.change_sentences import deeds, differences, proposals
 from ferry.model import GroupOutcome, Plan, Receipt, TopicPartition
 
 MEGABYTE = 1_000_000

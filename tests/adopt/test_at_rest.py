@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from ferry.decide.adoption import Row, Takeover, Verdict
-from ferry.decide.connect_offsets import format_key, format_value
+from ferry.decide.takeover.adoption import Row, Takeover, Verdict
+from ferry.decide.takeover.connect_offsets import format_key, format_value
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused
-from ferry.run.adopting import AdoptionWish, Mm1Place, PredecessorPlace
-from ferry.run.at_rest import Mm2Place
-from ferry.run.hand_back import HandBackWish
 from ferry.run.micro_run import local_origin
+from ferry.run.takeover.adopting import AdoptionWish, Mm1Place, PredecessorPlace
+from ferry.run.takeover.at_rest import Mm2Place
+from ferry.run.takeover.hand_back import HandBackWish
 from tests.cli.program import ferry
 from tests.decide.values import place
 from tests.harness import (

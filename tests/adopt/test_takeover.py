@@ -10,13 +10,13 @@ import pytest
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.adoption_codec import adoptions
-from ferry.decide.connect_offsets import SOURCE_CONNECTOR, dedicated_offsets_topic, format_key
-from ferry.decide.offset_map import Approximate, Exact
+from ferry.decide.groups.offset_map import Approximate, Exact
+from ferry.decide.ledger.adoption_codec import adoptions
+from ferry.decide.takeover.connect_offsets import SOURCE_CONNECTOR, dedicated_offsets_topic, format_key
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
-from ferry.run.hand_back import java_partition
-from ferry.run.translate import translate
+from ferry.run.groups.translate import translate
+from ferry.run.takeover.hand_back import java_partition
 from tests.adopt.mirror_maker import SETTINGS, MirrorMaker
 from tests.cli.program import Answer, ferry
 from tests.cli.test_groups import commit

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from ferry.decide.report import Report, RunState
+from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
 from ferry.net.ledger import ledger_topic
@@ -34,9 +34,9 @@ DRIVER = """
 import sys, secrets
 from pathlib import Path
 from ferry.config.settings import load
-from ferry.run.ends import end_of
+from ferry.run.copy.ends import end_of
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.task import run_slot
+from ferry.run.copy.task import run_slot
 flow = load(Path(sys.argv[1])).flow(sys.argv[2])
 with MicroRuns(flow) as runs:
     print("opening", flush=True)

@@ -11,7 +11,7 @@ from ferry.cli.acls_diff import show_diff
 from ferry.config.settings import parse_settings
 from ferry.decide.acls import AclDiff, LeftOut
 from ferry.model import AclBinding, AclChange
-from ferry.run.permissions import Resource, required_acls
+from ferry.run.plan.permissions import Resource, required_acls
 from tests.cli.program import ferry
 
 FILE = """

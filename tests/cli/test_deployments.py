@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from tests.cli.program import ferry

@@ -8,8 +8,8 @@ from pathlib import Path
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.ledger import gaps
-from ferry.decide.report import RunState
+from ferry.decide.ledger.ledger import gaps
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from tests.cli.program import ferry

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from ferry.cli.group_table import COLUMNS, lines
-from ferry.decide.group_table import GroupRow, GroupTable, Standing
+from ferry.decide.groups.table import GroupRow, GroupTable, Standing
 from ferry.dev import RunningCluster
 from ferry.dev.ports import LOOPBACK, free_ports
 from tests.cli.program import ferry

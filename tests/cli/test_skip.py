@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.model import RefusalKind

@@ -14,7 +14,7 @@ from ferry.config.problem import BadValue
 from ferry.config.security import KerberosLogin, OAuthLogin, PasswordLogin
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import Codec, Compression
-from ferry.run.connections import manager_options
+from ferry.run.flow.connections import manager_options
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

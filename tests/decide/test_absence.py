@@ -6,10 +6,10 @@ import pytest
 
 from ferry.config.filters import PatternList
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.absence import absent_topics, unmatched_names
-from ferry.decide.facts import Facts
-from ferry.decide.lag import is_behind, lag_of
-from ferry.decide.planning import decide_plan
+from ferry.decide.plan.absence import absent_topics, unmatched_names
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.lag import is_behind, lag_of
+from ferry.decide.plan.planning import decide_plan
 from ferry.errors import BadInput
 from ferry.model import Pause, RefusalKind
 from ferry.policy import DefaultReplicationPolicy

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.acls import AclPolicy, AclSync, principal_mapping
-from ferry.decide.acl_codec import (
+from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence, wide_sentence
+from ferry.decide.ledger.acl_codec import (
     acl_change_json,
     forgotten_acl_record,
     own_acl_record,
     parse_acl_change,
     synced_record,
 )
-from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence, wide_sentence
-from ferry.decide.ledger import UNREAD, fold, sealed_plan
-from ferry.decide.ledger_codec import run_record
-from ferry.decide.own_acls import OwnAcl, due_in_ms, own_acls
-from ferry.decide.plan_codec import plan_records
+from ferry.decide.ledger.codec import run_record
+from ferry.decide.ledger.ledger import UNREAD, fold, sealed_plan
+from ferry.decide.ledger.own_acls import OwnAcl, due_in_ms, own_acls
+from ferry.decide.ledger.plan_codec import plan_records
 from ferry.model import AclBinding, AclChange
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.config.policies import Suffixed

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.adopted_map import approximate
-from ferry.decide.adoption_codec import adopted_receipt
-from ferry.decide.offset_map import Approximate, Before, Exact, OffsetMap
+from ferry.decide.groups.adopted_map import approximate
+from ferry.decide.groups.offset_map import Approximate, Before, Exact, OffsetMap
+from ferry.decide.ledger.adoption_codec import adopted_receipt
 from ferry.model import Adoption, Gap, Lifted, Predecessor, RefusalKind, Segment
 from tests.decide.values import FLOW, LANE, RECEIPT, place
 

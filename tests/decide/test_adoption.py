@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.adoption import (
+from ferry.decide.ledger.adoption_codec import adopted_receipt, adoption_records, adoptions
+from ferry.decide.ledger.codec import receipt_records
+from ferry.decide.ledger.copied import copied
+from ferry.decide.ledger.ledger import fold, last_receipts
+from ferry.decide.ledger.map_rows import newer_rows
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.takeover.adoption import (
     MOST_PAIRS,
     Left,
     Row,
@@ -20,14 +27,7 @@ from ferry.decide.adoption import (
     kept_pairs,
     takeover,
 )
-from ferry.decide.adoption_codec import adopted_receipt, adoption_records, adoptions
-from ferry.decide.copied import copied
-from ferry.decide.facts import Facts
-from ferry.decide.ledger import fold, last_receipts
-from ferry.decide.ledger_codec import receipt_records
-from ferry.decide.map_rows import newer_rows
-from ferry.decide.planning import decide_plan
-from ferry.decide.seam import Seam, SeamState
+from ferry.decide.takeover.seam import Seam, SeamState
 from ferry.model import OpenedRun, Predecessor, Segment, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, lying, part, place, run_of, target, topic
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.facts import BrokerSpace, Facts
-from ferry.decide.planning import decide_plan
-from ferry.decide.rules import Rules
+from ferry.decide.plan.facts import BrokerSpace, Facts
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Rules
 from ferry.model import RefusalKind
 from tests.decide.values import FACTS, RULES, part, target, topic
 

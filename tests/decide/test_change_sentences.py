@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ferry.decide.change_sentences import deeds, differences, proposals, summary
+from ferry.decide.plan.change_sentences import deeds, differences, proposals, summary
 from ferry.model import ChangeKind, TopicChange
 
 CREATE = TopicChange(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.checkpoints import (
+from ferry.decide.groups.checkpoints import (
     RENEW_MS,
     Decided,
     GroupRules,
@@ -21,9 +21,9 @@ from ferry.decide.checkpoints import (
     decide_groups,
     translated,
 )
-from ferry.decide.group_codec import group_record, parse_group
-from ferry.decide.ledger_codec import decode_value
-from ferry.decide.offset_map import OffsetMap
+from ferry.decide.groups.codec import group_record, parse_group
+from ferry.decide.groups.offset_map import OffsetMap
+from ferry.decide.ledger.codec import decode_value
 from ferry.model import CommittedOffset, Flow, Found, GroupKind, ListedGroup, Segment, TopicPartition, Why
 
 FLOW = Flow(source="primary", target="backup")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide import compaction
-from ferry.decide.compaction import OneSided
+from ferry.decide.plan import compaction
+from ferry.decide.plan.compaction import OneSided
 from ferry.model import Content
 
 SOURCE, TARGET = 0, 1

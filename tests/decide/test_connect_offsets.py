@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.connect_offsets import (
+from ferry.decide.takeover.connect_offsets import (
     ConnectorOffsets,
     connector_offsets,
     dedicated_group,

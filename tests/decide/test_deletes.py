@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.deletes import forgetting, forgotten
-from ferry.decide.facts import Facts
-from ferry.decide.ledger import claims, fold, last_receipts, receipts
-from ferry.decide.ledger_codec import claim_record, receipt_records
-from ferry.decide.map_block import Chain, MapRow
-from ferry.decide.planning import decide_plan
-from ferry.decide.rules import Rules
+from ferry.decide.ledger.codec import claim_record, receipt_records
+from ferry.decide.ledger.ledger import claims, fold, last_receipts, receipts
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.plan.deletes import forgetting, forgotten
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Rules
 from ferry.model import ChangeKind, RefusalKind
 from tests.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, RULES, lying, part, place, target, topic
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.checkpoints import Held, HeldGroup, TargetGroups, Wrote
-from ferry.decide.group_codec import (
+from ferry.decide.groups.checkpoints import Held, HeldGroup, TargetGroups, Wrote
+from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
     dropped_snapshots,
@@ -16,8 +16,8 @@ from ferry.decide.group_codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.decide.group_rollback import Rollback, decide_rollback, differences
-from ferry.decide.ledger import fold
+from ferry.decide.groups.rollback import Rollback, decide_rollback, differences
+from ferry.decide.ledger.ledger import fold
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition, Why
 from tests.decide.values import lying
 

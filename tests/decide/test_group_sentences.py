@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.group_sentences import group_sentences
+from ferry.decide.groups.sentences import group_sentences
 from ferry.model import Found, GroupOutcome, Left, Why
 
 NOTHING = GroupOutcome(groups=0, offsets=0, unchanged=0, left=(), inexact={})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferry.decide.group_table import GroupHead, GroupRow, GroupsOfSide, Standing, group_tables, narrowed, places_of
-from ferry.decide.offset_map import Ahead, Exact, Translated
+from ferry.decide.groups.offset_map import Ahead, Exact, Translated
+from ferry.decide.groups.table import GroupHead, GroupRow, GroupsOfSide, Standing, group_tables, narrowed, places_of
 from ferry.model import CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
 from tests.decide.values import place
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.facts import Facts, Unserved
-from ferry.decide.guards import position_note
-from ferry.decide.planning import decide_plan
+from ferry.decide.plan.facts import Facts, Unserved
+from ferry.decide.plan.guards import position_note
+from ferry.decide.plan.planning import decide_plan
 from ferry.errors import Refused
 from ferry.model import Plan, Position, RefusalKind
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic

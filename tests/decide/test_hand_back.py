@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.decide.connect_offsets import ConnectorOffsets, connector_offsets
-from ferry.decide.facts import Facts
-from ferry.decide.hand_back import Handed, HandedRow, hand_back_rows, position_records
+from ferry.decide.plan.facts import Facts
+from ferry.decide.takeover.connect_offsets import ConnectorOffsets, connector_offsets
+from ferry.decide.takeover.hand_back import Handed, HandedRow, hand_back_rows, position_records
 from ferry.model import Fate, LedgerRecord
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, topic
 

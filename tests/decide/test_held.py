@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.facts import OpenTransaction
-from ferry.decide.held import HANGING_MS
-from ferry.decide.planning import decide_plan
+from ferry.decide.plan.facts import OpenTransaction
+from ferry.decide.plan.held import HANGING_MS
+from ferry.decide.plan.planning import decide_plan
 from ferry.model import TopicPartition
 from tests.decide.test_planning import ORDERS
 from tests.decide.values import RULES

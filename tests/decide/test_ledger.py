@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger import (
+from ferry.decide.ledger.codec import (
+    attempt_record,
+    claim_record,
+    encode,
+    ended_record,
+    fenced_record,
+    outcome_record,
+    pause_record,
+    receipt_records,
+    resume_record,
+    run_record,
+)
+from ferry.decide.ledger.ledger import (
     LedgerView,
     Outcome,
     claims,
@@ -25,19 +37,7 @@ from ferry.decide.ledger import (
     slots_to_fence,
     superseded_by,
 )
-from ferry.decide.ledger_codec import (
-    attempt_record,
-    claim_record,
-    encode,
-    ended_record,
-    fenced_record,
-    outcome_record,
-    pause_record,
-    receipt_records,
-    resume_record,
-    run_record,
-)
-from ferry.decide.plan_codec import plan_records
+from ferry.decide.ledger.plan_codec import plan_records
 from ferry.errors import BadInput
 from ferry.model import Attempt, Fate, LedgerRecord, Origin, Pause, Record
 from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, place, refusal, run_of

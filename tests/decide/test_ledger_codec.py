@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from ferry.decide.ledger_codec import (
+from ferry.decide.ledger.codec import (
     LEDGER_VERSION,
     change_json,
     claim_record,

@@ -12,11 +12,7 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
-from ferry.decide.adoption_codec import adoption_records, parse_adoption
-from ferry.decide.deletes import deleted_record
-from ferry.decide.facts import Seen
-from ferry.decide.group_codec import (
+from ferry.decide.groups.codec import (
     checkpoint_record,
     group_outcome,
     group_record,
@@ -26,8 +22,9 @@ from ferry.decide.group_codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.decide.ledger import LedgerView, fold, sealed_plan
-from ferry.decide.ledger_codec import (
+from ferry.decide.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
+from ferry.decide.ledger.adoption_codec import adoption_records, parse_adoption
+from ferry.decide.ledger.codec import (
     accounted_records,
     attempt_record,
     claim_record,
@@ -47,13 +44,16 @@ from ferry.decide.ledger_codec import (
     run_record,
     share_record,
 )
-from ferry.decide.map_block import Chain, unpack
-from ferry.decide.mirror_state import mirror_record, mirror_state
-from ferry.decide.plan_codec import plan_records
-from ferry.decide.rolled import Block
-from ferry.decide.starts import start_records
-from ferry.decide.summary import block_records, parse_summary, seal_record, seals, summary_parts
-from ferry.decide.tombstones import seen_records
+from ferry.decide.ledger.ledger import LedgerView, fold, sealed_plan
+from ferry.decide.ledger.map_block import Chain, unpack
+from ferry.decide.ledger.mirror_state import mirror_record, mirror_state
+from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.rolled import Block
+from ferry.decide.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
+from ferry.decide.plan.deletes import deleted_record
+from ferry.decide.plan.facts import Seen
+from ferry.decide.plan.starts import start_records
+from ferry.decide.plan.tombstones import seen_records
 from ferry.model import AclChange, Flow, Record
 from tests.decide.values import FACTS, PLAN, RECEIPT, RULES, lying, part, place, topic
 

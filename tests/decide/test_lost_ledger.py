@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.facts import Facts
-from ferry.decide.lost_ledger import accounted_positions, forgotten_places
-from ferry.decide.planning import decide_plan
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.lost_ledger import accounted_positions, forgotten_places
+from ferry.decide.plan.planning import decide_plan
 from ferry.model import Plan, Position, Receipt, RefusalKind
 from tests.decide.test_guards import SOUND
 from tests.decide.values import RECEIPT, RULES, target

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.map_trouble import Present, map_trouble
-from ferry.decide.offset_map import Exact, LogStart, OffsetMap
+from ferry.decide.groups.map_trouble import Present, map_trouble
+from ferry.decide.groups.offset_map import Exact, LogStart, OffsetMap
 from ferry.errors import Refused
 from ferry.model import Flow, Gap, Receipt, RefusalKind, Segment, TopicPartition
-from ferry.run.offset_maps import PartitionMap
+from ferry.run.groups.offset_maps import PartitionMap
 
 SOURCE, TARGET = TopicPartition("orders", 0), TopicPartition("primary.orders", 0)
 LAST = Receipt(

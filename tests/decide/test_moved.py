@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferry.decide.moved import with_moved
-from ferry.decide.verify import SHOWN
-from ferry.decide.witness import witnesses
+from ferry.decide.plan.witness import witnesses
+from ferry.decide.verify.differences import SHOWN
+from ferry.decide.verify.moved import with_moved
 from ferry.model import Content, Difference, DifferenceKind, TopicPartition
 
 SEE = witnesses(b"s", values=False)

@@ -1,6 +1,6 @@
 """What a plan lists as left to the operator."""
 
-from ferry.decide.not_copied import Counted, not_copied
+from ferry.decide.plan.not_copied import Counted, not_copied
 from tests.decide.values import FLOW
 
 NONE = Counted(count=0)

@@ -7,10 +7,10 @@ import pytest
 from ferry.config.flow import FlowConfig
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.settings import parse_settings
-from ferry.decide.facts import Unfound
-from ferry.decide.nothing import idle_reason, is_bare, unfound
-from ferry.decide.planning import decide_plan
-from ferry.decide.report import GuardCount, RunState, guard_counts, report_of
+from ferry.decide.ledger.report import GuardCount, RunState, guard_counts, report_of
+from ferry.decide.plan.facts import Unfound
+from ferry.decide.plan.nothing import idle_reason, is_bare, unfound
+from ferry.decide.plan.planning import decide_plan
 from ferry.errors import BadInput
 from ferry.model import Pause, RefusalKind
 from tests.decide.values import FACTS, RULES, part, topic

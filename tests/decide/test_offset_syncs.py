@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.offset_map import OffsetMap
-from ferry.decide.offset_syncs import anew, offset_syncs, syncs_of
+from ferry.decide.groups.offset_map import OffsetMap
+from ferry.decide.groups.offset_syncs import anew, offset_syncs, syncs_of
 from ferry.model import OffsetSync, Segment, TopicPartition
 from tests.decide.test_offset_map import World, worlds
 from tests.decide.values import RECEIPT

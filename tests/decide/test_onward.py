@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from ferry.config.filters import PatternList
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.facts import Facts, SourcePartition, Unserved
-from ferry.decide.history import current_segments, holders, voided
-from ferry.decide.ledger import fold, lane_ends
-from ferry.decide.ledger_codec import receipt_records
-from ferry.decide.planning import decide_plan
-from ferry.decide.report import GuardCount, guard_counts
-from ferry.decide.truncation import diverged, held_upto, with_high_watermark
+from ferry.decide.ledger.codec import receipt_records
+from ferry.decide.ledger.history import current_segments, holders, voided
+from ferry.decide.ledger.ledger import fold, lane_ends
+from ferry.decide.ledger.report import GuardCount, guard_counts
+from ferry.decide.plan.facts import Facts, SourcePartition, Unserved
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.truncation import diverged, held_upto, with_high_watermark
 from ferry.errors import Refused
 from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
 from tests.decide.test_guards import OTHER, SOUND, at_target, source

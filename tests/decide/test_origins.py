@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ferry.decide.facts import Facts
-from ferry.decide.neighbours import Neighbour, Range, gaps, owned_elsewhere
-from ferry.decide.planning import decide_plan
-from ferry.decide.rules import Rules
+from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, owned_elsewhere
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Rules
 from ferry.model import Flow, Plan, RefusalKind
 from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.facts import Facts, SourcePartition
-from ferry.decide.planning import decide_plan, without_foreign
-from ferry.decide.progress import UNKNOWN_RECORD_BYTES
-from ferry.decide.rules import Rules
+from ferry.decide.plan.facts import Facts, SourcePartition
+from ferry.decide.plan.planning import decide_plan, without_foreign
+from ferry.decide.plan.progress import UNKNOWN_RECORD_BYTES
+from ferry.decide.plan.rules import Rules
 from ferry.errors import BadInput
 from ferry.model import Pause, Plan, Receipt, RefusalKind, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic

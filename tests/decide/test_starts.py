@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.decide.ledger import fold
-from ferry.decide.planning import decide_plan
-from ferry.decide.starts import (
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.starts import (
     LaneStarts,
     due_starts,
     first_run,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.copied import Copied, common, united, without
-from ferry.decide.stretches import SAMPLE_RECORDS, Asked, Ends, dealt, stretches
+from ferry.decide.ledger.copied import Copied, common, united, without
+from ferry.decide.verify.stretches import SAMPLE_RECORDS, Asked, Ends, dealt, stretches
 from ferry.model import NotComparedKind, Segment
 from tests.decide.values import place
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.facts import Facts, Seen
-from ferry.decide.ledger import fold
-from ferry.decide.planning import decide_plan
-from ferry.decide.tombstones import read_on, seen_records, seen_to_end
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.plan.facts import Facts, Seen
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.tombstones import read_on, seen_records, seen_to_end
 from ferry.model import Plan, RefusalKind
 from tests.decide.test_guards import SOUND, source
 from tests.decide.values import LANE, RULES, lying, part, place, topic

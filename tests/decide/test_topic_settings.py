@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.topic_settings import (
+from ferry.decide.plan.topic_settings import (
     Inherited,
     Narrower,
     SettingOrigin,

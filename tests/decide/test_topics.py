@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.facts import Facts, SourceTopic
-from ferry.decide.planning import decide_plan
-from ferry.decide.rules import Rules
-from ferry.decide.topics import TopicChanges, topic_refusal
+from ferry.decide.plan.facts import Facts, SourceTopic
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.topics import TopicChanges, topic_refusal
 from ferry.model import ChangeKind, RefusalKind, TopicChange
 from ferry.policy import MAX_TOPIC_NAME
 from tests.decide.values import FACTS, RECEIPT, RULES, part, target, topic

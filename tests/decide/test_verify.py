@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide import alignment, verify
-from ferry.decide.alignment import CALM, WINDOW
-from ferry.decide.verify import MOST_DIFFERENCES, SHOWN, Comparison, Places
-from ferry.decide.witness import witnesses
+from ferry.decide.plan.witness import witnesses
+from ferry.decide.verify import alignment
+from ferry.decide.verify import differences as verify
+from ferry.decide.verify.alignment import CALM, WINDOW
+from ferry.decide.verify.differences import MOST_DIFFERENCES, SHOWN, Comparison, Places
 from ferry.model import Content, Difference, DifferenceKind, Segment, TopicPartition
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("a.t", 0)

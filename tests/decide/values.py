@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
-from ferry.decide.rules import Rules
-from ferry.decide.topic_settings import TopicSettings
+from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.model import (
     ChangeKind,
     Fate,

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as Place
 from kafka.structs import OffsetAndMetadata
 
-from ferry.decide.report import Report, RunState
+from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
 from ferry.model import Heartbeat, OffsetSync

@@ -6,7 +6,7 @@ import pytest
 
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.decide.internal_topics import copied_heartbeats, internal_topics
+from ferry.decide.plan.internal_topics import copied_heartbeats, internal_topics
 from ferry.errors import BadInput
 from ferry.policy import make_policy
 from tests.mirror.mirror_oracle import ask_words, encoded

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from ferry.decide.guards import source_trouble, target_trouble
-from ferry.decide.ledger_codec import parse_receipt, parse_slice, receipt_json, slice_json
+from ferry.decide.ledger.codec import parse_receipt, parse_slice, receipt_json, slice_json
+from ferry.decide.plan.guards import source_trouble, target_trouble
 from ferry.model import parse_topic_id, topic_id_text
 from tests.decide.values import FACTS, RECEIPT, part, piece, target, topic
 

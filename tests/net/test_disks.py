@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ferry.decide.facts import BrokerSpace
+from ferry.decide.plan.facts import BrokerSpace
 from ferry.net.codes import KAFKA_STORAGE_ERROR
 from ferry.net.disks import tightest
 

@@ -11,7 +11,7 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 
 from ferry.config.clients import FetchOptions
-from ferry.decide.facts import Unserved
+from ferry.decide.plan.facts import Unserved
 from ferry.errors import Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.net.selector import NetworkSelector
 
-from ferry.decide.throttle import share
+from ferry.decide.ledger.throttle import share
 from ferry.net.cluster import event_loop
 from ferry.net.throttle import LONGEST_PORTION_SECONDS, PORTION_SECONDS, SMALL_PORTION, Bucket, Throttle
 

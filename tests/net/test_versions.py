@@ -13,7 +13,7 @@ from kafka.errors import IncompatibleBrokerVersion
 from kafka.future import Future
 from kafka.protocol.broker_version_data import BrokerVersionData
 
-from ferry.decide.not_copied import Counted
+from ferry.decide.plan.not_copied import Counted
 from ferry.model import TopicPartition
 from ferry.net.acls import described_acls, may_alter_acls
 from ferry.net.admin import transaction_state

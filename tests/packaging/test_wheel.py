@@ -23,7 +23,7 @@ CHECKOUT = Path(__file__).parents[2]
 EXTRAS = ("airflow", "spark")
 """What docs/airflow.md says to install where DAGs are parsed and tasks run."""
 
-ON_EXTRAS = ("ferry.spark", "ferry.run.ledger_parquet", "ferry_airflow", "pyspark", "pyarrow", "gssapi")
+ON_EXTRAS = ("ferry.spark", "ferry.run.ledger.parquet", "ferry_airflow", "pyspark", "pyarrow", "gssapi")
 """What only an installation with an extra can import."""
 
 TWO_LINES = "from ferry_airflow.dags import flow_dags  # one Airflow DAG per flow\nglobals().update(flow_dags())\n"
@@ -232,4 +232,4 @@ def test_workers_of_spark_need_no_more_than_the_page_says(tmp_path: Path) -> Non
     lend(closure(Requirement(name) for name in re.findall(r"`([^`]+)`", found[1])), worker.site)
     package = zip_package(tmp_path / "ferry.zip")
     (worker.site / "ferry.pth").write_text(f"{package}\n")
-    worker.said(IMPORT.format(names=["ferry.spark.stage", "ferry.run.task"]))
+    worker.said(IMPORT.format(names=["ferry.spark.stage", "ferry.run.copy.task"]))

@@ -7,14 +7,15 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from unittest.mock import patch
 
-from ferry.decide import onward
-from ferry.decide.facts import Facts, SourcePartition
-from ferry.decide.ledger import LedgerView, newest_run, sealed_plan
-from ferry.decide.ledger_codec import decode_key
+from ferry.decide.ledger.codec import decode_key
+from ferry.decide.ledger.ledger import LedgerView, newest_run, sealed_plan
+from ferry.decide.plan import onward
+from ferry.decide.plan.facts import Facts, SourcePartition
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import Retryable
 from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
-from ferry.run import opening, slot
+from ferry.run.copy import slot
+from ferry.run.plan import opening
 from tests.protocol import ports
 from tests.protocol.broker import LEDGER, Fenced, Rejected, Target
 from tests.protocol.calls import Task

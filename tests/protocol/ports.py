@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ferry.decide.ledger_codec import decode_key, receipt_records
+from ferry.decide.ledger.codec import decode_key, receipt_records
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
 from ferry.model import (
@@ -20,10 +20,10 @@ from ferry.model import (
     Slice,
     TopicPartition,
 )
-from ferry.run.chunk import PartProgress
-from ferry.run.dropped import Dropped, drop
-from ferry.run.outgoing import as_it_is
-from ferry.run.slot import SlotRef
+from ferry.run.copy.chunk import PartProgress
+from ferry.run.copy.dropped import Dropped, drop
+from ferry.run.copy.outgoing import as_it_is
+from ferry.run.copy.slot import SlotRef
 from ferry.wire.batch import Batch
 from tests.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Rejected, Target
 from tests.protocol.calls import Call

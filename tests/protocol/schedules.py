@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
 from ferry.model import Plan, RefusalKind
-from ferry.run.dropped import Dropped, drop
-from ferry.run.slot import SlotResult
+from ferry.run.copy.dropped import Dropped, drop
+from ferry.run.copy.slot import SlotResult
 from tests.decide.values import piece
 from tests.protocol.broker import LEDGER
 from tests.protocol.calls import Task

@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from ferry.decide.facts import Facts, SourcePartition, SourceTopic, TargetTopic
-from ferry.decide.ledger import LedgerView, fold, lane_ends, last_receipts, opened_run, sealed_plan, skips
-from ferry.decide.ledger_codec import decode_value, ended_record, parse_receipt
-from ferry.decide.planning import decide_plan
-from ferry.decide.progress import next_offset
-from ferry.decide.rules import Rules
-from ferry.decide.skipping import Wish, skip_gap
-from ferry.decide.topic_settings import TopicSettings
+from ferry.decide.ledger.codec import decode_value, ended_record, parse_receipt
+from ferry.decide.ledger.ledger import LedgerView, fold, lane_ends, last_receipts, opened_run, sealed_plan, skips
+from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.progress import next_offset
+from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.skipping import Wish, skip_gap
+from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.errors import FerryError, Retryable
 from ferry.model import (
     Attempt,
@@ -31,9 +31,9 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.policy import IdentityReplicationPolicy
-from ferry.run.opening import begin_attempt, open_run
-from ferry.run.skipping import open_skip
-from ferry.run.slot import SlotRef, SlotResult, copy_slot
+from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
+from ferry.run.plan.opening import begin_attempt, open_run
+from ferry.run.plan.skipping import open_skip
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.protocol.broker import LEDGER, POSITIONS, BrokerError, Target

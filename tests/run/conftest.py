@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up
 from ferry.dev.jars import jars, java
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send

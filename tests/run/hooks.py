@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.model import Attempt, Plan, Receipt, TopicPartition
-from ferry.run.chunk import PartProgress
-from ferry.run.kafka_port import KafkaSlot
+from ferry.run.copy.chunk import PartProgress
+from ferry.run.copy.kafka_port import KafkaSlot
+from ferry.run.copy.slot import SlotResult, copy_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.slot import SlotResult, copy_slot
 
 STEPS = ("initialise", "copy_chunk", "send_positions", "append_receipts", "commit")
 

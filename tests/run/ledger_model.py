@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from ferry.decide import rolled
-from ferry.decide.deletes import deleted_record
-from ferry.decide.group_codec import (
+from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
     dropped_snapshots,
@@ -19,16 +17,18 @@ from ferry.decide.group_codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.decide.ledger import LedgerView, fold, newest_run, outlived, receipts, slots_to_fence
-from ferry.decide.ledger_codec import (
+from ferry.decide.ledger import rolled
+from ferry.decide.ledger.codec import (
     fenced_record,
     gap_record,
     outcome_record,
     receipt_records,
     run_record,
 )
-from ferry.decide.map_block import Chain, MapRow
-from ferry.decide.plan_codec import plan_records
+from ferry.decide.ledger.ledger import LedgerView, fold, newest_run, outlived, receipts, slots_to_fence
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.plan.deletes import deleted_record
 from ferry.model import (
     Fate,
     Gap,
@@ -39,10 +39,10 @@ from ferry.model import (
     Segment,
     TopicPartition,
 )
-from ferry.run import summaries
-from ferry.run.rows import rows_of
-from ferry.run.saved_offsets import with_saved
-from ferry.run.summaries import open_ledger, write_summary
+from ferry.run.flow import summaries
+from ferry.run.flow.rows import rows_of
+from ferry.run.flow.summaries import open_ledger, write_summary
+from ferry.run.groups.saved_offsets import with_saved
 from tests.decide.values import LANE, PLAN, RECEIPT, place, run_of
 
 T = TypeVar("T")

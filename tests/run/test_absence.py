@@ -11,13 +11,13 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from ferry.config.settings import parse_settings
-from ferry.decide.lag import is_behind
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
+from ferry.decide.plan.lag import is_behind
 from ferry.dev import RunningCluster
 from ferry.errors import FilterInVain
 from ferry.model import RefusalKind
-from ferry.run.lag import measure_lag
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.lag import measure_lag
 from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.run.micro_run import local_origin
 from tests.harness import numbered, producer, send

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.model import Origin, Segment
-from ferry.run.chunk import PartProgress
-from ferry.run.outgoing import as_it_is
+from ferry.run.copy.chunk import PartProgress
+from ferry.run.copy.outgoing import as_it_is
 from ferry.wire.batch import Batch, batches
 from tests.decide.values import PLAN, piece
 from tests.net.answers import batch

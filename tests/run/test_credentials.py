@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.dev.spec import FAST_START
 from ferry.errors import BadInput, Refused

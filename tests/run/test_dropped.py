@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ferry.model import RefusalKind
-from ferry.run.dropped import out_of_time
+from ferry.run.copy.dropped import out_of_time
 from tests.decide.values import piece
 
 

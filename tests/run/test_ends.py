@@ -9,14 +9,14 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition
 from ferry.run import local
-from ferry.run.ends import SlotEnd, failure_of, joined, refusals_of, told_report
+from ferry.run.copy.ends import SlotEnd, failure_of, joined, refusals_of, told_report
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
-from ferry.run.slot import SlotResult
-from ferry.run.task import TaskSpec
 from ferry.spark import stage
 from tests.decide.values import PLAN, RECEIPT, piece, refusal
 

@@ -15,9 +15,9 @@ from confluent_kafka.admin import ConfigResource
 
 from ferry.dev import RunningCluster
 from ferry.model import GroupOutcome
-from ferry.run.group_table import find_groups
+from ferry.run.groups.table import find_groups
+from ferry.run.groups.translate import translate_group
 from ferry.run.micro_run import local_origin
-from ferry.run.translate import translate_group
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topics, send, wait_until
 from tests.nasty import FOR_EVER, alter, busy_cleaner
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger import fold
-from ferry.decide.ledger_codec import receipt_records
+from ferry.decide.ledger.codec import receipt_records
+from ferry.decide.ledger.ledger import fold
 from ferry.model import Fate, Receipt
-from ferry.run.foreign import without_own
+from ferry.run.others.foreign import without_own
 from tests.decide.values import FACTS, LANE, RECEIPT, lying
 
 # The facts know the lane up to target offset 40; records at 41 and behind were found there afterwards.

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from ferry.decide.history import current_segments
-from ferry.decide.ledger import gaps, receipts
-from ferry.decide.report import Report, RunState
+from ferry.decide.ledger.history import current_segments
+from ferry.decide.ledger.ledger import gaps, receipts
+from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import Refused
 from ferry.model import Plan, Receipt, RefusalKind
 from ferry.net import appending
+from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import local_origin
-from ferry.run.task import run_slot
 from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.run.test_faults import wait_until

@@ -13,19 +13,19 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
-from ferry.decide import summary
-from ferry.decide.group_codec import saved_groups
+from ferry.decide.groups.codec import saved_groups
+from ferry.decide.ledger import summary
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import GroupOutcome, TopicPartition, Why
-from ferry.run import checkpoint as module
-from ferry.run import summaries
-from ferry.run.checkpoint import Looked
-from ferry.run.group_snapshots import GroupSnapshots
-from ferry.run.ledger_access import LedgerAccess
+from ferry.run.flow import summaries
+from ferry.run.groups import checkpoint as module
+from ferry.run.groups.checkpoint import Looked
+from ferry.run.groups.snapshots import GroupSnapshots
+from ferry.run.groups.translate import translate
+from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
-from ferry.run.planner import RunOptions
-from ferry.run.translate import translate
+from ferry.run.plan.planner import RunOptions
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 
 

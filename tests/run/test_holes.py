@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka.admin import ConfigResource
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from ferry.wire.batch import batches

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.ledger import LedgerView, fold
-from ferry.decide.ledger_codec import pause_record, receipt_records, resume_record
+from ferry.decide.ledger.codec import pause_record, receipt_records, resume_record
+from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.dev import RunningCluster
 from ferry.model import LedgerRecord, Pause, Record
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.transaction import Transaction
-from ferry.run import known_ledger
-from ferry.run.known_ledger import KnownLedger
+from ferry.run.flow import known_ledger
+from ferry.run.flow.known_ledger import KnownLedger
 from tests.decide.values import RECEIPT
 from tests.harness import delete_topic, new_alias
 from tests.run.test_faults import on_cluster

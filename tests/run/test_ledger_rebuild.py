@@ -9,16 +9,16 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.cli.ledger_file import PARQUET
-from ferry.decide.ledger import fold
-from ferry.decide.report import RunState
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.model import LedgerRecord, RefusalKind
 from ferry.net.ledger import ledger_topic
-from ferry.run.connections import TargetConnection
-from ferry.run.ledger_export import JsonLines, export_ledger, json_lines
-from ferry.run.ledger_parquet import ParquetLines, parquet_lines
-from ferry.run.ledger_rebuild import FILLER, rebuild_ledger
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
+from ferry.run.ledger.parquet import ParquetLines, parquet_lines
+from ferry.run.ledger.rebuild import FILLER, rebuild_ledger
 from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger import outcome
-from ferry.decide.report import RunState
+from ferry.decide.ledger.ledger import outcome
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
 from ferry.model import RefusalKind
 from ferry.net.ledger import ledger_topic
-from ferry.run.ends import SlotEnd, end_of
+from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.micro_run import local_origin
-from ferry.run.planner import RunOptions
+from ferry.run.plan.planner import RunOptions
 from tests.harness import Lab, Message, producer, send
 from tests.run.conftest import small_lab
 from tests.run.hooks import Hooks, copy_held

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
-from ferry.run.lag import measure_lag
+from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 

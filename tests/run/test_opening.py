@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ferry.decide.ledger import UNREAD, LedgerView, fold, slots_to_fence
-from ferry.decide.ledger_codec import receipt_records, run_record
+from ferry.decide.ledger.codec import receipt_records, run_record
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold, slots_to_fence
 from ferry.errors import Retryable
 from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Record
-from ferry.run.opening import open_run
+from ferry.run.plan.opening import open_run
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, run_of
 
 

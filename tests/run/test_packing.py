@@ -10,9 +10,9 @@ from kafka.record.default_records import DefaultRecordBatch
 from ferry.model import Codec, Compression, Origin, RefusalKind
 from ferry.net.cluster import event_loop
 from ferry.net.intake import Answer, Intake
-from ferry.run.chunk import PartProgress
-from ferry.run.outgoing import Outgoing
-from ferry.run.packing import Packing, PackingRules
+from ferry.run.copy.chunk import PartProgress
+from ferry.run.copy.outgoing import Outgoing
+from ferry.run.copy.packing import Packing, PackingRules
 from tests.decide.values import PLAN, piece
 from tests.net.answers import PLACE
 from tests.net.test_intake import fetched

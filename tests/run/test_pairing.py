@@ -10,14 +10,14 @@ import pytest
 from kafka.net.selector import NetworkSelector
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from ferry.decide.stretches import Stretch
-from ferry.decide.witness import witnesses
+from ferry.decide.plan.witness import witnesses
+from ferry.decide.verify.stretches import Stretch
 from ferry.model import DifferenceKind, NotComparedKind, RefusalKind, Segment, TopicPartition
 from ferry.net.cluster import event_loop
 from ferry.net.fetch import FetchedPartition
 from ferry.net.intake import Answer, Intake
-from ferry.run import pairing
-from ferry.run.pairing import Pair, Side
+from ferry.run.verify import pairing
+from ferry.run.verify.pairing import Pair, Side
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped
 from tests.wire.logs import data, marker
 

@@ -10,13 +10,13 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.model import RefusalKind
 from ferry.net.feeder import Feeder
-from ferry.run import kafka_port, pump
+from ferry.run.copy import kafka_port, pump
+from ferry.run.copy.outbox import IN_FLIGHT
 from ferry.run.micro_run import local_origin
-from ferry.run.outbox import IN_FLIGHT
 from tests.harness import (
     Lab,
     Message,

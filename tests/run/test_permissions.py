@@ -14,13 +14,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
 from ferry.model import RefusalKind
 from ferry.net.transaction import Transaction
-from ferry.run.connections import FlowConnections
-from ferry.run.permissions import Acl, Resource, required_acls
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.plan.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.run.test_topic_changes import configure
 

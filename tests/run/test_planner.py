@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import LedgerRecord, RefusalKind, TopicPartition
 from ferry.net import codes, offsets
 from ferry.net.ledger import LedgerTopic, ledger_topic
-from ferry.run.lag import measure_lag
 from ferry.run.micro_run import local_origin
+from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, new_alias, read_topic
 from tests.run.conftest import small_lab
 

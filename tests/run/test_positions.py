@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
-from ferry.run.kafka_port import position_group
-from ferry.run.lag import measure_lag
+from ferry.run.copy.kafka_port import position_group
 from ferry.run.micro_run import local_origin
+from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, numbered, producer, send
 from tests.run.conftest import small_lab
 from tests.run.hooks import Hooks, copy_held

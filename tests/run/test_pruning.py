@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.run import opening
+from ferry.run.plan import opening
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from confluent_kafka.admin import AdminClient
 from kafka.protocol.admin import AlterClientQuotasRequest
 
-from ferry.decide.ledger import claims
-from ferry.decide.report import Report, RunState
+from ferry.decide.ledger.ledger import claims
+from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
-from ferry.run.connections import FlowConnections
+from ferry.run.flow.connections import FlowConnections
 from ferry.run.micro_run import local_origin
-from ferry.run.planner import RunOptions
+from ferry.run.plan.planner import RunOptions
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.run.test_topic_changes import configure, settings_of
 

@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from ferry.decide.ledger_codec import receipt_records
+from ferry.decide.ledger.codec import receipt_records
 from ferry.errors import Retryable
 from ferry.model import LedgerRecord
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic
 from ferry.net.throttle import PORTION_SECONDS
-from ferry.run import share as module
-from ferry.run.share import Rate, Share
+from ferry.run.copy import share as module
+from ferry.run.copy.share import Rate, Share
 from tests.decide.values import PLAN, RECEIPT, lying, piece, place
 
 RATE = 80_000_000

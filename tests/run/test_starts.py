@@ -14,16 +14,16 @@ from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger import LedgerView, fold
-from ferry.decide.starts import LaneStarts, recorded_starts
+from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.plan.starts import LaneStarts, recorded_starts
 from ferry.errors import Retryable
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
 from ferry.net.ledger import LedgerTopic
 from ferry.net.offsets import EARLIEST, LATEST
-from ferry.run.known_ledger import KnownLedgers
-from ferry.run.planner import WHOLE, Planner
+from ferry.run.flow.known_ledger import KnownLedgers
+from ferry.run.plan.planner import WHOLE, Planner
 from tests.decide.values import LANE, lying, run_of
 
 SERVED, AWAY = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)

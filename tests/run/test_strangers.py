@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.neighbours import Range
+from ferry.decide.ledger.neighbours import Range
 from ferry.errors import Retryable, Unreachable
 from ferry.model import Record, RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster, TopicInfo, event_loop
-from ferry.run.strangers import Strangers, first_strangers
+from ferry.run.others.strangers import Strangers, first_strangers
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.net.answers import lead
 

@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide import summary
-from ferry.decide.group_codec import (
+from ferry.decide.groups.codec import (
     saved_groups,
 )
-from ferry.decide.ledger import LedgerView, gaps, last_receipts, receipts
-from ferry.decide.ledger_codec import (
+from ferry.decide.groups.offset_map import OffsetMap
+from ferry.decide.ledger import summary
+from ferry.decide.ledger.codec import (
     pause_record,
     resume_record,
 )
-from ferry.decide.offset_map import OffsetMap
-from ferry.decide.summary import is_due
+from ferry.decide.ledger.ledger import LedgerView, gaps, last_receipts, receipts
+from ferry.decide.ledger.summary import is_due
 from ferry.errors import BadInput
 from ferry.model import (
     Pause,
     TopicPartition,
 )
-from ferry.run.offset_maps import load_maps, newest_receipts
-from ferry.run.saved_offsets import with_saved
-from ferry.run.summaries import open_ledger
+from ferry.run.flow.summaries import open_ledger
+from ferry.run.groups.offset_maps import load_maps, newest_receipts
+from ferry.run.groups.saved_offsets import with_saved
 from tests.decide.values import LANE, place
 from tests.run.ledger_model import History, ModelLog, assert_same, now, small_windows
 
@@ -104,7 +104,7 @@ def small() -> Iterator[None]:
     """Windows and blocks of a few records, so that short histories have many."""
     with pytest.MonkeyPatch.context() as patch:
         small_windows(patch)
-        patch.setattr("ferry.run.offset_maps._WHOLE_BLOCKS", 1)
+        patch.setattr("ferry.run.groups.offset_maps._WHOLE_BLOCKS", 1)
         yield
 
 
@@ -150,7 +150,7 @@ def test_a_lookup_by_blocks_is_a_lookup_in_the_whole_map(plan: list[Step], offse
 def test_the_newest_receipts_of_some_partitions_are_found_among_all(
     few: int, backward: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ferry.run.offset_maps._FEW", few)
+    monkeypatch.setattr("ferry.run.groups.offset_maps._FEW", few)
     history = History()
     history.run()
     for _ in range(2):
@@ -197,7 +197,7 @@ def test_a_summary_with_holes_behind_it_counts_only_while_tombstones_are_kept(
         log.write(pause_record(replace(PAUSE, who=str(number))))
     log.taken.add(log.end - 2)
     later = time.time_ns() + age_ms * 1_000_000
-    monkeypatch.setattr("ferry.run.summaries.time.time_ns", lambda: later)
+    monkeypatch.setattr("ferry.run.flow.summaries.time.time_ns", lambda: later)
     opened = now(open_ledger(log, log.end))
     assert (opened.rolled.summarised > 0) is counts
     assert_same(log, opened, log.whole())

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.ledger import LedgerView
-from ferry.decide.summary import seals, summary_parts
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.summary import seals, summary_parts
 from ferry.model import Record
-from ferry.run import summaries
-from ferry.run.summaries import open_ledger, write_summary
+from ferry.run.flow import summaries
+from ferry.run.flow.summaries import open_ledger, write_summary
 from tests.run.ledger_model import History, ModelLog, assert_same, kinds, now, small_windows
 
 DAY_MS = 86_400_000

@@ -6,18 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from ferry.decide import rolled, summary
-from ferry.decide.ledger import fold, last_receipts, receipts
-from ferry.decide.map_block import Chain, MapRow
-from ferry.decide.offset_map import OffsetMap
+from ferry.decide.groups.offset_map import OffsetMap
+from ferry.decide.ledger import rolled, summary
+from ferry.decide.ledger.ledger import fold, last_receipts, receipts
+from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.dev import RunningCluster
 from ferry.model import TopicPartition
-from ferry.run import offset_maps, opening, summaries
-from ferry.run.connections import TargetConnection
-from ferry.run.known_ledger import KnownLedger
-from ferry.run.ledger_access import LedgerAccess
+from ferry.run.flow import summaries
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.flow.known_ledger import KnownLedger
+from ferry.run.groups import offset_maps
+from ferry.run.groups.offset_maps import load_maps
+from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
-from ferry.run.offset_maps import load_maps
+from ferry.run.plan import opening
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 RUNS = 7

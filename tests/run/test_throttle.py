@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import Plan, TopicPartition
 from ferry.net.cluster import Cluster

@@ -8,11 +8,11 @@ from dataclasses import replace
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from kafka.protocol.admin import AlterClientQuotasRequest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import ChangeKind, Plan, RefusalKind, TopicChange
-from ferry.run.change_topics import Changed, change_topics
-from ferry.run.connections import FlowConnections
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.plan.change_topics import Changed, change_topics
 from tests.harness import Lab, Message, create_topic, delete_topic, grow_topic, new_alias, numbered, producer, send
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.wire.capture import dumped

@@ -12,13 +12,13 @@ import pytest
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from ferry.decide.report import Report, RunState
+from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
 from ferry.model import DifferenceKind, NotComparedKind, TopicPartition, Verified
-from ferry.run.planner import RunOptions
-from ferry.run.survey import Wanted
-from ferry.run.verify import Verifier
+from ferry.run.plan.planner import RunOptions
+from ferry.run.verify.survey import Wanted
+from ferry.run.verify.verifier import Verifier
 from tests.cli.program import ferry
 from tests.harness import (
     Feeder,

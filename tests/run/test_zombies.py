@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
 from ferry.model import Attempt, Plan, Record, RefusalKind
@@ -20,9 +20,9 @@ from ferry.net.admin import transaction_state
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.ledger import LedgerTopic, ledger_topic
 from ferry.net.transaction import Transaction
-from ferry.run.connections import manager_options
-from ferry.run.ends import end_of
-from ferry.run.kafka_port import transactional_id
+from ferry.run.copy.ends import end_of
+from ferry.run.copy.kafka_port import transactional_id
+from ferry.run.flow.connections import manager_options
 from ferry.run.micro_run import local_origin
 from tests.cli.program import finished, start
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send

@@ -6,10 +6,10 @@ import secrets
 
 import pytest
 
-from ferry.decide.report import Report, RunState
+from ferry.decide.ledger.report import Report, RunState
 from ferry.errors import Refused
 from ferry.run.micro_run import local_origin
-from ferry.run.permissions import Acl, Resource, required_acls
+from ferry.run.plan.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
 from tests.security.conftest import Pair
 from tests.security.test_logins import RECORDS, fill, flow, plain, scram512

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
-from ferry.run.permissions import required_acls
+from ferry.run.plan.permissions import required_acls
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.security import pki
 from tests.security.clusters import BEARER, KRB5, PLAIN, SCRAM, Secured

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.errors import FerryError
 from ferry.run.micro_run import local_origin
 from tests.cli.program import ferry, finished, start

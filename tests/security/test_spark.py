@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev.ports import free_ports
 from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from tests.chaos.test_kills import finished, pause, start_driver, wait_for_line
 from tests.harness import Feeder, Lab, create_topic, new_alias

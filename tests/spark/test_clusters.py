@@ -15,7 +15,7 @@ import pytest
 
 from ferry.config.connection import AirflowConnection, connection_properties
 from ferry.config.settings import load
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
 from ferry.spark.handover import emptied, offered

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.spark.jobs import JOB, Job, all_gone, copying, job_arguments, plan, random_point, slow_lab, submit, until

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.config.settings import Settings, parse_settings
-from ferry.decide.ledger import receipts
-from ferry.decide.report import Report
+from ferry.decide.ledger.ledger import receipts
+from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.model import Plan, Receipt, Refusal
 from ferry.run.micro_run import MicroRuns, local_origin

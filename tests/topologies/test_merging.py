@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ferry.decide.report import RunState
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import Receipt, RefusalKind
 from tests.harness import Message, create_topic, numbered, producer, read_topic, send

@@ -28,7 +28,7 @@ from ferry.dev.jars import jars, java
 from ferry.model import TopicPartition as Place
 from ferry.net.cluster import Cluster, event_loop
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
-from ferry.run.connections import manager_options
+from ferry.run.flow.connections import manager_options
 from ferry.wire.batch import batches
 from tests.mirror.mirror_oracle import ask, encoded
 

@@ -18,7 +18,7 @@ from ferry.errors import BadInput
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow import FlowConfig
     from ferry.config.layers import Side
-    from ferry.run.permissions import Acl, Resource
+    from ferry.run.plan.permissions import Acl, Resource
 
 ANYBODY = "User:ferry"
 """In the place of a principal that nobody has named."""
@@ -62,7 +62,7 @@ def required_command(
     """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked."""
     # Imported here: the command line starts light.
     from ferry.cli.desk import only_topics
-    from ferry.run.permissions import required_acls
+    from ferry.run.plan.permissions import required_acls
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = desk.flow(flow)

@@ -25,8 +25,8 @@ from ferry.cli.person import person
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow import FlowConfig
-    from ferry.decide.adoption import Row, Takeover
-    from ferry.run.adopting import PredecessorPlace
+    from ferry.decide.takeover.adoption import Row, Takeover
+    from ferry.run.takeover.adopting import PredecessorPlace
 
 adopt_app = typer.Typer(help="Go on where another replicator was stopped.", no_args_is_help=True)
 
@@ -97,7 +97,7 @@ def adopt_mm2_command(
     is changed. Exit code 1: some partitions could not be adopted.
     """
     # Imported here: the command line starts light.
-    from ferry.run.at_rest import Mm2Place
+    from ferry.run.takeover.at_rest import Mm2Place
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     place = Mm2Place.of(
@@ -128,7 +128,7 @@ def adopt_mm1_command(
     Exit code 1: some partitions could not be adopted.
     """
     # Imported here: the command line starts light.
-    from ferry.run.adopting import Mm1Place
+    from ferry.run.takeover.adopting import Mm1Place
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     return _adopt(desk, chosen, Mm1Place(group=group), topics, align=False, dry_run=dry_run, patience_s=patience)
@@ -146,9 +146,9 @@ def _adopt(
 ) -> int:
     # Imported here: the command line starts light.
     from ferry.cli.shapes import adoption_json
-    from ferry.decide.adoption import Verdict
-    from ferry.run.adopting import AdoptionWish
+    from ferry.decide.takeover.adoption import Verdict
     from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.run.takeover.adopting import AdoptionWish
 
     wish = AdoptionWish(who=person(), only=only_topics(flow, topics), align=align)
     run = None if dry_run else f"adopt-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
@@ -167,7 +167,7 @@ def _adopt(
 
 def _print(found: Takeover, *, dry_run: bool, quiet: bool) -> None:
     # Imported here: the command line starts light.
-    from ferry.decide.adoption import Verdict
+    from ferry.decide.takeover.adoption import Verdict
 
     numbers = ("position", "source start", "source end", "target end", "lost", "doubled")
     rows = [row for row in found.rows if row.verdict is not Verdict.NOTHING]
@@ -211,6 +211,6 @@ def _doubled(row: Row) -> str | int:
 
 def _outcome(row: Row) -> str:
     # Imported here: the command line starts light.
-    from ferry.decide.adoption import Verdict
+    from ferry.decide.takeover.adoption import Verdict
 
     return {Verdict.ADOPT: "adopted", Verdict.UNCHANGED: "as it was"}.get(row.verdict, row.verdict.value)

@@ -155,7 +155,7 @@ def refuse_option_as_file(option: str, path: Path | None) -> None:
 def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | None:
     """The topics that --topic names; BadInput for one that the flow does not copy."""
     # Imported here: the command line starts light.
-    from ferry.run.pausing import refuse_foreign_topic
+    from ferry.run.ledger.pausing import refuse_foreign_topic
 
     for topic in topics or ():
         refuse_foreign_topic(flow, topic)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ferry.decide.checkpoints import Write
-from ferry.decide.group_codec import left_json, outcome_json
+from ferry.decide.groups.checkpoints import Write
+from ferry.decide.groups.codec import left_json, outcome_json
 from ferry.model import Flow, GroupOutcome
 
 if TYPE_CHECKING:
-    from ferry.run.checkpoint import Looked
+    from ferry.run.groups.checkpoint import Looked
 
 Json = dict[str, Any]
 

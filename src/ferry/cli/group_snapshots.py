@@ -23,7 +23,7 @@ from ferry.cli.person import person
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.decide.group_codec import Snapshot
+    from ferry.decide.groups.codec import Snapshot
 
 SnapshotOption = Annotated[
     str | None,
@@ -52,7 +52,7 @@ def snapshot_command(
     Each run that writes offsets keeps what lay there before by itself, under its own id; of the last ten that did.
     """
     # Imported here: the command line starts light.
-    from ferry.run.group_snapshots import GroupSnapshots
+    from ferry.run.groups.snapshots import GroupSnapshots
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if (listing or drop is not None) and (name is not None or group or (listing and drop is not None)):
@@ -91,7 +91,7 @@ def diff_command(
 ) -> int:
     """Show which groups stand elsewhere on the target than in a snapshot. Exit code 1 when one does."""
     # Imported here: the command line starts light.
-    from ferry.run.group_snapshots import GroupSnapshots
+    from ferry.run.groups.snapshots import GroupSnapshots
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with GroupSnapshots(chosen, patience_s=patience) as kept:
@@ -138,10 +138,10 @@ def rollback_command(
     one was not written back.
     """
     # Imported here: the command line starts light.
-    from ferry.decide.group_codec import left_json
-    from ferry.decide.group_sentences import group_sentences
+    from ferry.decide.groups.codec import left_json
+    from ferry.decide.groups.sentences import group_sentences
     from ferry.model import WANTED
-    from ferry.run.group_snapshots import GroupSnapshots
+    from ferry.run.groups.snapshots import GroupSnapshots
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     run = new_run("rollback")

@@ -22,7 +22,7 @@ from ferry.cli.desk import (
 from ferry.cli.output import count_of, print_json
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.run.checkpoint import Looked
+    from ferry.run.groups.checkpoint import Looked
 
 GroupsOption = Annotated[
     list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated.")
@@ -51,7 +51,7 @@ def sync_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.group_shapes import sync_json
-    from ferry.decide.group_sentences import group_sentences
+    from ferry.decide.groups.sentences import group_sentences
     from ferry.model import WANTED
     from ferry.run.micro_run import MicroRuns
 

@@ -22,9 +22,9 @@ from ferry.cli.desk import (
 from ferry.cli.output import print_json_list, print_table
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.decide.group_table import GroupHead, GroupRow, GroupTable, Standing
+    from ferry.decide.groups.table import GroupHead, GroupRow, GroupTable, Standing
     from ferry.model import TopicPartition
-    from ferry.run.group_table import GroupsFound
+    from ferry.run.groups.table import GroupsFound
 
 COLUMNS = ["group", "topic", "partition", "side", "offset", "log size", "lag", "owner"]
 NUMBERS = ["partition", "offset", "log size", "lag"]
@@ -54,7 +54,7 @@ def show_command(
     Exit code 1 when something could not be shown; a side that does not answer is named, and the other one is shown.
     """
     # Imported here: the command line starts light.
-    from ferry.run.group_table import find_groups
+    from ferry.run.groups.table import find_groups
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     topics = [name.strip() for names in topic or () for name in names.split(",") if name.strip()]

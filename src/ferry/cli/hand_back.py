@@ -30,7 +30,7 @@ from ferry.cli.person import person
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.run.hand_back import HandedBack
+    from ferry.run.takeover.hand_back import HandedBack
 
 hand_back_app = typer.Typer(help="Let MirrorMaker 2 go on where a flow stands.", no_args_is_help=True)
 
@@ -75,10 +75,10 @@ def hand_back_mm2_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.shapes import hand_back_json
-    from ferry.decide.hand_back import Handed
-    from ferry.run.at_rest import Mm2Place
-    from ferry.run.hand_back import HandBackWish
+    from ferry.decide.takeover.hand_back import Handed
     from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.run.takeover.at_rest import Mm2Place
+    from ferry.run.takeover.hand_back import HandBackWish
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     refuse_option_as_file("--output", output)
@@ -124,7 +124,7 @@ def _write(output: Path, found: HandedBack) -> None:
 
 def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None:
     # Imported here: the command line starts light.
-    from ferry.decide.hand_back import Handed
+    from ferry.decide.takeover.hand_back import Handed
 
     numbers = ("goes on at", "was")
     print_table(

@@ -22,7 +22,7 @@ from ferry.cli.desk import (
 from ferry.cli.output import count_of, print_json, print_table, size
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.decide.lag import PartitionLag
+    from ferry.decide.plan.lag import PartitionLag
 
 COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (about)", "seconds"]
 
@@ -30,7 +30,7 @@ COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (ab
 def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
     """The table of `ferry lag`, and its last line: all partitions together."""
     # Imported here: the command line starts light.
-    from ferry.decide.lag import total_of
+    from ferry.decide.plan.lag import total_of
 
     for lag in lags:
         yield [
@@ -71,8 +71,8 @@ def lag_command(
     """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
     # Imported here: the command line starts light.
     from ferry.cli.shapes import lag_json
-    from ferry.decide.lag import is_behind
-    from ferry.run.lag import measure_lag
+    from ferry.decide.plan.lag import is_behind
+    from ferry.run.plan.lag import measure_lag
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=patience)

@@ -21,7 +21,7 @@ from ferry.cli.output import print_json, print_table, size
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.decide.history import Holder, PastRun
+    from ferry.decide.ledger.history import Holder, PastRun
     from ferry.model import Adoption, Gap, Pause, Receipt
 
 DEFAULT_RUNS = 20
@@ -60,11 +60,11 @@ def ledger_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
-    from ferry.decide.adoption_codec import adoptions
-    from ferry.decide.history import holders, past_runs, skipped_at
-    from ferry.decide.ledger import gaps, receipts
-    from ferry.decide.ledger import pauses as pauses_in_force
-    from ferry.run.ledger_access import LedgerAccess
+    from ferry.decide.ledger.adoption_codec import adoptions
+    from ferry.decide.ledger.history import holders, past_runs, skipped_at
+    from ferry.decide.ledger.ledger import gaps, receipts
+    from ferry.decide.ledger.ledger import pauses as pauses_in_force
+    from ferry.run.ledger.access import LedgerAccess
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if offset is not None and topic is None:
@@ -186,7 +186,7 @@ def _print_holders(found: list[Holder], skipped: list[Gap], adopted: list[Adopti
 
 def _print_runs(past: list[PastRun]) -> None:
     # Imported here: the command line starts light.
-    from ferry.decide.deployments import SHOWN_DIGITS
+    from ferry.decide.ledger.deployments import SHOWN_DIGITS
 
     print_table(
         ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],

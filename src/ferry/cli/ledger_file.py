@@ -23,7 +23,7 @@ from ferry.cli.output import print_json
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.run.ledger_export import LinesWriter
+    from ferry.run.ledger.export import LinesWriter
 
 JSON_LINES = ".jsonl"
 PARQUET = ".parquet"
@@ -43,7 +43,7 @@ def export_command(
 ) -> int:
     """Write every committed record of the flow's ledger to a file; also while runs are at work."""
     # Imported here: the command line starts light.
-    from ferry.run.ledger_export import JsonLines, export_ledger
+    from ferry.run.ledger.export import JsonLines, export_ledger
 
     make: Callable[[Path], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -72,8 +72,8 @@ def rebuild_command(
     the ledger does not know. Exit code 1 when there is such a partition.
     """
     # Imported here: the command line starts light.
-    from ferry.run.ledger_export import json_lines
-    from ferry.run.ledger_rebuild import rebuild_ledger
+    from ferry.run.ledger.export import json_lines
+    from ferry.run.ledger.rebuild import rebuild_ledger
 
     lines: Callable[[Path], Iterator[bytes]] = _parquet().parquet_lines if _is_parquet(source) else json_lines
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -111,7 +111,7 @@ def _is_parquet(path: Path) -> bool:
 def _parquet() -> ModuleType:
     try:
         # Imported here: pyarrow comes with Spark, and only this needs it.
-        from ferry.run import ledger_parquet
+        from ferry.run.ledger import parquet as ledger_parquet
     except ImportError:
         raise BadInput(
             f"Parquet needs pyarrow: install ferry-replicator[spark], or let the file's name end in {JSON_LINES}"

@@ -49,8 +49,8 @@ def pause_command(
     # Imported here: the command line starts light.
     from ferry.cli.shapes import pause_json
     from ferry.model import Pause
-    from ferry.run.ledger_access import LedgerAccess
-    from ferry.run.pausing import refuse_foreign_topic, write_pause
+    from ferry.run.ledger.access import LedgerAccess
+    from ferry.run.ledger.pausing import refuse_foreign_topic, write_pause
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     now_ms = _now_ms()
@@ -81,8 +81,8 @@ def resume_command(
 ) -> int:
     """Take a pause back: the next plan copies the flow or topic from where it was left."""
     # Imported here: the command line starts light.
-    from ferry.run.ledger_access import LedgerAccess
-    from ferry.run.pausing import lift_pause
+    from ferry.run.ledger.access import LedgerAccess
+    from ferry.run.ledger.pausing import lift_pause
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with LedgerAccess(chosen, patience_s=patience) as ledger:

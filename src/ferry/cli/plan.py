@@ -61,7 +61,7 @@ def plan_command(
     """
     # Imported here: the command line starts light.
     from ferry.run.micro_run import MicroRuns
-    from ferry.run.planner import RunOptions
+    from ferry.run.plan.planner import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if why is not None and not why:
@@ -106,7 +106,7 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     """Print a plan that was not written."""
     # Imported here: the command line starts light.
     from ferry.cli.shapes import plan_json
-    from ferry.decide.change_sentences import differences, proposals
+    from ferry.decide.plan.change_sentences import differences, proposals
 
     if as_json:
         print_json(plan_json(plan))

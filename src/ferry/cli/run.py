@@ -25,7 +25,7 @@ from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, s
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.decide.report import Report
+    from ferry.decide.ledger.report import Report
     from ferry.model import Plan
     from ferry.run.micro_run import MicroRuns
 
@@ -59,9 +59,9 @@ def run_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.shapes import run_json
-    from ferry.decide.report import RunState
+    from ferry.decide.ledger.report import RunState
     from ferry.run.micro_run import MicroRuns, local_origin
-    from ferry.run.planner import RunOptions
+    from ferry.run.plan.planner import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if resume is not None and (run or topic or max_bytes or max_records or max_seconds or take_over or dry_run):
@@ -94,7 +94,7 @@ def _copied(runs: MicroRuns, plan: Plan, *, quiet: bool) -> tuple[Report, FerryE
     # Imported here: the command line starts light.
     from ferry.cli.progress import shown_progress
     from ferry.cli.stopping import stop_signals
-    from ferry.run.ends import failure_of, told_report
+    from ferry.run.copy.ends import failure_of, told_report
     from ferry.run.local import copy_all
     from ferry.run.micro_run import local_origin
 
@@ -117,7 +117,7 @@ def _copied(runs: MicroRuns, plan: Plan, *, quiet: bool) -> tuple[Report, FerryE
 def _checkpointed(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
     """Translate the groups' offsets, and report; also why they could not be, if they were not."""
     # Imported here: the command line starts light.
-    from ferry.decide.report import without_groups
+    from ferry.decide.ledger.report import without_groups
 
     try:
         runs.checkpoint(run)
@@ -133,9 +133,9 @@ def _new_run() -> str:
 def _show(report: Report) -> None:
     # Imported here: the command line starts light.
     from ferry.cli.shapes import unfinished_sentence
-    from ferry.decide.change_sentences import differences, summary
-    from ferry.decide.group_sentences import group_sentences
-    from ferry.decide.report import missing_sentence, throttled_sentence
+    from ferry.decide.groups.sentences import group_sentences
+    from ferry.decide.ledger.report import missing_sentence, throttled_sentence
+    from ferry.decide.plan.change_sentences import differences, summary
 
     for acl in report.plan.acls:
         print(f"ACL {acl.kind}d: {acl.binding}")

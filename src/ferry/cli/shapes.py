@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from ferry.cli.group_shapes import groups_json
 from ferry.config.flow import FlowConfig
 from ferry.config.why import Why
-from ferry.decide.acl_codec import acl_change_json, acl_json
 from ferry.decide.acls import AclDiff
-from ferry.decide.adoption import Takeover
-from ferry.decide.adoption_codec import adoption_json as adopted_json
-from ferry.decide.history import Holder, PastRun
-from ferry.decide.lag import PartitionLag, total_of
-from ferry.decide.ledger_codec import change_json, gap_json, receipt_json, refusal_json, slice_json
-from ferry.decide.report import Report, guard_counts
+from ferry.decide.ledger.acl_codec import acl_change_json, acl_json
+from ferry.decide.ledger.adoption_codec import adoption_json as adopted_json
+from ferry.decide.ledger.codec import change_json, gap_json, receipt_json, refusal_json, slice_json
+from ferry.decide.ledger.history import Holder, PastRun
+from ferry.decide.ledger.report import Report, guard_counts
+from ferry.decide.plan.lag import PartitionLag, total_of
+from ferry.decide.takeover.adoption import Takeover
 from ferry.model import Adoption, Flow, Gap, Pause, Plan, Receipt, Refusal, Slice
 
 if TYPE_CHECKING:  # the shapes need no client of Kafka's
-    from ferry.run.hand_back import HandedBack
+    from ferry.run.takeover.hand_back import HandedBack
 
 Json = dict[str, Any]
 

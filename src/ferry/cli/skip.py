@@ -45,10 +45,10 @@ def skip_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.shapes import skip_json
-    from ferry.decide.skipping import Wish, skip_sentence
+    from ferry.decide.plan.skipping import Wish, skip_sentence
     from ferry.model import TopicPartition
+    from ferry.run.ledger.pausing import refuse_foreign_topic
     from ferry.run.micro_run import MicroRuns, local_origin
-    from ferry.run.pausing import refuse_foreign_topic
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if not reason.strip():

@@ -21,7 +21,7 @@ from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow import FlowConfig
-    from ferry.run.translate import GroupTranslation, Translation
+    from ferry.run.groups.translate import GroupTranslation, Translation
 
 NOT_KNOWN = 1
 
@@ -54,7 +54,7 @@ def translate_command(
     """
     # Imported here: the command line starts light.
     from ferry.model import TopicPartition
-    from ferry.run.translate import translate, translate_group
+    from ferry.run.groups.translate import translate, translate_group
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if group is not None:

@@ -24,8 +24,8 @@ from ferry.cli.output import print_json
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.run.compare import Progress
-    from ferry.run.survey import Survey
+    from ferry.run.verify.compare import Progress
+    from ferry.run.verify.survey import Survey
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +71,9 @@ def verify_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.verified import print_verified
-    from ferry.decide.verified_codec import verified_json
-    from ferry.run.survey import Wanted
-    from ferry.run.verify import Verifier
+    from ferry.decide.ledger.verified_codec import verified_json
+    from ferry.run.verify.survey import Wanted
+    from ferry.run.verify.verifier import Verifier
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if seed is not None and sample is None:

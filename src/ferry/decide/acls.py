@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from ferry.config.acls import AclPolicy, AclSync
-from ferry.decide.own_acls import OwnAcl
+from ferry.decide.ledger.own_acls import OwnAcl
 from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
 from ferry.policy.names import illegal_name

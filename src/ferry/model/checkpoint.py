@@ -9,7 +9,7 @@ from ferry.model.flow import TopicPartition
 
 
 class Found(StrEnum):
-    """How exactly an offset was translated; the words of `ferry.decide.offset_map`."""
+    """How exactly an offset was translated; the words of `ferry.decide.groups.offset_map`."""
 
     EXACT = "exact"
     GAP = "gap"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
-from ferry.decide.clock import skew
+from ferry.decide.plan.clock import skew
 from ferry.errors import Retryable
 from ferry.model import Record, TopicPartition
 from ferry.net import codes

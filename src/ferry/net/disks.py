@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from ferry.decide.facts import BrokerSpace
+from ferry.decide.plan.facts import BrokerSpace
 from ferry.errors import FerryError, Retryable
 from ferry.model import TopicPartition
 from ferry.net.cluster import Cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.decide.ledger_settings import wanted_replicas
+from ferry.decide.ledger.settings import wanted_replicas
 from ferry.errors import Retryable
 from ferry.model import Record, TopicPartition
 from ferry.net.admin import NewTopic, NotPermitted, TooFewBrokers, create_topic

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from ferry.decide.ledger_settings import NOT_READY, created_with, settings_refusal, wanted_replicas
+from ferry.decide.ledger.settings import NOT_READY, created_with, settings_refusal, wanted_replicas
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.net import codes

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
-from ferry.decide.facts import Unserved
+from ferry.decide.plan.facts import Unserved
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from kafka.protocol.admin import DescribeProducersRequest
 
-from ferry.decide.facts import OpenTransaction
+from ferry.decide.plan.facts import OpenTransaction
 from ferry.errors import FerryError
 from ferry.model import TopicPartition
 from ferry.net.cluster import Cluster

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
-from ferry.decide.topic_settings import Inherited, SettingOrigin, TopicSettings
+from ferry.decide.plan.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.errors import Refused, Retryable
 from ferry.net import codes
 from ferry.net.admin import NotPermitted, raise_for

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeUserScramCredentialsRequest
 
-from ferry.decide.not_copied import Counted
+from ferry.decide.plan.not_copied import Counted
 from ferry.errors import FerryError
 from ferry.net import codes
 from ferry.net.cluster import Cluster, TooOld

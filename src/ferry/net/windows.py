@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ferry.decide.neighbours import Range
-from ferry.decide.seam import Content
+from ferry.decide.ledger.neighbours import Range
+from ferry.decide.takeover.seam import Content
 from ferry.errors import Retryable, Unreachable
 from ferry.model import TopicPartition
 from ferry.net import codes

@@ -22,10 +22,10 @@ from queue import SimpleQueue
 
 from ferry.errors import FerryError
 from ferry.model import Attempt, Plan, Receipt
-from ferry.run.ends import AGAIN, SlotEnd, end_of, joined
+from ferry.run.copy.ends import AGAIN, SlotEnd, end_of, joined
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import TaskSpec, run_slot
 from ferry.run.micro_run import MicroRuns
-from ferry.run.slot import SlotResult
-from ferry.run.task import TaskSpec, run_slot
 
 log = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from typing import Self, TypeVar
 from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.acls import AclDiff
-from ferry.decide.adoption import Takeover
-from ferry.decide.group_codec import checkpoint_record, group_outcome
-from ferry.decide.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
-from ferry.decide.ledger import (
+from ferry.decide.groups.codec import checkpoint_record, group_outcome
+from ferry.decide.ledger.codec import ended_record, outcome_record
+from ferry.decide.ledger.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
+from ferry.decide.ledger.ledger import (
     UNREAD,
     LedgerView,
     fold,
@@ -32,28 +32,28 @@ from ferry.decide.ledger import (
     receipts,
     superseded_by,
 )
-from ferry.decide.ledger_codec import ended_record, outcome_record
-from ferry.decide.mirror_state import mirror_notes
-from ferry.decide.report import Report, report_of
-from ferry.decide.skipping import Wish
+from ferry.decide.ledger.mirror_state import mirror_notes
+from ferry.decide.ledger.report import Report, report_of
+from ferry.decide.plan.skipping import Wish
+from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Refused, Superseded
 from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice
-from ferry.run.adopting import AdoptionWish, PredecessorPlace, adopt, preview_adoption, read_left
-from ferry.run.at_rest import Mm2Place
-from ferry.run.checkpoint import GroupSync, Looked
-from ferry.run.connections import FlowConnections
-from ferry.run.ends import SlotEnd, outcome_of
-from ferry.run.gather import isolation_of
-from ferry.run.hand_back import HandBackWish, HandedBack, hand_back, preview_hand_back
-from ferry.run.kafka_port import CopyLimits, KafkaLane
-from ferry.run.known_ledger import KnownLedgers
-from ferry.run.mirror_topics import MirrorTopics
-from ferry.run.opening import begin_attempt
-from ferry.run.planner import WHOLE, Planner, RunOptions
-from ferry.run.share import Rate
-from ferry.run.skipping import preview_skip, skip
-from ferry.run.slot import SlotRef
-from ferry.run.task import TaskSpec
+from ferry.run.copy.ends import SlotEnd, outcome_of
+from ferry.run.copy.kafka_port import CopyLimits, KafkaLane
+from ferry.run.copy.share import Rate
+from ferry.run.copy.slot import SlotRef
+from ferry.run.copy.task import TaskSpec
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.flow.known_ledger import KnownLedgers
+from ferry.run.groups.checkpoint import GroupSync, Looked
+from ferry.run.groups.mirror_topics import MirrorTopics
+from ferry.run.plan.gather import isolation_of
+from ferry.run.plan.opening import begin_attempt
+from ferry.run.plan.planner import WHOLE, Planner, RunOptions
+from ferry.run.plan.skipping import preview_skip, skip
+from ferry.run.takeover.adopting import AdoptionWish, PredecessorPlace, adopt, preview_adoption, read_left
+from ferry.run.takeover.at_rest import Mm2Place
+from ferry.run.takeover.hand_back import HandBackWish, HandedBack, hand_back, preview_hand_back
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ class MicroRuns:
         return self._run(work)
 
     def adopt(self, predecessor: PredecessorPlace, wish: AdoptionWish, run: str, origin: Origin) -> Takeover:
-        """Take over from another replicator, as a run of its own. Raises as `ferry.run.adopting.adopt`."""
+        """Take over from another replicator, as a run of its own. Raises as `ferry.run.takeover.adopting.adopt`."""
 
         async def work() -> Takeover:
             read = read_left(self._planner, predecessor)
@@ -191,7 +191,7 @@ class MicroRuns:
         return self._run(work)
 
     def hand_back(self, place: Mm2Place, wish: HandBackWish, run: str, origin: Origin) -> HandedBack:
-        """Hand the flow back to MirrorMaker 2, as a run of its own. Raises as `ferry.run.hand_back.hand_back`."""
+        """Hand the flow back to MirrorMaker 2, as a run of its own; raises as `ferry.run.takeover.hand_back` does."""
 
         async def work() -> HandedBack:
             await self._ledger.find()

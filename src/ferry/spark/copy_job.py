@@ -25,12 +25,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from ferry.config.connection import from_environment
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.decide.report import throttled_sentence, throttling
+from ferry.decide.ledger.report import throttled_sentence, throttling
 from ferry.errors import FerryError, Retryable
 from ferry.model import Attempt, Origin, Plan
-from ferry.run.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
+from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
+from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
-from ferry.run.task import TaskSpec
 from ferry.spark import lifeline
 from ferry.spark.call import Call
 from ferry.spark.handover import taken

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from ferry.decide.ledger import heard_receipts
+from ferry.decide.ledger.ledger import heard_receipts
 from ferry.errors import FerryError
 from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
-from ferry.run.connections import TargetConnection
-from ferry.run.task import TaskSpec
+from ferry.run.copy.task import TaskSpec
+from ferry.run.flow.connections import TargetConnection
 
 EVERY_SECONDS = 5.0
 PATIENCE_SECONDS = 5.0

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ferry.decide.ledger_codec import encode, parse_receipt, parse_refusal, receipt_json, refusal_json
+from ferry.decide.ledger.codec import encode, parse_receipt, parse_refusal, receipt_json, refusal_json
 from ferry.errors import (
     BadInput,
     Corrupt,
@@ -30,9 +30,9 @@ from ferry.errors import (
     Unreachable,
 )
 from ferry.model import Receipt
-from ferry.run.ends import SlotEnd, end_of
-from ferry.run.slot import SlotResult
-from ferry.run.task import TaskSpec, run_slot
+from ferry.run.copy.ends import SlotEnd, end_of
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import TaskSpec, run_slot
 from ferry.spark.package import unpacked
 
 ROW = "slot int, kind string, body string"

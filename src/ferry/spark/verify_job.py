@@ -23,13 +23,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from ferry.config.connection import from_environment
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.decide.stretches import dealt
-from ferry.decide.verified_codec import verified_json
+from ferry.decide.ledger.verified_codec import verified_json
+from ferry.decide.verify.stretches import dealt
 from ferry.errors import FerryError, Retryable
 from ferry.model import Verified
-from ferry.run.compare import Compared
-from ferry.run.survey import Wanted
-from ferry.run.verify import CompareSpec, Verifier
+from ferry.run.verify.compare import Compared
+from ferry.run.verify.survey import Wanted
+from ferry.run.verify.verifier import CompareSpec, Verifier
 from ferry.spark import lifeline
 from ferry.spark.call import Call
 from ferry.spark.copy_job import TERMINATED, Terminated

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from ferry.errors import FerryError
-from ferry.run.compare import Compared
-from ferry.run.verify import CompareSpec, compare_spec
+from ferry.run.verify.compare import Compared
+from ferry.run.verify.verifier import CompareSpec, compare_spec
 from ferry.spark.package import unpacked
 
 ROW = "task int, body binary"

@@ -1,0 +1,1 @@
+"""Offsets of consumer groups: translated, and when they may be written."""

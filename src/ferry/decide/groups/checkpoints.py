@@ -1,0 +1,419 @@
+"""What becomes of each consumer group: its offsets translated, and whether the target's are written, left or reported.
+
+Brokers keep one offset per group and partition, and do not say who wrote it. So the ledger remembers what Ferry wrote,
+and what of Ferry's lay there before (`Held`): an offset that is neither of the two is somebody else's. A write is in
+the ledger before it is made, so whatever a crash leaves on the target is one of the two as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ferry.decide.groups.offset_map import Translated
+from ferry.model import Checkpoint, CommittedOffset, Flow, Found, GroupKind, Left, ListedGroup, TopicPartition, Why
+
+OWN_GROUPS = "ferry."
+"""Begins the names of groups that hold Ferry's own positions."""
+
+RENEW_MS = 24 * 60 * 60 * 1000
+"""After this time an offset that did not change is written again: brokers forget offsets of a group without members
+after `offsets.retention.minutes`, a week unless set."""
+
+NOT_TRANSLATABLE = frozenset({GroupKind.SHARE, GroupKind.STREAMS})
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A source offset, and the target offset that Ferry wrote for it."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What Ferry meant to write last on one partition, and what of Ferry's lay there then.
+
+    `prior` is None where nothing did, and as soon as the write was seen on the target: who puts that back is another.
+    """
+
+    wrote: Wrote
+    prior: Wrote | None = None
+
+    def found_as(self, offset: int) -> Wrote | None:
+        """Which of the two an offset of the target is; None: somebody else's."""
+        if offset == self.wrote.target:
+            return self.wrote
+        return self.prior if self.prior is not None and offset == self.prior.target else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldGroup:
+    """What the ledger says of a group: its partitions by the target's names, and when all of them were last written."""
+
+    offsets: Mapping[TopicPartition, Held]
+    sources: Mapping[str, str]
+    """The source topic of each target topic."""
+    renewed_ms: int
+
+    def source_of(self, place: TopicPartition) -> TopicPartition | None:
+        """The source partition of a target partition; None where the ledger does not say."""
+        topic = self.sources.get(place.topic)
+        return TopicPartition(topic, place.partition) if topic else None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One offset to write: what, over what, and what of that was Ferry's."""
+
+    checkpoint: Checkpoint
+    before: CommittedOffset | None
+    prior: Wrote | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRules:
+    """What group sync obeys."""
+
+    flow: Flow
+    takes_group: Callable[[str], bool]
+    takes_topic: Callable[[str], bool]
+    only: frozenset[str] | None = None
+    """Just these groups, of those that the flow takes."""
+    force: bool = False
+    """Whether offsets that somebody else moved on the target are written over."""
+
+
+class Maps(Protocol):
+    """The offset map of a partition (`ferry.run.groups.offset_maps.PartitionMap`)."""
+
+    @property
+    def target(self) -> TopicPartition:
+        """Its copy."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it leads nowhere; None when it holds."""
+
+    def translate(self, offset: int) -> Translated:
+        """As OffsetMap."""
+
+
+def is_own(group: str) -> bool:
+    """Whether a group holds Ferry's positions: none of these is ever translated."""
+    return group.startswith(OWN_GROUPS)
+
+
+def chosen(rules: GroupRules, listed: Mapping[str, ListedGroup]) -> tuple[list[ListedGroup], list[Left]]:
+    """The source's groups whose offsets are translated, and those taken that have none that could be."""
+    taken = [
+        group
+        for name, group in sorted(listed.items())
+        if not is_own(name) and rules.takes_group(name) and (rules.only is None or name in rules.only)
+    ]
+    left = [
+        Left(group=group.name, place=None, why=Why.KIND, message=_of_kind(group, rules.flow.source))
+        for group in taken
+        if group.kind in NOT_TRANSLATABLE
+    ]
+    return [group for group in taken if group.kind not in NOT_TRANSLATABLE], left
+
+
+def _of_kind(group: ListedGroup, alias: str) -> str:
+    what = "share group" if group.kind is GroupKind.SHARE else "Streams group"
+    why = (
+        "it has no offset, but a state of each record"
+        if group.kind is GroupKind.SHARE
+        else "its state is in topics of its own, which do not fit another cluster's offsets"
+    )
+    return (
+        f"group {group.name} on {alias} is a {what} and cannot be translated, for {why}: start it anew at the target, "
+        "or name it in groups.exclude"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedGroups:
+    """The checkpoints of each group in copied topics; and its partitions of which nothing is copied yet.
+
+    `troubled` are the target partitions that no offset may be given for, as their maps do not hold, and why.
+    """
+
+    checkpoints: dict[str, list[Checkpoint]]
+    uncopied: dict[str, list[TopicPartition]]
+    committed: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    """All partitions that a group has an offset of at the source, also those that the flow does not copy (any more)."""
+    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not known."""
+    troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
+
+
+_NONE_DENIED: Mapping[str, frozenset[str]] = {}
+
+
+def translated(
+    rules: GroupRules,
+    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
+    maps: Mapping[TopicPartition, Maps],
+    denied: Mapping[str, frozenset[str]] = _NONE_DENIED,
+) -> TranslatedGroups:
+    """Translate what groups have committed in topics that the flow copies; of other topics nothing is said.
+
+    `denied` are topics of which `offsets` has nothing, as the login may not see them.
+    """
+    checkpoints: dict[str, list[Checkpoint]] = {}
+    uncopied: dict[str, list[TopicPartition]] = {}
+    troubled: dict[str, dict[TopicPartition, str]] = {}
+    for group, committed in offsets.items():
+        found: list[Checkpoint] = []
+        for source, at in committed.items():
+            made = maps.get(source)
+            if made is None:
+                if rules.takes_topic(source.topic):
+                    uncopied.setdefault(group, []).append(source)
+                continue
+            if made.trouble is not None:
+                troubled.setdefault(group, {})[made.target] = made.trouble
+                continue
+            outcome = made.translate(at.offset)
+            found.append(
+                Checkpoint(
+                    group=group,
+                    source=source,
+                    source_offset=at.offset,
+                    target=made.target,
+                    target_offset=outcome.offset,
+                    outcome=_FOUND[outcome.word],
+                    metadata=at.metadata,
+                )
+            )
+        if found:
+            checkpoints[group] = found
+    return TranslatedGroups(
+        checkpoints=checkpoints, uncopied=uncopied, committed=offsets, denied=denied, troubled=troubled
+    )
+
+
+_FOUND = {found.value: found for found in Found}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetGroups:
+    """The target's side of the groups. `failed` says of groups why nothing is known of them.
+
+    `pending` are partitions with a transactional commit that is not decided, `denied` topics that this login may not
+    see. Offsets of groups with members are not asked for.
+    """
+
+    listed: Mapping[str, ListedGroup]
+    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+    pending: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What is to be written, by group, what is left, and how many offsets are right as they are."""
+
+    writes: dict[str, list[Write]]
+    left: list[Left]
+    unchanged: int
+    gone: dict[str, frozenset[TopicPartition]]
+    """Partitions that the ledger need not remember any more: the group has no offset there, nor one to be written."""
+    settled: dict[str, frozenset[TopicPartition]]
+    """Partitions where the last write was seen to have come through: what lay there before is no sign of Ferry now."""
+
+
+def decide_groups(
+    rules: GroupRules,
+    found: TranslatedGroups,
+    target: TargetGroups,
+    held: Mapping[str, HeldGroup],
+    *,
+    now_ms: int,
+) -> Decided:
+    """Whether each translated offset is written.
+
+    A group is written only while it has no member on the target, and only where its offset there is still the one that
+    Ferry wrote last, or none is there: then it follows the source, or its map, also backwards. `held` holds groups of
+    which everything is known; their partitions that `found.committed` lacks have no offset at the source any more.
+    """
+    work = _Work(rules=rules, target=target)
+    for group, checkpoints in found.checkpoints.items():
+        work.group(group, checkpoints, held.get(group), now_ms)
+    for group, places in found.uncopied.items():
+        work.uncopied(group, places)
+    for group, troubles in found.troubled.items():
+        work.troubled(group, troubles)
+    for group in held:
+        work.missing(group, held[group], found)
+        work.settle(group, held[group])
+    return Decided(writes=work.writes, left=work.left, unchanged=work.unchanged, gone=work.gone, settled=work.settled)
+
+
+def _denied(group: str, topic: str, alias: str, operation: str) -> str:
+    return f"what group {group} has committed of {topic} on {alias} may not be seen: grant {operation} on that topic"
+
+
+_NOTHING: Mapping[TopicPartition, Held] = {}
+_NOWHERE: Mapping[TopicPartition, CommittedOffset] = {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    rules: GroupRules
+    target: TargetGroups
+    writes: dict[str, list[Write]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
+    unchanged: int = 0
+    gone: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    settled: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
+
+    def group(self, group: str, checkpoints: Sequence[Checkpoint], held: HeldGroup | None, now_ms: int) -> None:
+        if (why := self.target.failed.get(group)) is not None:
+            self._leave(group, None, Why.FAILED, why)
+            return
+        there = self.target.listed.get(group)
+        if there is not None and there.is_active:
+            alias = self.rules.flow.target
+            self._leave(
+                group,
+                None,
+                Why.ACTIVE,
+                f"group {group} is {there.state} on {alias}, so its offsets are its members': stop them there if it is "
+                f"to follow {self.rules.flow.source} again",
+            )
+            return
+        if there is not None and there.kind in NOT_TRANSLATABLE:
+            alias, source = self.rules.flow.target, self.rules.flow.source
+            self._leave(
+                group,
+                None,
+                Why.FAILED,
+                f"group {group} is a {there.kind.value} group on {alias} and another kind on {source}: name it in "
+                "groups.exclude, or delete one of the two",
+            )
+            return
+        offsets = self.target.offsets.get(group, _NOWHERE)
+        pending = self.target.pending.get(group, frozenset())
+        denied = self.target.denied.get(group, frozenset())
+        for topic in sorted(denied & {one.target.topic for one in checkpoints}):
+            self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.target, "READ"))
+        remembered = held.offsets if held is not None else _NOTHING
+        renew = held is not None and now_ms - held.renewed_ms >= RENEW_MS
+        writes = []
+        for one in checkpoints:
+            if one.target.topic in denied:
+                continue
+            if one.target in pending:
+                self._leave(group, one.target, Why.PENDING, self._pending(one))
+                continue
+            write = self._partition(one, offsets.get(one.target), remembered.get(one.target), renew)
+            if write is not None:
+                writes.append(write)
+        if writes:
+            self.writes[group] = writes
+
+    def _partition(
+        self, one: Checkpoint, there: CommittedOffset | None, held: Held | None, renew: bool
+    ) -> Write | None:
+        if there is None:
+            return Write(one, None, None)
+        own = held.found_as(there.offset) if held is not None else None
+        if there.offset == one.target_offset and (own is None or there.metadata == one.metadata):
+            if own is not None and renew:
+                return Write(one, there, own)
+            self.unchanged += 1
+            return None
+        if own is None and not self.rules.force:
+            self._leave(one.group, one.target, Why.MOVED, self._moved(one, there, held))
+            return None
+        return Write(one, there, own)
+
+    def uncopied(self, group: str, places: Iterable[TopicPartition]) -> None:
+        for place in places:
+            self._leave(
+                group,
+                place,
+                Why.NOT_COPIED,
+                f"group {group} stands in {place} on {self.rules.flow.source}, of which nothing is copied yet: it is "
+                "translated when a run has copied some of it",
+            )
+
+    def troubled(self, group: str, troubles: Mapping[TopicPartition, str]) -> None:
+        for place, why in troubles.items():
+            self._leave(group, place, Why.FAILED, f"group {group}: {why}")
+
+    def missing(self, group: str, held: HeldGroup, found: TranslatedGroups) -> None:
+        """Partitions that Ferry wrote before, and for which there is nothing to be written now."""
+        denied = found.denied.get(group, frozenset())
+        for topic in sorted(filter(self.rules.takes_topic, denied)):
+            self._leave(group, None, Why.FAILED, _denied(group, topic, self.rules.flow.source, "DESCRIBE"))
+        if not self._is_known(group):
+            return
+        here = {one.target for one in found.checkpoints.get(group, ())} | found.troubled.get(group, {}).keys()
+        committed = found.committed.get(group, ())
+        there = self.target.offsets.get(group, _NOWHERE)
+        unknown = self.target.denied.get(group, frozenset())
+        pending = self.target.pending.get(group, frozenset())
+        missing = [
+            place
+            for place in held.offsets
+            if place not in here and place not in pending and place.topic not in unknown
+            if held.sources.get(place.topic) not in denied
+        ]
+        forgettable = frozenset(place for place in missing if place not in there)
+        if forgettable:
+            self.gone[group] = forgettable
+        source, alias = self.rules.flow.source, self.rules.flow.target
+        for place in missing:
+            copied = held.source_of(place)
+            if place not in there or copied is None or copied in committed:
+                continue
+            if held.offsets[place].found_as(there[place].offset) is not None:
+                self._leave(
+                    group,
+                    place,
+                    Why.DELETED,
+                    f"group {group} has no offset of {copied} on {source} any more; on {alias} it stands at "
+                    f"{there[place].offset} of {place}: delete it there, too, if that was meant",
+                )
+
+    def settle(self, group: str, held: HeldGroup) -> None:
+        """See which of the last writes have come through."""
+        there = self.target.offsets.get(group, _NOWHERE)
+        settled = frozenset(
+            place
+            for place, one in held.offsets.items()
+            if one.prior is not None and place in there and there[place].offset == one.wrote.target
+        )
+        if settled and self._is_known(group):
+            self.settled[group] = settled
+
+    def _is_known(self, group: str) -> bool:
+        """Whether the target was asked for the group's offsets, and told them."""
+        there = self.target.listed.get(group)
+        return group not in self.target.failed and (there is None or not there.is_active)
+
+    def _leave(self, group: str, place: TopicPartition | None, why: Why, message: str) -> None:
+        self.left.append(Left(group=group, place=place, why=why, message=message))
+
+    def _moved(self, one: Checkpoint, there: CommittedOffset, held: Held | None) -> str:
+        if held is None:
+            what = "where no run put it: ferry groups rollback did, or somebody else"
+        else:
+            what = f"which is not what Ferry wrote last ({held.wrote.target})"
+        return (
+            f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}. By "
+            f"{self.rules.flow.source} it would be {one.target_offset}: keep it, or have it written over by ferry "
+            f"groups sync --force --group {one.group}"
+        )
+
+    def _pending(self, one: Checkpoint) -> str:
+        return (
+            f"group {one.group} has an offset of {one.target} on {self.rules.flow.target} in a transaction that is not "
+            "decided: stop who writes it there, or wait for it to end"
+        )

@@ -1,0 +1,232 @@
+"""The ledger's records of consumer groups.
+
+```
+["group", lane, group]                 what Ferry meant to write last, by target partition; before each write
+["offsets", lane, snapshot, group]     what a group had on the target, and what was written over it
+["snapshot", lane, snapshot]           names a snapshot; its groups' records lie before it
+["checkpoint", lane, run]              what became of the groups in a run
+```
+
+A snapshot has the name that somebody gave it, or is the run's that wrote: then it holds what lay there before the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ferry.decide.groups.checkpoints import Held, HeldGroup, Wrote
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.model import CommittedOffset, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why
+
+SHOWN = 200
+"""Groups and partitions that the record of a run names one by one; the others are counted."""
+
+
+def group_record(lane: str, group: str, held: HeldGroup, *, run: str, at_ms: int) -> Record:
+    """What Ferry is about to write for a group, with all that it wrote before; a tombstone when that is nothing."""
+    key = encode(["group", lane, group])
+    if not held.offsets:
+        return Record(key=key, value=None)
+    topics: dict[str, list[list[int]]] = {}
+    for place, one in held.offsets.items():
+        row = [place.partition, one.wrote.source, one.wrote.target]
+        if one.prior is not None:
+            row += [one.prior.source, one.prior.target]
+        topics.setdefault(place.topic, []).append(row)
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "group",
+        "run": run,
+        "at_ms": at_ms,
+        "renewed_ms": held.renewed_ms,
+        "topics": [
+            {"topic": held.sources.get(topic, ""), "target_topic": topic, "offsets": rows}
+            for topic, rows in sorted(topics.items())
+        ],
+    }
+    return Record(key=key, value=encode(body))
+
+
+def parse_group(body: Json) -> HeldGroup:
+    """Inverse of `group_record`."""
+    offsets: dict[TopicPartition, Held] = {}
+    for topic in body["topics"]:
+        name = topic["target_topic"]
+        for partition, source, target, *prior in topic["offsets"]:
+            offsets[TopicPartition(name, partition)] = Held(Wrote(source, target), Wrote(*prior) if prior else None)
+    return HeldGroup(
+        offsets=offsets,
+        sources={topic["target_topic"]: topic["topic"] for topic in body["topics"]},
+        renewed_ms=body["renewed_ms"],
+    )
+
+
+def held_groups(view: LedgerView, lane: str, takes: Callable[[str], bool]) -> dict[str, HeldGroup]:
+    """What the ledger says of the groups that `takes` is true of."""
+    return {
+        key[2]: parse_group(_body(record)) for key, record in view.of_kind("group") if key[1] == lane and takes(key[2])
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a group had on one target partition (None: nothing), and what was written over it (None: nothing)."""
+
+    before: CommittedOffset | None
+    wrote: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A name under which offsets of groups are kept. `who` is empty for a run's own."""
+
+    name: str
+    at_ms: int
+    who: str = ""
+    groups: int = 0
+
+
+def snapshot_record(lane: str, snapshot: Snapshot) -> Record:
+    """Names a snapshot whose groups are in the ledger."""
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "snapshot",
+        "at_ms": snapshot.at_ms,
+        "who": snapshot.who,
+        "groups": snapshot.groups,
+    }
+    return Record(key=encode(["snapshot", lane, snapshot.name]), value=encode(body))
+
+
+def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
+    """The lane's snapshots by name, oldest first."""
+    found = {}
+    for key, record in view.of_kind("snapshot"):
+        if key[1] == lane:
+            body = _body(record)
+            found[key[2]] = Snapshot(name=key[2], at_ms=body["at_ms"], who=body["who"], groups=body["groups"])
+    return dict(sorted(found.items(), key=lambda entry: entry[1].at_ms))
+
+
+def saved_record(lane: str, snapshot: str, group: str, offsets: Mapping[TopicPartition, Saved]) -> Record:
+    """What a group had, under a snapshot's name."""
+    topics: dict[str, list[list[object]]] = {}
+    for place, saved in offsets.items():
+        row: list[object] = [place.partition, saved.before.offset if saved.before else None, saved.wrote]
+        if saved.before is not None and (saved.before.metadata or saved.before.leader_epoch >= 0):
+            row += [saved.before.metadata, saved.before.leader_epoch]
+        topics.setdefault(place.topic, []).append(row)
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "offsets",
+        "topics": [{"target_topic": topic, "offsets": rows} for topic, rows in sorted(topics.items())],
+    }
+    return Record(key=encode(["offsets", lane, snapshot, group]), value=encode(body))
+
+
+def saved_places(view: LedgerView, lane: str, snapshot: str) -> dict[str, int]:
+    """The ledger offsets of those records of a snapshot that the view lacks, by key: summaries leave them out."""
+    prefix = encode(["offsets", lane, snapshot]).decode().removesuffix("]") + ","
+    return {key: at for key, at in view.rolled.left.items() if key.startswith(prefix) and key not in view.by_key}
+
+
+def saved_groups(view: LedgerView, lane: str, snapshot: str) -> dict[str, dict[TopicPartition, Saved]]:
+    """What a snapshot holds, by group. LookupError when the view lacks some of it: `saved_places` says where it is."""
+    if saved_places(view, lane, snapshot):
+        raise LookupError(f"what snapshot {snapshot!r} of lane {lane} holds was not read from the ledger")
+    return {
+        key[3]: _parse_saved(_body(record))
+        for key, record in view.of_kind("offsets")
+        if key[1] == lane and key[2] == snapshot
+    }
+
+
+def _parse_saved(body: Json) -> dict[TopicPartition, Saved]:
+    found: dict[TopicPartition, Saved] = {}
+    for topic in body["topics"]:
+        for partition, before, wrote, *rest in topic["offsets"]:
+            metadata, epoch = rest or ("", -1)
+            committed = (
+                None if before is None else CommittedOffset(offset=before, metadata=metadata, leader_epoch=epoch)
+            )
+            found[TopicPartition(topic["target_topic"], partition)] = Saved(committed, wrote)
+    return found
+
+
+def dropped_snapshots(view: LedgerView, lane: str, names: Iterable[str]) -> list[Record]:
+    """Tombstones for snapshots and all that they hold, whether the view has it or not."""
+    gone = set(names)
+    if not gone:
+        return []
+    return [
+        Record(key=key.encode(), value=None)
+        for kind in ("snapshot", "offsets")
+        for key in dict.fromkeys([*view.by_key, *view.rolled.left])
+        if key.startswith(f'["{kind}",{encode(lane).decode()},') and json.loads(key)[2] in gone
+    ]
+
+
+def checkpoint_record(lane: str, run: str, found: GroupOutcome) -> Record:
+    """What became of the groups in a run; those that failed first, as not all may be named."""
+    left = sorted(found.left, key=lambda one: one.why is not Why.FAILED)
+    body = {
+        "v": LEDGER_VERSION,
+        "kind": "checkpoint",
+        **outcome_json(found),
+        "left": [left_json(one) for one in left[:SHOWN]],
+        "more": found.more + max(0, len(left) - SHOWN),
+    }
+    return Record(key=encode(["checkpoint", lane, run]), value=encode(body))
+
+
+def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
+    """What a run's record says; None when its groups were not looked at (yet)."""
+    for key, record in view.of_kind("checkpoint"):
+        if key[1:] == [lane, run]:
+            body = _body(record)
+            return GroupOutcome(
+                groups=body["groups"],
+                offsets=body["offsets"],
+                unchanged=body["unchanged"],
+                left=tuple(_parse_left(one) for one in body["left"]),
+                inexact=body["inexact"],
+                more=body["more"],
+                at_ms=body["at_ms"],
+            )
+    return None
+
+
+def outcome_json(found: GroupOutcome) -> Json:
+    """A run's groups as the documented JSON object."""
+    return {
+        "groups": found.groups,
+        "offsets": found.offsets,
+        "unchanged": found.unchanged,
+        "inexact": dict(found.inexact),
+        "left": [left_json(one) for one in found.left],
+        "more": found.more,
+        "at_ms": found.at_ms,
+    }
+
+
+def left_json(left: Left) -> Json:
+    """What was left as the documented JSON object."""
+    return {
+        "group": left.group,
+        "topic": left.place.topic if left.place else None,
+        "partition": left.place.partition if left.place else None,
+        "why": left.why.value,
+        "message": left.message,
+    }
+
+
+def _parse_left(body: Json) -> Left:
+    place = None if body["topic"] is None else TopicPartition(body["topic"], body["partition"])
+    return Left(group=body["group"], place=place, why=Why(body["why"]), message=body["message"])
+
+
+def _body(record: LedgerRecord) -> Json:
+    return decode_value(record.value or b"", f"ledger record at offset {record.offset}")

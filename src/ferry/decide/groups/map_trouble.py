@@ -1,0 +1,61 @@
+"""Whether both clusters still have what a lane's receipts tell of: else its offset map leads to other records, or none.
+
+The same comparisons as the guards of a run (`ferry.decide.plan.guards`). A run that refuses a partition leaves its
+receipts as they are, and so does whoever only translates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ferry.model import Gap, Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """What the clusters show of a copied partition now; what is empty or None is not known, and not compared."""
+
+    source_cluster_id: str = ""
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+    target_end: int | None = None
+
+
+def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
+    """Why offsets of a partition cannot be translated by receipts up to the `last` one; None when they can.
+
+    A lane that was told to go on behind a source topic created again says so in its `gaps`, before its first receipt.
+    """
+    went_on = any(
+        gap.generation > last.generation and gap.void_from == 0 and gap.topic_id == now.source_topic_id for gap in gaps
+    )
+    moved = last.source_cluster_id and now.source_cluster_id and last.source_cluster_id != now.source_cluster_id
+    if moved and not went_on:
+        return (
+            f"offsets of {last.source} are not translated, for the source alias {last.flow.source} now leads to "
+            f"cluster {now.source_cluster_id}, and what is copied came from {last.source_cluster_id}: do what a run's "
+            "refusal cluster-changed says"
+        )
+    if _differ(last.source_topic_id, now.source_topic_id) and not went_on:
+        return (
+            f"offsets of {last.source} are not translated, for source topic {last.source.topic} was created again "
+            f"since it was copied (topic id {last.source_topic_id}, now {now.source_topic_id}): do what a run's "
+            "refusal topic-recreated says"
+        )
+    if _differ(last.target_topic_id, now.target_topic_id):
+        return (
+            f"offsets of {last.source} are not translated, for target topic {last.target.topic} was created again "
+            f"since it was written (topic id {last.target_topic_id}, now {now.target_topic_id}): do what a run's "
+            "refusal target-changed says"
+        )
+    if now.target_end is not None and now.target_end < last.target_next:
+        return (
+            f"offsets of {last.source} are not translated, for target {last.target} ends at offset {now.target_end} "
+            f"and was written up to {last.target_next}: it lost records, do what a run's refusal target-changed says"
+        )
+    return None
+
+
+def _differ(then: str, now: str) -> bool:
+    return bool(then and now and then != now)

@@ -1,0 +1,162 @@
+"""Look things up in the ledger: runs with their states, and the receipt that holds a source offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from ferry.decide.ledger.ledger import LedgerView, lane_ends, newest_run, outcome, receipts, sealed_plan
+from ferry.decide.ledger.report import Report, report_of
+from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment, TopicPartition
+
+
+class PastState(StrEnum):
+    """RunState's words, and two for runs that never came to an end."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    OPEN = "open"
+    """The newest run; its copy step has not recorded its outcome: it is under way, or was killed."""
+    UNPLANNED = "unplanned"
+    """It ended before its plan was sealed; nothing was copied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """A run as the ledger remembers it; `report` is None when it has no sealed plan."""
+
+    opened: OpenedRun
+    state: PastState
+    report: Report | None
+
+
+def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
+    """The lane's `newest` runs, oldest first."""
+    chosen = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation)[-newest:]
+    by_generation: dict[int, list[Receipt]] = {run.generation: [] for run in chosen}
+    for receipt in receipts(view, lane=lane):
+        if receipt.generation in by_generation:
+            by_generation[receipt.generation].append(receipt)
+    return [_past_run(view, run, by_generation[run.generation]) for run in chosen]
+
+
+def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:
+    lane, run = opened.record.lane, opened.record.run
+    found = sealed_plan(view, lane, run, opened.generation)
+    if found is None:
+        return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
+    ended = outcome(view, lane, run)
+    report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane, found[0]), ended)
+    newest = newest_run(view, lane)
+    under_way = ended is None and bool(report.unfinished) and newest == opened
+    state = PastState.OPEN if under_way else PastState(report.state.value)
+    return PastRun(opened=opened, state=state, report=report)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The receipt that a source offset fell to. `segment` is None when the offset lies in a gap.
+
+    A gap holds transaction markers, aborted records and what is missing at the source; nothing of it was copied.
+    `void` is why the receipt's word on the offset does not hold any more (the lane went back from there later); None:
+    it holds.
+    """
+
+    receipt: Receipt
+    segment: Segment | None
+    target_offset: int | None
+    void: Gap | None = None
+
+
+def holders(chosen: Iterable[Receipt], offset: int, gaps: Iterable[Gap] = ()) -> list[Holder]:
+    """Who holds a source offset, of the given receipts; at most one per partition and lane is not void."""
+    later = tuple(gaps)
+    found = []
+    for receipt in chosen:
+        if not receipt.start <= offset < receipt.end:
+            continue
+        segment = next((part for part in receipt.segments if part.source_start <= offset < part.source_end), None)
+        target = None if segment is None else segment.target_start + offset - segment.source_start
+        found.append(
+            Holder(receipt=receipt, segment=segment, target_offset=target, void=voided(receipt, offset, later))
+        )
+    return found
+
+
+class Held(Protocol):
+    """What a receipt says of offsets; rows of an offset map say it, too."""
+
+    @property
+    def source(self) -> TopicPartition: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def target_next(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def segments(self) -> tuple[Segment, ...]: ...
+    @property
+    def target_topic_id(self) -> str: ...
+    @property
+    def adopted(self) -> str: ...
+
+
+def voided(receipt: Held, offset: int, gaps: Iterable[Gap]) -> Gap | None:
+    """The gap by which a receipt's word on a source offset does not hold any more; None when it holds."""
+    return next((gap for gap in gaps if _cuts(gap, receipt) and gap.void_from <= offset), None)
+
+
+def holds_until(receipt: Held, gaps: Iterable[Gap]) -> int:
+    """Up to which source offset a receipt holds: its end, or where the lane went back to later."""
+    return min([receipt.end, *(gap.void_from for gap in gaps if _cuts(gap, receipt))])
+
+
+def _cuts(gap: Gap, receipt: Held) -> bool:
+    """Whether the lane went back behind the receipt, so that from `void_from` on its word does not hold."""
+    return gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
+
+
+def current_segments(chosen: Iterable[Held], gaps: Iterable[Gap]) -> list[Segment]:
+    """One partition's offset map: the segments of its receipts that still hold, ascending by source offset.
+
+    Segments are cut where a later gap says so, and none names a source offset that another names.
+    """
+    later = tuple(gaps)
+    found = []
+    for receipt in chosen:
+        end = holds_until(receipt, later)
+        found += [
+            Segment(
+                source_start=part.source_start,
+                target_start=part.target_start,
+                count=min(part.source_end, end) - part.source_start,
+            )
+            for part in receipt.segments
+            if part.source_start < end
+        ]
+    return sorted(found)
+
+
+def skipped_at(
+    gaps: Iterable[Gap], topic: str, partition: int | None, offset: int, held: Iterable[Holder] = ()
+) -> list[Gap]:
+    """The gaps of a topic (narrowed to a partition) in which a source offset lies that no valid receipt holds.
+
+    A skip by hand that came to nothing, for a run was quicker, is such a gap.
+    """
+    copied = {holder.receipt.source for holder in held if holder.void is None}
+    return [
+        gap
+        for gap in gaps
+        if gap.how is Lifted.SKIP
+        and gap.source.topic == topic
+        and partition in (None, gap.source.partition)
+        and gap.start <= offset < gap.end
+        and gap.source not in copied
+    ]

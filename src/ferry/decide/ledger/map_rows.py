@@ -1,0 +1,57 @@
+"""Find rows of offset maps: which chains a partition has, which of their blocks an offset needs, and what is newer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from ferry.decide.ledger.codec import decode_value, parse_receipt
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.rolled import Links, rest_of
+from ferry.model import Receipt, TopicPartition
+
+Match = Callable[[Chain], bool]
+
+
+def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
+    """The chains that are known in short and match."""
+    return {of: links for of, links in view.rolled.chains.items() if match(of)}
+
+
+def newer_rows(
+    view: LedgerView, match: Match, targets: Collection[TopicPartition] | None = None
+) -> dict[Chain, list[MapRow]]:
+    """Rows of the matching receipts that lie in no block: those at the ends of chains, and the view's own.
+
+    `targets`: target partitions outside of which nothing matches, so that the rest need not be decoded.
+    """
+    found = {of: rest_of(of, links) for of, links in chains_of(view, match).items()}
+    for receipt, at in _receipts(view, targets):
+        of = Chain.of(receipt)
+        if match(of):
+            found.setdefault(of, []).append(MapRow.of(receipt, at))
+    return found
+
+
+def _receipts(view: LedgerView, targets: Collection[TopicPartition] | None) -> Iterable[tuple[Receipt, int]]:
+    names = None if targets is None else {(place.topic, place.partition) for place in targets}
+    for key, record in view.of_kind("receipt"):
+        if names is not None and (key[2], key[3]) not in names:
+            continue
+        # A view may have been given the receipts of an old run, which are in the blocks, too.
+        if record.value is not None and record.offset >= view.rolled.upto:
+            yield parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}")), record.offset
+
+
+def needed_block(links: Links, rows: Mapping[int, Sequence[MapRow]], offset: int, *, backward: bool) -> int | None:
+    """The next block that the translation of an offset needs, of those not yet in `rows`; None when it needs no more.
+
+    It needs the block in which the offset lies, and from there on one with a segment behind it.
+    """
+    for index in range(max(links.first_for(offset, backward=backward), 0), len(links.blocks)):
+        if index not in rows:
+            return index
+        last = next((row.segments[-1] for row in reversed(rows[index]) if row.segments), None)
+        if last is not None and (last.target_start if backward else last.source_start) > offset:
+            return None
+    return None

@@ -1,0 +1,222 @@
+"""What became of a run: its plan beside its receipts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ferry.config.guards import GUARD_KEYS
+from ferry.decide.ledger.ledger import Outcome
+from ferry.model import (
+    NOT_THROTTLED,
+    Gap,
+    GroupOutcome,
+    Left,
+    Lifted,
+    Plan,
+    Receipt,
+    Refusal,
+    RefusalKind,
+    Slice,
+    Throttled,
+    TopicPartition,
+    Why,
+)
+
+
+class RunState(StrEnum):
+    """How a run ended, as far as the ledger tells."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A run as evidence.
+
+    `unfinished` are slices without receipts up to their end that nobody refused; `left` are those that the run's time
+    did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices that are copied to
+    their end by now, by whichever run.
+    """
+
+    plan: Plan
+    started_ms: int
+    receipts: tuple[Receipt, ...]
+    refusals: tuple[Refusal, ...]
+    unfinished: tuple[Slice, ...]
+    left: tuple[Slice, ...]
+    done: int
+    groups: GroupOutcome | None = None
+    """What became of the consumer groups; None when nobody looked at them (yet)."""
+
+    @property
+    def records(self) -> int:
+        """Records copied."""
+        return sum(receipt.records for receipt in self.receipts)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes copied, as stored."""
+        return sum(receipt.bytes for receipt in self.receipts)
+
+    @property
+    def batches(self) -> int:
+        """Batches written."""
+        return sum(receipt.batches for receipt in self.receipts)
+
+    @property
+    def transcoded(self) -> int:
+        """Those of them that were written anew."""
+        return sum(receipt.transcoded for receipt in self.receipts)
+
+    @property
+    def missing(self) -> int:
+        """Source offsets in what was copied that the source has no record of."""
+        return sum(receipt.missing or 0 for receipt in self.receipts)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the plan notes, and what is to be known of the copy."""
+        return (*self.plan.notes, *missing_notes(self.plan, self.receipts))
+
+    @property
+    def throttled(self) -> Throttled:
+        """How long the run's tasks were held back, all together."""
+        return throttling(self.receipts)
+
+    @property
+    def seconds(self) -> float:
+        """From opening the run to its last receipt."""
+        last = max((receipt.at_ms for receipt in self.receipts), default=self.started_ms)
+        return max(0, last - self.started_ms) / 1000
+
+    @property
+    def state(self) -> RunState:
+        """success: nothing refused, nothing missing, no group failed; failed: no part of what it was for was done; else
+        partial.
+
+        What the run was for are its slices. Where it has none, partitions that rightly have nothing to copy are the
+        part that was done.
+        """
+        if not self.refusals and not self.unfinished:
+            return RunState.PARTIAL if self.groups is not None and self.groups.failed else RunState.SUCCESS
+        in_part = self.receipts or self.done or (not self.plan.slices and self.plan.caught_up)
+        return RunState.PARTIAL if in_part else RunState.FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardCount:
+    """How often a guard refused, and how often a policy skipped or restarted in place of a refusal."""
+
+    refused: int = 0
+    skipped: int = 0
+    restarted: int = 0
+
+
+GUARDS = frozenset(guard.kind for guard in GUARD_KEYS) | {RefusalKind.STUCK.value}
+"""The kinds of refusals that a policy, or somebody by hand, may lift."""
+
+
+def guard_counts(
+    refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()
+) -> dict[str, GuardCount]:
+    """Of the guards that tripped, by the word of their refusals; `lifted` is what was skipped without a gap."""
+    told = Counter((refusal.kind.value, "refused") for refusal in refusals if refusal.kind.value in GUARDS)
+    told.update((gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted") for gap in gaps)
+    told.update((kind.value, "skipped") for kind in lifted)
+    return {
+        kind: GuardCount(**{what: told[kind, what] for what in ("refused", "skipped", "restarted")})
+        for kind in sorted({kind for kind, _ in told})
+    }
+
+
+def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[str]:
+    """One for each partition that lacks offsets though its topic shows no compaction.
+
+    No refusal: compaction that was switched off has left such holes for ever, and no answer of a broker tells its from
+    those of a damaged log. Nothing else on a broker makes them: retention and DeleteRecords move the log's start.
+    """
+    compacted = {piece.source for piece in plan.slices if piece.compacted}
+    found: dict[TopicPartition, tuple[int, int, int]] = {}
+    for receipt in receipts:
+        if receipt.missing and receipt.source not in compacted:
+            missing, start, end = found.get(receipt.source, (0, receipt.start, receipt.end))
+            found[receipt.source] = missing + receipt.missing, min(start, receipt.start), max(end, receipt.end)
+    return [
+        f"{place} has no record at {missing} of its offsets from {start} to {end - 1}, though its topic's "
+        "cleanup.policy does not show compact: if it was never compacted, compare the source's replicas with "
+        "kafka-dump-log.sh"
+        for place, (missing, start, end) in sorted(found.items())
+    ]
+
+
+def missing_sentence(count: int) -> str | None:
+    """How many offsets have no record; None where all have."""
+    return f"missing at the source: {count} offset(s) in what was copied have no record" if count else None
+
+
+def throttling(receipts: Iterable[Receipt]) -> Throttled:
+    """How long the tasks were held back whose receipts these are, all together."""
+    return sum((receipt.throttled for receipt in receipts), NOT_THROTTLED)
+
+
+def throttled_sentence(found: Throttled) -> str | None:
+    """Who held a run's tasks back, and for how long; None when nobody did."""
+    parts = [
+        f"{ms / 1000:.1f} s by {who}"
+        for ms, who in (
+            (found.ferry, "ferry.throttle.bytes.per.second"),
+            (found.source, "quotas of the source's brokers"),
+            (found.target, "quotas of the target's brokers"),
+        )
+        if ms
+    ]
+    return f"throttled, added up over tasks: {', '.join(parts)}" if parts else None
+
+
+def report_of(
+    plan: Plan,
+    started_ms: int,
+    receipts: Iterable[Receipt],
+    lane_ends: Mapping[TopicPartition, int],
+    ended: Outcome | None,
+) -> Report:
+    """The report of a run from its plan, its receipts and what its copy step recorded.
+
+    `lane_ends` are where the lane stands by source partition: what a later run, or a later attempt at this one, copied
+    of its slices is not missing, whatever became of the slot at first.
+    """
+    written = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
+    copied = {
+        (piece.source.topic, piece.source.partition)
+        for piece in plan.slices
+        if lane_ends.get(piece.source, -1) >= piece.end
+    }
+    told = [
+        refusal
+        for refusal in (ended.refusals if ended else ())
+        if refusal.kind is not RefusalKind.SLOT_FAILED or (refusal.topic, refusal.partition) not in copied
+    ]
+    refusals = (*plan.refusals, *told)
+    named = {(refusal.topic, refusal.partition) for refusal in refusals}
+    time_over = ended.time_over if ended else frozenset()
+    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in copied | named]
+    return Report(
+        plan=plan,
+        started_ms=started_ms,
+        receipts=written,
+        refusals=refusals,
+        unfinished=tuple(piece for piece in short if piece.slot not in time_over),
+        left=tuple(piece for piece in short if piece.slot in time_over),
+        done=len(copied),
+    )
+
+
+def without_groups(report: Report, why: str) -> Report:
+    """The report of a run whose groups could not be looked at."""
+    left = Left(group="", place=None, why=Why.FAILED, message=f"no group was translated: {why}")
+    return replace(report, groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={}))

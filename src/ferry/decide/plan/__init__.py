@@ -1,0 +1,1 @@
+"""What a run will copy and change, and what it refuses."""

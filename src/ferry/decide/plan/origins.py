@@ -1,0 +1,117 @@
+"""Where a topic's records come from and go to: names that clash, circles, and offsets that came from the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ferry.decide.ledger.neighbours import Range, owned_elsewhere, owned_refusal
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.rules import Rules
+from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.policy import MAX_TOPIC_NAME, illegal_name
+
+
+def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
+    """By source topic what its name, or its way through all flows, has against copying it."""
+    targets = {name: rules.policy.format_remote_topic(rules.flow.source, name) for name in facts.sources}
+    writers = _writers(facts, targets)
+    found = {}
+    for name, target in targets.items():
+        refusal = (
+            _name(rules, name, target)
+            or _clash(name, target, writers[target])
+            or _circle(rules, name)
+            or _owned(rules, facts, name, target)
+        )
+        if refusal is not None:
+            found[name] = refusal
+    return found
+
+
+def _name(rules: Rules, topic: str, target: str) -> Refusal | None:
+    why = illegal_name(target)
+    if why is None or len(target) > MAX_TOPIC_NAME:  # that is another refusal
+        return None
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.INVALID_NAME,
+        message=f"{rules.policy_name} names topic {topic} {target!r} on the target, which {why}: correct the policy, "
+        "or exclude the topic",
+    )
+
+
+def _writers(facts: Facts, targets: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """By target topic the source topics that would be written to it; when the ledger knows whose it is, that one."""
+    found: dict[str, set[str]] = {}
+    for name, target in targets.items():
+        found.setdefault(target, set()).add(name)
+    for last in facts.receipts.values():
+        if last.target.topic in found:
+            found[last.target.topic] = {last.source.topic}
+    return {target: tuple(sorted(names)) for target, names in found.items()}
+
+
+def _clash(topic: str, target: str, writers: tuple[str, ...]) -> Refusal | None:
+    others = [name for name in writers if name != topic]
+    if not others:
+        return None
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.NAME_CLASH,
+        message=f"target topic {target} would hold both {others[0]} and {topic}: exclude one of them, or correct the "
+        "replication policy",
+    )
+
+
+def _circle(rules: Rules, topic: str) -> Refusal | None:
+    way = rules.way_back(topic)
+    if not way:
+        return None
+    flows = ", ".join(str(flow) for flow in (rules.flow, *way))
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.LOOP,
+        message=f"topic {topic} would come back to cluster {rules.flow.source} and be copied again (by {flows}): "
+        f"exclude it from one of these flows, for example in {way[-1]}.topics.exclude, or use DefaultReplicationPolicy",
+    )
+
+
+def _owned(rules: Rules, facts: Facts, topic: str, target: str) -> Refusal | None:
+    why = owned_elsewhere(target, rules.merges(topic), facts.neighbours)
+    return None if why is None else owned_refusal(topic, target, why)
+
+
+def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
+    """Why nothing more is written to a merged partition: it holds a record that none of its flows wrote."""
+    offset = facts.strangers.get(target)
+    if offset is None:
+        return None
+    return Refusal(
+        topic=source.topic,
+        partition=source.partition,
+        kind=RefusalKind.FOREIGN_WRITER,
+        message=f"offset {offset} of merged {target} was written by somebody else: none of the ledgers of the flows "
+        "that share it names it; grant READ on topics ferry-ledger.* at the target if one of them is hidden from this "
+        "login, else find the writer and copy under a new target name",
+    )
+
+
+def returning_refusal(
+    rules: Rules, source: TopicPartition, start: int, end: int, came: Iterable[Range]
+) -> Refusal | None:
+    """Why source offsets `[start, end)` may not go to the target: some of them (`came`) came from there."""
+    back = [(low, high) for low, high in came if low < end and start < high]
+    if not back:
+        return None
+    behind = max(high for _, high in back)
+    return Refusal(
+        topic=source.topic,
+        partition=source.partition,
+        kind=RefusalKind.LOOP,
+        message=f"offsets {back[0][0]} to {behind - 1} of {source} came from cluster {rules.flow.target}, and would go "
+        f"back there: disable the flow {rules.flow.target}->{rules.flow.source}, and copy what lies behind them in a "
+        f"new lane with {rules.flow}.ferry.start = {source.topic}:{source.partition}:{behind}",
+    )

@@ -1,0 +1,158 @@
+"""From facts to a plan: which offsets of which partitions, in which slot, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ferry.config.guards import OnGuard
+from ferry.decide.plan.absence import gone_note, gone_refusal, hidden_refusals
+from ferry.decide.plan.budget import within_budget
+from ferry.decide.plan.candidates import Candidate, candidates
+from ferry.decide.plan.capacity import Load, space_notes, without_room
+from ferry.decide.plan.deletes import deletion
+from ferry.decide.plan.facts import Facts, by_topic
+from ferry.decide.plan.first_copies import slow_notes
+from ferry.decide.plan.guards import cluster_refusal, target_cluster_refusal
+from ferry.decide.plan.held import held_notes
+from ferry.decide.plan.nothing import InVain, in_vain
+from ferry.decide.plan.origins import topic_refusals
+from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.topics import TopicChanges, owned, topic_refusal, without_new
+from ferry.errors import BadInput, Refused
+from ferry.model import Plan, Refusal, RefusalKind, TopicChange
+
+
+def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
+    """The plan of a run. Pure: equal arguments give an equal plan.
+
+    Raises Refused when nothing of the flow may be planned (another cluster under the source alias), BadInput when the
+    run is narrowed to a topic that the flow does not copy.
+    """
+    _refuse_what_cannot_be_planned(rules, facts)
+    draft = _Draft(rules, facts)
+    against = topic_refusals(rules, facts)
+    receipts = by_topic(facts.receipts)
+    for name in sorted(facts.sources.keys() | facts.absent):
+        if rules.only is not None and name not in rules.only:
+            continue
+        topic = facts.sources.get(name)
+        if "" in facts.pauses or name in facts.pauses:
+            draft.paused.append(name)
+        elif topic is None:
+            draft.add_absent(name)
+        elif (refusal := against.get(name) or topic_refusal(rules, facts, topic)) is not None:
+            draft.refusals.append(refusal)
+        else:
+            lasts = receipts.get(rules.policy.format_remote_topic(rules.flow.source, name), {})
+            draft.changes.add(topic, lasts.values())
+            draft.add(candidates(rules, facts, topic, lasts, run, generation))
+    return draft.plan(run, generation)
+
+
+class _Draft:
+    """What was found topic by topic, and the plan that comes of all of it."""
+
+    def __init__(self, rules: Rules, facts: Facts) -> None:
+        self._rules = rules
+        self._facts = facts
+        self._candidates: list[Candidate] = []
+        vain = in_vain(rules.flow, rules.guards, facts) if rules.only is None else InVain()
+        self._notes = [*vain.notes]
+        self._lifted = [RefusalKind.TOPICS_NONE] * vain.lifted
+        self.changes = TopicChanges(rules=rules, facts=facts)
+        self.paused: list[str] = []
+        self.refusals = [*hidden_refusals(facts, rules.flow, rules.only), *vain.refusals]
+
+    def add(self, found: Iterable[Candidate | Refusal]) -> None:
+        """The partitions of a topic."""
+        for outcome in found:
+            if isinstance(outcome, Refusal):
+                self.refusals.append(outcome)
+            else:
+                self._candidates.append(outcome)
+                self._notes += outcome.notes
+                self._lifted += outcome.lifted
+
+    def add_absent(self, name: str) -> None:
+        """A topic that was copied before and is gone from the source."""
+        followed = deletion(self._rules, self._facts, name)
+        if isinstance(followed, TopicChange):
+            self.changes.due.append(followed)
+            return
+        gone = followed or gone_refusal(self._facts, self._rules.flow, name)
+        if self._rules.guards.topic_gone.of(name) is OnGuard.SKIP:
+            self._notes.append(gone_note(gone))
+            self._lifted.append(gone.kind)
+        else:
+            self.refusals.append(gone)
+
+    def plan(self, run: str, generation: int) -> Plan:
+        """As much as the budgets and the target's disks allow."""
+        rules, facts, due = self._rules, self._facts, self.changes.due
+        slices = within_budget(rules, [candidate for candidate in self._candidates if candidate.offsets > 0])
+        no_space = without_room(rules, facts, slices, due)
+        loads = (Load(target=candidate.target, bytes=candidate.bytes) for candidate in self._candidates)
+        planned = tuple(piece for piece in slices if piece.source not in no_space)
+        shut_out = {place.topic for place in no_space} - {piece.source.topic for piece in planned}
+        refusals = [*self.refusals, *dict.fromkeys(no_space.values())]
+        return Plan(
+            flow=rules.flow,
+            lane=rules.lane,
+            run=run,
+            generation=generation,
+            slots=rules.max_tasks,
+            slices=planned,
+            changes=tuple(without_new(due, shut_out)),
+            drift=tuple(self.changes.drift),
+            refusals=tuple(sorted(refusals, key=lambda item: (item.topic, item.partition or 0))),
+            notes=(
+                *self._notes,
+                *held_notes(rules, facts),
+                *slow_notes(rules, facts, self._candidates, planned),
+                *self.changes.notes(),
+                *space_notes(rules, facts, loads, due, refused=bool(no_space)),
+            ),
+            gaps=tuple(gap for candidate in self._candidates for gap in candidate.gaps),
+            lifted=tuple(self._lifted),
+            paused=tuple(self.paused),
+            source_cluster_id=facts.source_cluster_id,
+            target_cluster_id=facts.target_cluster_id,
+            max_seconds=rules.max_seconds,
+            caught_up=sum(candidate.offsets == 0 for candidate in self._candidates),
+        )
+
+
+def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
+    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent - facts.hidden)
+    if unknown:
+        raise BadInput(
+            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
+            "topic, or the filters leave it out"
+        )
+    for last in facts.receipts.values():
+        why = cluster_refusal(facts, last)
+        if why is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
+            raise Refused(why)
+        why = target_cluster_refusal(facts, last)
+        if why is not None:
+            raise Refused(why)
+
+
+def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:
+    """The plan without the slices whose target topic another lane claimed first; each such topic is refused."""
+    lost = {
+        (piece.source.topic, piece.target.topic)
+        for piece in plan.slices
+        if claims.get(piece.target.topic, plan.lane) != plan.lane
+    }
+    if not lost:
+        return plan
+    refusals = tuple(owned(topic, target, claims[target]) for topic, target in sorted(lost))
+    targets = {target for _, target in lost}
+    return replace(
+        plan,
+        slices=tuple(piece for piece in plan.slices if piece.target.topic not in targets),
+        gaps=tuple(gap for gap in plan.gaps if gap.source.topic not in {topic for topic, _ in lost}),
+        refusals=(*plan.refusals, *refusals),
+    )

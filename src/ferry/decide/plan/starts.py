@@ -1,0 +1,120 @@
+"""Where a lane began: recorded with its first plan, so that a changed configuration moves nothing afterwards.
+
+A partition that exists by then but cannot be asked begins as configured all the same. A given offset is recorded at
+once; `latest` and a time are recorded as a time, *pending* until a run can ask the partition for its offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.plan.facts import Facts, by_topic
+from ferry.model import Record, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneStarts:
+    """Where a lane's first run began: an offset per source partition, for pending ones the time (ms) to ask it for."""
+
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    pending: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    def settled(self, found: Mapping[TopicPartition, int]) -> LaneStarts:
+        """With the offsets `found` for pending partitions."""
+        pending = {place: timestamp for place, timestamp in self.pending.items() if place not in found}
+        return LaneStarts(offsets={**self.offsets, **found}, pending=pending)
+
+
+def first_run(view: LedgerView, lane: str) -> bool:
+    """Whether the lane never had a plan: only then does the configured start count."""
+    return not any(key[1] == lane for key, _ in view.of_kind("began"))
+
+
+def unasked_starts(start: Start, unasked: Collection[TopicPartition], asked_ms: int) -> LaneStarts:
+    """Where the configuration begins partitions that exist at the first run and cannot be asked then.
+
+    `asked_ms` is when that run began to ask: for `latest`, what is younger must be copied. Those at earliest need no
+    entry, as if they came later.
+    """
+    match start:
+        case StartEarliest():
+            return LaneStarts()
+        case StartLatest():
+            return LaneStarts(pending=dict.fromkeys(unasked, asked_ms))
+        case StartTime(timestamp_ms=timestamp):
+            return LaneStarts(pending=dict.fromkeys(unasked, timestamp))
+        case StartOffsets(offsets=offsets):
+            return LaneStarts(offsets={place: offsets[place] for place in unasked if place in offsets})
+
+
+def due_starts(
+    pending: Mapping[TopicPartition, int], served: Collection[TopicPartition], copied: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The pending partitions to ask now: they are served again, and no receipt says where they go on."""
+    return {place: timestamp for place, timestamp in pending.items() if place in served and place not in copied}
+
+
+def starts_at_time(
+    listed: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Start per partition from the first offset of a time or later; where there is none (-1), the end as it is now."""
+    return {place: offset if offset >= 0 else ends[place] for place, offset in listed.items()}
+
+
+def start_records(lane: str, facts: Facts) -> list[Record]:
+    """To be written with the lane's first plan: the start of every partition that exists by then.
+
+    A partition without an entry came later, or was to begin at earliest: it is copied from its beginning.
+    """
+    given, pending = by_topic(facts.starts), by_topic(facts.pending)
+    records = [
+        _start_record(
+            lane,
+            topic.name,
+            {number: part.start for number, part in topic.partitions.items()} | given.get(topic.name, {}),
+            pending.get(topic.name, {}),
+        )
+        for topic in facts.sources.values()
+        if topic.name in given.keys() | pending.keys()
+        or any(part.start > part.log_start for part in topic.partitions.values())
+    ]
+    began = encode({"v": LEDGER_VERSION, "at_ms": facts.now_ms})
+    return [*records, Record(key=encode(["began", lane]), value=began)]
+
+
+def settled_records(view: LedgerView, lane: str, facts: Facts) -> list[Record]:
+    """To be written with a later plan: the start records of topics with partitions that were pending and are no more.
+
+    Recorded, a start holds from then on. Asked anew each time, a partition without a young record would begin at an
+    end that moves, and what came with an old timestamp meanwhile would be passed over.
+    """
+    settled = recorded_starts(view, lane).pending.keys() - facts.pending.keys()
+    starts, pending = by_topic(facts.starts), by_topic(facts.pending)
+    return [
+        _start_record(lane, name, starts[name], pending.get(name, {}))
+        for name in sorted({place.topic for place in settled})
+    ]
+
+
+def recorded_starts(view: LedgerView, lane: str) -> LaneStarts:
+    """Where the lane began, as its plans recorded it."""
+    return LaneStarts(offsets=dict(_recorded(view, lane, "offsets")), pending=dict(_recorded(view, lane, "pending")))
+
+
+def _start_record(lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int]) -> Record:
+    body = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items())}
+    if pending:
+        body["pending"] = sorted(pending.items())
+    return Record(key=encode(["start", lane, topic]), value=encode(body))
+
+
+def _recorded(view: LedgerView, lane: str, what: str) -> Iterator[tuple[TopicPartition, int]]:
+    for key, record in view.of_kind("start"):
+        if key[1] == lane and record.value is not None:
+            body = decode_value(record.value, f"start record at offset {record.offset}")
+            for number, value in body.get(what, ()):
+                yield TopicPartition(topic=key[2], partition=number), value

@@ -1,0 +1,1 @@
+"""What another replicator's state says, and how to say ours in its words."""

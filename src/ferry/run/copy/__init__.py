@@ -1,0 +1,1 @@
+"""Copying one slice: fetch, pack, append in a transaction, and tell the outcome."""

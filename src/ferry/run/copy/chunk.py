@@ -1,0 +1,140 @@
+"""What a chunk has copied so far, per partition; becomes the receipts and positions of its transaction."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ferry.model import NOT_THROTTLED, Origin, Plan, Receipt, Segment, Slice, Throttled
+from ferry.run.copy.outgoing import Outgoing
+from ferry.wire.batch import Batch, extended_digest
+from ferry.wire.renumber import Run
+
+
+@dataclass(slots=True, kw_only=True)
+class PartProgress:
+    """One partition's part of the chunk under way; offsets as in Receipt."""
+
+    plan: Plan
+    origin: Origin
+    piece: Slice
+    start: int
+    end: int
+    target_next: int
+    segments: list[list[int]] = field(default_factory=list)
+    records: int = 0
+    bytes: int = 0
+    batches: int = 0
+    transcoded: int = 0
+    digest: int = 0
+    aborted: int = 0
+    control: int = 0
+    left_behind: int = 0
+    """Records that were there and are not copied: markers and those of aborted transactions."""
+    max_timestamp: int = -1
+    source_epoch: int = -1
+    throttled: Throttled = NOT_THROTTLED
+    expected: int = -1
+    """Where the first batch must come to lie if nobody else writes; -1: that is not known."""
+
+    @property
+    def moved(self) -> bool:
+        """Whether the chunk got anywhere on this partition."""
+        return self.end > self.start
+
+    @property
+    def missing(self) -> int:
+        """Offsets that the source's answers had no record of."""
+        return max(0, self.end - self.start - self.records - self.left_behind)
+
+    def pass_over(self, batch: Batch) -> None:
+        """A batch whose records stay behind: a marker, an aborted transaction's, an empty one."""
+        end = min(batch.next_offset, self.piece.end)
+        # Of a batch that lies partly in the range not more records count than it has offsets there.
+        self.left_behind += min(batch.record_count, max(0, end - self.end))
+        self.end = max(self.end, end)
+        self.source_epoch = batch.leader_epoch
+        if batch.is_control:
+            self.control += 1
+        elif batch.record_count:
+            self.aborted += 1
+
+    def reached(self, end: int, epoch: int) -> None:
+        """Nothing more lies before `end`; where that is behind the last batch, a log of that leader epoch shows it.
+
+        The receipt's end and its epoch belong together: by them the next plan knows whether the log was cut.
+        """
+        if end > self.end:
+            self.end, self.source_epoch = end, epoch
+
+    def sent(self, out: Outgoing) -> None:
+        """A batch on its way; all answers are awaited before the chunk counts."""
+        self.end = max(self.end, out.end)
+        self.records += out.batch.record_count
+        self.bytes += len(out.batch.data)
+        self.batches += 1
+        self.transcoded += out.transcoded
+        self.digest = extended_digest(self.digest, out.batch)
+        self.max_timestamp = max(self.max_timestamp, out.batch.max_timestamp)
+        self.source_epoch = out.source_epoch
+
+    def written(self, runs: Iterable[Run], target_base: int) -> bool:
+        """The broker's answer for one batch; False when another writer's records lie between ours."""
+        last = self.segments[-1] if self.segments else None
+        contiguous = last is None or last[1] + last[2] == target_base
+        at = target_base
+        for start, count in runs:
+            if last is not None and last[0] + last[2] == start and last[1] + last[2] == at:
+                last[2] += count
+            else:
+                last = [start, at, count]
+                self.segments.append(last)
+            at += count
+        self.target_next = at
+        return contiguous or self.piece.merged
+
+    def is_elsewhere(self, target_base: int) -> bool:
+        """Whether the first batch came to lie where it should not: somebody may have written before it."""
+        return not self.segments and 0 <= self.expected != target_base and not self.piece.merged
+
+    def receipt(self) -> Receipt:
+        """The receipt of this part."""
+        plan = self.plan
+        return Receipt(
+            flow=plan.flow,
+            lane=plan.lane,
+            run=plan.run,
+            generation=plan.generation,
+            slot=self.piece.slot,
+            source=self.piece.source,
+            target=self.piece.target,
+            start=self.start,
+            end=self.end,
+            target_next=self.target_next,
+            segments=tuple(Segment(source_start=s, target_start=t, count=n) for s, t, n in self.segments),
+            records=self.records,
+            bytes=self.bytes,
+            batches=self.batches,
+            digest=f"{self.digest:08x}",
+            at_ms=time.time_ns() // 1_000_000,
+            transcoded=self.transcoded,
+            aborted_batches=self.aborted,
+            control_batches=self.control,
+            missing=self.missing,
+            max_timestamp_ms=self.max_timestamp,
+            source_epoch=self.source_epoch,
+            source_topic_id=self.piece.source_topic_id,
+            target_topic_id=self.piece.target_topic_id,
+            source_cluster_id=plan.source_cluster_id,
+            target_cluster_id=plan.target_cluster_id,
+            since=self.piece.since,
+            origin=self.origin,
+            throttled=self.throttled,
+        )
+
+    def position(self) -> tuple[int, str]:
+        """Offset and metadata for the position group."""
+        metadata = {"source_next": self.end, "generation": self.plan.generation, "source_epoch": self.source_epoch}
+        return max(self.target_next, 0), json.dumps(metadata, separators=(",", ":"))

@@ -1,0 +1,317 @@
+"""The protocol's verbs on real brokers."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.decide.ledger.codec import receipt_records
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.model import (
+    NOT_THROTTLED,
+    Compression,
+    Flow,
+    LedgerRecord,
+    Origin,
+    Plan,
+    Receipt,
+    Record,
+    Refusal,
+    RefusalKind,
+    Slice,
+    Throttled,
+    TopicPartition,
+)
+from ferry.net.admin import transaction_state
+from ferry.net.cluster import Cluster
+from ferry.net.ledger import LedgerTopic
+from ferry.net.lineage import Mark
+from ferry.net.source import SourceReader
+from ferry.net.topic_settings import batch_limits
+from ferry.net.transaction import PartitionsRefused, Transaction
+from ferry.run.copy.chunk import PartProgress
+from ferry.run.copy.dropped import Dropped, drop, refused, verdict
+from ferry.run.copy.packing import PackingRules
+from ferry.run.copy.pump import REQUEST_BYTES, Pump
+from ferry.run.copy.share import Rate, Share
+from ferry.run.copy.slot import SlotRef
+from ferry.run.others.foreign import ends_after_look
+
+
+def transactional_id(flow: Flow, lane: str, slot: int) -> str:
+    """Flow, lane and slot, without run or attempt: a later run's writer fences an earlier one's by having its name."""
+    return f"ferry.{flow}.{lane}.{slot}"
+
+
+def position_group(flow: Flow, lane: str) -> str:
+    """The consumer group that shows a lane's positions to Kafka's own tools."""
+    return f"ferry.{flow}.{lane}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyLimits:
+    """Bounds of one task: memory for reading ahead, size and age of a chunk, and the broker's transaction timeout."""
+
+    memory_bytes: int
+    chunk_bytes: int
+    chunk_seconds: int
+    transaction_timeout_ms: int
+    isolation: int
+    fetch: FetchOptions = ENGINE_CHOOSES
+    request_bytes: int | None = None
+    """Most bytes of a produce request with more than one batch; None: the engine chooses."""
+    compression: Compression | None = None
+    """What every batch is compressed with; None: each keeps what it has."""
+    rate: Rate | None = None
+    """What all tasks of the run together may fetch; None is no limit."""
+
+
+class KafkaLane:
+    """Opening a run on a real target."""
+
+    def __init__(self, ledger: LedgerTopic, flow: Flow, lane: str, transaction_timeout_ms: int) -> None:
+        self._ledger = ledger
+        self._flow = flow
+        self._lane = lane
+        self._timeout_ms = transaction_timeout_ms
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """As FencePort."""
+        return await self._ledger.append(records)
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As FencePort."""
+        return await self._ledger.read(start, end)
+
+    async def fence(self, slots: int) -> None:
+        """As FencePort; Unreachable names the slot, its transaction's state and partitions when it stays unfenced.
+
+        Refused when the cluster does not permit it, or not with this transaction timeout.
+        """
+        cluster = self._ledger.cluster
+        waiting = [
+            (name, cluster.loop.call_soon_with_future(Transaction(cluster, name, self._timeout_ms).initialise))
+            for name in (transactional_id(self._flow, self._lane, slot) for slot in range(slots))
+        ]
+        for name, future in waiting:
+            try:
+                await future
+            except Refused as error:  # a permission, or a setting: nobody holds the slot
+                raise Refused(f"slot {name} could not be fenced: {error}") from error
+            except FerryError as error:
+                state = await transaction_state(cluster, name)
+                raise Unreachable(f"slot {name} could not be fenced ({error}); {state}: nothing was planned") from error
+
+
+class KafkaSlot:
+    """One slot's writer on a real target, reading from a real source."""
+
+    def __init__(
+        self,
+        *,
+        source: Cluster,
+        target: Cluster,
+        ledger: LedgerTopic,
+        ref: SlotRef,
+        limits: CopyLimits,
+        origin: Origin,
+        began_ms: int,
+        stop: Callable[[], bool],
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._ledger = ledger
+        self._ref = ref
+        self._limits = limits
+        self._origin = origin
+        self._stop = stop
+        self._transaction = Transaction(
+            target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
+        )
+        # The two clocks may be of two machines: one that is behind costs time at most, one ahead leaves a chunk a try.
+        self._until_now = max(0.0, time.time() - began_ms / 1000)
+        self._started = time.monotonic()
+        self._committed = False
+        self._reader: SourceReader | None = None
+        self._pump: Pump | None = None
+        self._plan: Plan | None = None
+        self._chunk: dict[TopicPartition, PartProgress] = {}
+        self._refusals: dict[TopicPartition, Refusal] = {}
+        self._share = None if limits.rate is None else Share(source, ledger, limits.rate)
+        self._told = NOT_THROTTLED  # what committed receipts say
+        self._telling = NOT_THROTTLED
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As SlotPort."""
+        return await self._ledger.read(start, end)
+
+    async def initialise(self) -> None:
+        """As SlotPort."""
+        self.close()
+        await self._transaction.initialise()
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+        """As SlotPort."""
+        pieces = {place: piece for place, (piece, _, _) in todo.items()}
+        self._plan = plan
+        await self._check_targets(plan, todo)
+        expected = await self._look_behind(plan, todo)
+        self._reader = SourceReader(
+            self._source,
+            {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
+            {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
+            marks={place: Mark(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
+            isolation=self._limits.isolation,
+            memory_bytes=self._limits.memory_bytes
+            if self._share is None
+            else self._share.memory_bytes(self._limits.memory_bytes),
+            options=self._limits.fetch,
+            throttle=self._share.throttle if self._share is not None else None,
+        )
+        positions = {place: (source_next, target_next) for place, (_, source_next, target_next) in todo.items()}
+        self._pump = Pump(
+            plan,
+            self._origin,
+            self._reader.intake,
+            self._target,
+            self._transaction,
+            pieces,
+            positions,
+            rules=PackingRules(
+                compression=self._limits.compression,
+                batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
+                memory_bytes=self._limits.memory_bytes,
+            ),
+            request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
+            expected=expected,
+        )
+        if self._share is not None:
+            self._share.begin(plan)
+        await self._reader.start()
+
+    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+        topics = await self._target.refresh({piece.target.topic for piece, _, _ in todo.values()})
+        drops = []
+        for piece, source_next, _ in todo.values():
+            info = topics.get(piece.target.topic)
+            if info is None:
+                why = "is gone"
+            elif piece.target_topic_id and info.id_text != piece.target_topic_id:
+                why = "was deleted and created again"
+            else:
+                continue
+            message = (
+                f"target topic {piece.target.topic} on cluster {self._target.alias} {why} since "
+                f"the plan of run {plan.run}: find out who did it, then run again"
+            )
+            drops.append(drop(piece, RefusalKind.TARGET_CHANGED, source_next, message))
+        if drops:
+            raise Dropped(drops)
+
+    async def _look_behind(
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
+    ) -> dict[TopicPartition, int]:
+        """Where our first batches must come to lie; raises Dropped where somebody else wrote since the plan's look."""
+        begins = {
+            piece.target: max(piece.target_end, target_next)
+            for piece, _, target_next in todo.values()
+            if piece.target_end >= 0 and not piece.merged
+        }
+        ends, foreign = await ends_after_look(self._target, begins)
+        drops = [
+            drop(
+                piece,
+                RefusalKind.FOREIGN_WRITER,
+                source_next,
+                f"somebody else wrote to {piece.target} on cluster {self._target.alias}, at offset "
+                f"{foreign[piece.target]}, after run {plan.run} was planned: find the writer and take its right to "
+                "write, then run again",
+            )
+            for piece, source_next, _ in todo.values()
+            if piece.target in foreign
+        ]
+        if drops:
+            raise Dropped(drops)
+        return ends
+
+    async def copy_chunk(self) -> list[PartProgress]:
+        """As SlotPort."""
+        if self._pump is None:
+            return []
+        first_until = 0.0 if self._committed else time.monotonic() + self._limits.chunk_seconds
+
+        def enough() -> bool:
+            late = self._plan is not None and self.time_over(self._plan)
+            # The first chunk has its own time: a late slot moves too, and does not wait for ever for a silent source.
+            return self._stop() or (late and time.monotonic() > first_until)
+
+        parts = await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        self._chunk = {part.piece.target: part for part in parts}
+        if parts:
+            self._telling = self._throttled()
+            parts[0].throttled = self._telling - self._told
+        return parts
+
+    def _throttled(self) -> Throttled:
+        own = self._share.throttle.waited_s if self._share is not None else 0.0
+        held = (own, self._source.throttled_s, self._target.throttled_s)
+        ferry, source, target = (round(1000 * seconds) for seconds in held)
+        return Throttled(ferry=ferry, source=source, target=target)
+
+    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """As SlotPort."""
+        try:
+            await self._transaction.send_positions(position_group(self._ref.flow, self._ref.lane), positions)
+        except PartitionsRefused as error:
+            found = [(self._chunk[place], code) for place, code in error.codes.items()]
+            raise verdict(
+                refused(part.piece, part.start, code, self._target.alias, "keep a position on", "READ")
+                for part, code in found
+            ) from error
+
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+        """As SlotPort."""
+        records = [record for receipt in receipts for record in receipt_records(receipt)]
+        return await self._ledger.append_in(self._transaction, records)
+
+    async def commit(self) -> None:
+        """As SlotPort."""
+        await self._transaction.commit()
+        self._committed = True
+        self._told = self._telling
+
+    async def leave(self) -> None:
+        """As SlotPort."""
+        await self._transaction.leave()
+
+    async def back_off(self, failures: int) -> None:
+        """As SlotPort."""
+        await self._target.loop.sleep(min(5.0, 0.05 * 2**failures) * random.uniform(0.5, 1.0))
+
+    def time_over(self, plan: Plan) -> bool:
+        """As SlotPort."""
+        return 0 < plan.max_seconds < self._until_now + time.monotonic() - self._started
+
+    def refusals(self) -> Mapping[TopicPartition, Refusal]:
+        """As SlotPort."""
+        done = self._reader.intake.finished if self._reader is not None else ()
+        earlier = {place: refusal for place, refusal in self._refusals.items() if place not in done}
+        return earlier | (self._pump.refusals if self._pump is not None else {})
+
+    async def end(self) -> None:
+        """Stop reading for good, before the connections are closed."""
+        self.close()
+        if self._share is not None:
+            await self._share.end()
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._share is not None:
+            self._share.close()
+        if self._reader is not None:
+            self._reader.close()
+        self._refusals = dict(self.refusals())
+        self._reader = self._pump = None

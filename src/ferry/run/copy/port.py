@@ -1,0 +1,90 @@
+"""What the protocol needs from a target cluster: few verbs, so that a modelled coordinator can stand in for brokers.
+
+`ferry.run.plan.opening` and `ferry.run.copy.slot` are the protocol; `ferry.run.copy.kafka_port` speaks to real brokers;
+the tests' model answers adversarially (late produces, stale reads, unknown commits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from ferry.model import LedgerRecord, Plan, Receipt, Record, Refusal, Slice, TopicPartition
+
+
+class LedgerPort(Protocol):
+    """The ledger outside transactions."""
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write records durably; the offset of the last one."""
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """Records in `[start, end)` with fates (None: the edges of now), and the offset read up to."""
+
+
+class FencePort(LedgerPort, Protocol):
+    """What opening a run needs beside the ledger."""
+
+    async def fence(self, slots: int) -> None:
+        """InitProducerId for slots 0..slots-1: their writers are fenced, their open transactions ended."""
+
+
+class ChunkPart(Protocol):
+    """One partition's share of a chunk."""
+
+    @property
+    def piece(self) -> Slice:
+        """The slice it belongs to."""
+
+    @property
+    def start(self) -> int:
+        """First source offset of the chunk."""
+
+    def receipt(self) -> Receipt:
+        """Its receipt."""
+
+    def position(self) -> tuple[int, str]:
+        """Offset and metadata for the position group."""
+
+
+class SlotPort(Protocol):
+    """One slot's writer."""
+
+    async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
+        """As LedgerPort.read."""
+
+    async def initialise(self) -> None:
+        """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+        """Start to read: by source partition the slice, and `(source_next, target_next)` where it goes on.
+
+        Raises Dropped for slices that cannot be copied any more.
+        """
+
+    async def copy_chunk(self) -> Sequence[ChunkPart]:
+        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
+
+    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """Positions per target partition, in the transaction. Raises Dropped for partitions that may not have one."""
+
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+        """Receipts, in the transaction; the ledger offsets where they lie."""
+
+    async def commit(self) -> None:
+        """EndTxn(commit)."""
+
+    async def leave(self) -> None:
+        """End the own open transaction unless it is fenced, so that nobody waits for its timeout.
+
+        Best effort: it takes seconds at most and raises nothing, for it is called on the way out of another error.
+        """
+
+    async def back_off(self, failures: int) -> None:
+        """Wait before the next attempt; longer after more failures in a row."""
+
+    def time_over(self, plan: Plan) -> bool:
+        """Whether the plan's time is over, counted from the attempt's beginning; chunks under way are finished."""
+
+    def refusals(self) -> Mapping[TopicPartition, Refusal]:
+        """What could not be read, by source partition."""

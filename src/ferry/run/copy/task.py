@@ -1,0 +1,60 @@
+"""One slot in one process: connect, copy, hand back. What a Spark task and the command line both call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ferry.config.clients import ConnectionOptions
+from ferry.model import Origin, Receipt
+from ferry.run.copy.kafka_port import CopyLimits, KafkaSlot
+from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
+from ferry.run.flow.connections import FlowConnections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec:
+    """All that a process needs to copy any slot of a run; travels pickled, its secrets never in text."""
+
+    ref: SlotRef
+    source: ConnectionOptions = field(repr=False)
+    target: ConnectionOptions = field(repr=False)
+    limits: CopyLimits
+    origin: Origin
+    began_ms: int
+    patience_s: float
+
+    def connections(self) -> FlowConnections:
+        """Connections of its own for the slot; a context manager."""
+        return FlowConnections(self.ref.flow, self.target, self.source, patience_s=self.patience_s)
+
+
+def run_slot(
+    spec: TaskSpec,
+    stop: Callable[[], bool],
+    committed: Callable[[list[Receipt]], None],
+    result: SlotResult | None = None,
+) -> SlotResult:
+    """Copy the slot that `spec` names; `result` as of `copy_slot`.
+
+    Raises as `copy_slot`, and Unreachable when a cluster does not answer.
+    """
+    with spec.connections() as connections:
+
+        async def work() -> SlotResult:
+            port = KafkaSlot(
+                source=connections.source,
+                target=connections.target,
+                ledger=connections.ledger,
+                ref=spec.ref,
+                limits=spec.limits,
+                origin=spec.origin,
+                began_ms=spec.began_ms,
+                stop=stop,
+            )
+            try:
+                return await copy_slot(port, spec.ref, stop, committed, result)
+            finally:
+                await port.end()
+
+        return connections.run(work)

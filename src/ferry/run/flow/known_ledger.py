@@ -1,0 +1,120 @@
+"""Ledgers as this process knows them: opened from their newest summary, then only what came since."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from ferry.decide.ledger.codec import decode_key, decode_value, parse_receipt
+from ferry.decide.ledger.ledger import LedgerView, fold, fold_on, opened_run, resume_at
+from ferry.decide.ledger.map_rows import Match
+from ferry.model import OpenedRun, Receipt, TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.ledger import LedgerTopic
+from ferry.run.flow.rows import NOWHERE, Rows, block_keys, rows_near, rows_of
+from ferry.run.flow.summaries import open_ledger, write_summary
+
+FRESH_SECONDS = 300.0
+"""How long after a reading it is read on from there. Compaction drops a tombstone after delete.retention.ms, a day
+unless set: a view older than that would keep what was taken back."""
+
+
+class KnownLedger:
+    """Views of one ledger, each read on from the one before."""
+
+    def __init__(self, ledger: LedgerTopic) -> None:
+        self._ledger = ledger
+        self._view: LedgerView | None = None
+        self._topic_id = ""
+        self._read_at = 0.0
+
+    async def view(self) -> LedgerView:
+        """Everything up to the ledger's end now; raises as `LedgerTopic.read`, and BadInput for a newer format."""
+        end = await self._ledger.end()
+        known, topic_id = self._view, self._ledger.topic_id
+        if known is None or end < known.end or topic_id != self._topic_id or self._is_old():
+            view = await open_ledger(self._ledger, end)
+        else:
+            view = fold_on(known, *await self._ledger.read(resume_at(known), end))
+        self._view, self._topic_id, self._read_at = view, topic_id, time.monotonic()
+        return view
+
+    @property
+    def last(self) -> LedgerView | None:
+        """The last view, without another look; None before the first."""
+        return self._view
+
+    def learn(self, view: LedgerView) -> None:
+        """Take over what somebody else read on from the last view, so that it is not read again."""
+        self._view, self._read_at = view, time.monotonic()
+
+    async def view_with(self, lane: str, run: str) -> LedgerView:
+        """`view`, and in it the plan, the outcome and the receipts of a run that lie before the summary."""
+        view = await self.view()
+        opened = opened_run(view, lane, run)
+        return view if opened is None else await self._with_runs(view, lane, [opened])
+
+    async def view_with_newest(self, lane: str, newest: int) -> LedgerView:
+        """The same for the `newest` runs of the lane."""
+        view = await self.view()
+        runs = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation)
+        return await self._with_runs(view, lane, runs[-newest:])
+
+    async def _with_runs(self, view: LedgerView, lane: str, runs: list[OpenedRun]) -> LedgerView:
+        generations = {run.generation for run in runs}
+        if not generations or min(generations) >= view.rolled.upto:
+            return view
+        # Whatever runs wrote lies before the record that the next but the last of them has fenced its slots.
+        later = [run.generation for run in view.runs if run.record.lane == lane and run.generation > max(generations)]
+        upto = min([view.end, *sorted(later)[1:2]])
+        names = {run.record.run for run in runs}
+        found = fold(*await self._ledger.read(min(generations), upto))
+        earlier = {
+            key: record
+            for key, record in found.by_key.items()
+            if record.offset < view.rolled.upto and _belongs(decode_key(record.key), lane, names)
+        }
+        return replace(view, by_key={**earlier, **view.by_key})
+
+    async def rows(self, view: LedgerView, match: Match, begins: Mapping[TopicPartition, int] = NOWHERE) -> Rows:
+        """Receipts of the matching chains in short, however old, as `rows_of`; `view` is of this ledger."""
+        return await rows_of(self._ledger, view, match, begins)
+
+    async def receipts_with(self, view: LedgerView, match: Match, offset: int) -> list[Receipt]:
+        """The receipts of the matching chains that have a source offset, also those that hold it no more."""
+        rows = await rows_near(self._ledger, view, match, offset)
+        offsets = [row.at for ones in rows.values() for row in ones if row.start <= offset < row.end]
+        found = await self._ledger.read_at(offsets) if offsets else {}
+        return [
+            parse_receipt(decode_value(record.value, f"ledger record at offset {at}"))
+            for at, record in sorted(found.items())
+            if record.value is not None
+        ]
+
+    async def block_keys(self, view: LedgerView, match: Match) -> list[bytes]:
+        """The keys of the matching chains' blocks."""
+        return await block_keys(self._ledger, view, match)
+
+    async def summarise(self, view: LedgerView, generation: int) -> None:
+        """Write a summary of a view that was read up to a record of the caller's own."""
+        self.learn(await write_summary(self._ledger, view, generation))
+
+    def _is_old(self) -> bool:
+        return time.monotonic() > self._read_at + FRESH_SECONDS
+
+
+def _belongs(key: list[object], lane: str, runs: Collection[str]) -> bool:
+    """Whether a record is a receipt, or a plan or an outcome of these runs."""
+    return key[:2] == ["receipt", lane] or (key[:2] in (["plan", lane], ["outcome", lane]) and key[2] in runs)
+
+
+class KnownLedgers:
+    """The ledgers of a flow and of its neighbours, by cluster and source alias."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Cluster, str], KnownLedger] = {}
+
+    def of(self, cluster: Cluster, source_alias: str) -> KnownLedger:
+        """The ledger on `cluster` of the flows that come from `source_alias`."""
+        return self._known.setdefault((cluster, source_alias), KnownLedger(LedgerTopic(cluster, source_alias)))

@@ -1,0 +1,1 @@
+"""Consumer groups: translated, written, kept, taken back and shown."""

@@ -1,0 +1,293 @@
+"""Consumer groups after the copy: translated by the offset maps, and written to the target where that may be.
+
+Look at both sides, decide, remember, write. What stands against one group is its own: the others are done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ferry.config.filters import LEGAL_NAME
+from ferry.config.flow import FlowConfig
+from ferry.decide.groups.checkpoints import (
+    RENEW_MS,
+    Decided,
+    GroupRules,
+    Held,
+    HeldGroup,
+    TargetGroups,
+    TranslatedGroups,
+    Write,
+    Wrote,
+    chosen,
+    decide_groups,
+    is_own,
+    translated,
+)
+from ferry.decide.groups.codec import (
+    Saved,
+    Snapshot,
+    dropped_snapshots,
+    group_record,
+    held_groups,
+    saved_groups,
+    saved_record,
+    snapshot_record,
+    snapshots,
+)
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.errors import FerryError
+from ferry.model import CommittedOffset, Found, GroupOutcome, Left, Record, TopicPartition, Why
+from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, GroupActive, commit_offsets, fetch_offsets
+from ferry.net.groups import ListedGroups, list_groups
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.groups.offset_maps import offset_maps
+from ferry.run.groups.saved_offsets import with_saved
+
+KEPT_SNAPSHOTS = 10
+"""Runs whose group offsets of before stay in the ledger; named snapshots stay until they are dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """Where the groups stand on both sides, and what is to be done. `left` also has what could not be looked at."""
+
+    groups: TranslatedGroups
+    """All checkpoints, also of groups that are not written."""
+    decided: Decided
+    held: Mapping[str, HeldGroup]
+    left: tuple[Left, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSync:
+    """The groups of one flow in one lane over open connections. Lives on their event loop."""
+
+    flow: FlowConfig
+    lane: str
+    connections: FlowConnections
+
+    def rules(self, *, only: frozenset[str] | None = None, force: bool = False) -> GroupRules:
+        """What the flow's file says of groups, narrowed to `only`."""
+        return GroupRules(
+            flow=self.flow.flow,
+            takes_group=self.flow.groups.takes,
+            takes_topic=self.flow.selection.takes,
+            only=only,
+            force=force,
+        )
+
+    async def look(self, view: LedgerView, rules: GroupRules) -> Looked:
+        """Look at the groups and decide; writes nothing. BadInput when the flow never ran, Unreachable."""
+        source, target = self.connections.source, self.connections.target
+        loop = self.connections.loop
+        asked = [loop.call_soon_with_future(list_groups, cluster) for cluster in (source, target)]
+        here, there = [await answer for answer in asked]
+        held = held_groups(view, self.lane, lambda name: _concerns(rules, name))
+        if held and rules.only is None and not self.flow.finds_new_groups:
+            rules = replace(rules, takes_group=held.__contains__)
+        taken, left = chosen(rules, here.groups)
+        unlisted = self._unlisted(rules, here, held)
+        read = await fetch_offsets(source, dict.fromkeys([*(group.name for group in taken), *unlisted]), stable=False)
+        left += [_failed(group, error) for group, error in read.failed.items()]
+        left += [_failed(group, why) for group in sorted(rules.only or ()) if (why := self._why_not(group, here, read))]
+        left += _silent(self.flow.flow.source, here) + _silent(self.flow.flow.target, there)
+        missing = await self._missing(held, read.found)
+        left += [_failed(group, error) for group, error in missing.failed.items()]
+        offsets = {group: places for group, places in read.found.items() if group not in missing.failed}
+        known = {group: one for group, one in held.items() if group in offsets}
+        groups = await self._translated(rules, offsets, missing.denied)
+        targets = await self._target(there, groups, known)
+        decided = decide_groups(rules, groups, targets, known, now_ms=_now_ms())
+        return Looked(groups=groups, decided=decided, held=held, left=(*left, *decided.left))
+
+    def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:
+        """Why a group that was asked for by name is not looked at; None when it is."""
+        if is_own(group):
+            return f"group {group} holds positions of Ferry, which are of no use on another cluster: correct --group"
+        if not self.flow.groups.takes(group):
+            return f"group {group} is left out by groups or groups.exclude: correct --group, or the file"
+        if group in here.groups or read.found.get(group) or group in read.failed:
+            return None
+        return f"group {group} is not on {self.flow.flow.source}: correct --group, or start it there first"
+
+    def _unlisted(self, rules: GroupRules, here: ListedGroups, held: Mapping[str, HeldGroup]) -> list[str]:
+        """Groups to ask for by name: a broker does not list what this login may not see, nor what is gone."""
+        literal = {name for name in self.flow.groups.include.items if LEGAL_NAME.fullmatch(name)}
+        named = {name for name in literal | (rules.only or frozenset()) if _concerns(rules, name)}
+        return sorted((named | held.keys()) - here.groups.keys())
+
+    async def _missing(
+        self, held: Mapping[str, HeldGroup], offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+    ) -> FetchedOffsets:
+        """Ask by name for offsets that Ferry wrote once and that are not in the answer.
+
+        Of *all* offsets a broker leaves those out in silence whose topic the login may not see.
+        """
+        missing: dict[str, list[TopicPartition]] = {}
+        for group, one in held.items():
+            places = [at for place in one.offsets if (at := one.source_of(place)) and at not in offsets.get(group, {})]
+            if places and group in offsets:
+                missing[group] = places
+        return await fetch_offsets(self.connections.source, missing, stable=False)
+
+    async def _translated(
+        self,
+        rules: GroupRules,
+        offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
+        denied: Mapping[str, frozenset[str]],
+    ) -> TranslatedGroups:
+        copied: dict[str, bool] = {}
+        asked: dict[TopicPartition, set[int]] = {}
+        for committed in offsets.values():
+            for place, at in committed.items():
+                takes = copied.get(place.topic)
+                if takes is None:
+                    takes = copied[place.topic] = rules.takes_topic(place.topic)
+                if takes:
+                    asked.setdefault(place, set()).add(at.offset)
+        maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
+        return translated(replace(rules, takes_topic=lambda topic: copied.get(topic, False)), offsets, maps, denied)
+
+    async def _target(
+        self, there: ListedGroups, groups: TranslatedGroups, held: Mapping[str, HeldGroup]
+    ) -> TargetGroups:
+        """The target's side of groups that have something to be written, or were written before.
+
+        Where all brokers have answered, a group that none lists has no offsets: whoever may write them sees it. Those
+        that Ferry wrote are asked for all the same: a login may have lost that right.
+        """
+        wanted: dict[str, set[TopicPartition]] = {}
+        for group, checkpoints in groups.checkpoints.items():
+            wanted[group] = {one.target for one in checkpoints}
+        for group, one in held.items():
+            wanted.setdefault(group, set()).update(one.offsets)
+        listed = there.groups
+        named = {
+            group: places
+            for group, places in wanted.items()
+            if (not listed[group].is_active if group in listed else bool(there.silent) or group in held)
+        }
+        read = await fetch_offsets(self.connections.target, named, stable=True, operation="READ")
+        return TargetGroups(
+            listed=listed,
+            offsets=read.found,
+            pending=read.pending,
+            denied=read.denied,
+            failed={group: str(error) for group, error in read.failed.items()},
+        )
+
+    async def write(self, view: LedgerView, looked: Looked, run: str) -> GroupOutcome:
+        """Write what was decided. What lies on the target, and what is to be written, is in the ledger before."""
+        decided, now_ms = looked.decided, _now_ms()
+        view = await with_saved(self.connections.ledger, view, self.lane, run)
+        records = _records(view, self.lane, looked, run, now_ms)
+        if records:
+            await self.connections.ledger.append(records)
+        wanted = {
+            group: {
+                write.checkpoint.target: CommittedOffset(
+                    offset=write.checkpoint.target_offset, metadata=write.checkpoint.metadata
+                )
+                for write in writes
+            }
+            for group, writes in decided.writes.items()
+        }
+        return outcome_of(looked, await commit_offsets(self.connections.target, wanted), now_ms)
+
+
+def outcome_of(looked: Looked, done: CommittedOffsets, at_ms: int) -> GroupOutcome:
+    """What became of the groups, from what was decided and what the brokers refused of it."""
+    left = list(looked.left)
+    for group, error in done.failed.items():
+        why = Why.ACTIVE if isinstance(error, GroupActive) else Why.FAILED
+        left.append(Left(group=group, place=None, why=why, message=str(error)))
+    for group, refused in done.refused.items():
+        left += [
+            Left(group=group, place=place, why=Why.FAILED, message=f"group {group}: {why}")
+            for place, why in sorted(refused.items())
+        ]
+    groups = offsets = 0
+    inexact: Counter[str] = Counter()
+    for group, writes in looked.decided.writes.items():
+        if group in done.failed:
+            continue
+        refused = done.refused.get(group, {})
+        written = [write.checkpoint for write in writes if write.checkpoint.target not in refused]
+        groups += bool(written)
+        offsets += len(written)
+        inexact.update(one.outcome.value for one in written if one.outcome is not Found.EXACT)
+    return GroupOutcome(
+        groups=groups,
+        offsets=offsets,
+        unchanged=looked.decided.unchanged,
+        left=tuple(left),
+        inexact=dict(inexact),
+        at_ms=at_ms,
+    )
+
+
+def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int) -> list[Record]:
+    """What the ledger has to say before anything is written."""
+    decided = looked.decided
+    records: list[Record] = []
+    earlier = saved_groups(view, lane, run)  # of an earlier attempt at this run: what lay there first counts
+    for group, writes in decided.writes.items():
+        saved = {write.checkpoint.target: Saved(write.before, write.checkpoint.target_offset) for write in writes}
+        for place, first in earlier.get(group, {}).items():
+            later = saved.get(place)
+            saved[place] = first if later is None else Saved(first.before, later.wrote)
+        records.append(saved_record(lane, run, group, saved))
+    if decided.writes:
+        count = len(earlier.keys() | decided.writes.keys())
+        records.append(snapshot_record(lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
+        own = [one.name for one in snapshots(view, lane).values() if not one.who and one.name != run]
+        records += dropped_snapshots(view, lane, own[: max(0, len(own) + 1 - KEPT_SNAPSHOTS)])
+    for group in decided.writes.keys() | decided.gone.keys() | decided.settled.keys():
+        settled = decided.settled.get(group, frozenset())
+        held = _remembered(looked.held.get(group), decided.writes.get(group, ()), settled, now_ms)
+        forgotten = decided.gone.get(group, frozenset())
+        kept = {place: one for place, one in held.offsets.items() if place not in forgotten}
+        records.append(group_record(lane, group, replace(held, offsets=kept), run=run, at_ms=now_ms))
+    return records
+
+
+def _remembered(
+    held: HeldGroup | None, writes: list[Write] | tuple[()], settled: frozenset[TopicPartition], now_ms: int
+) -> HeldGroup:
+    """What the ledger is to say of a group, with what is about to be written."""
+    offsets = dict(held.offsets) if held is not None else {}
+    sources = dict(held.sources) if held is not None else {}
+    for place in settled:
+        offsets[place] = Held(offsets[place].wrote)
+    for write in writes:
+        one = write.checkpoint
+        renews = write.prior is not None and write.prior.target == one.target_offset
+        offsets[one.target] = Held(Wrote(one.source_offset, one.target_offset), None if renews else write.prior)
+        sources[one.target.topic] = one.source.topic
+    renewed_ms = held.renewed_ms if held is not None else now_ms
+    if writes and now_ms - renewed_ms >= RENEW_MS:
+        renewed_ms = now_ms
+    return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms)
+
+
+def _concerns(rules: GroupRules, group: str) -> bool:
+    return not is_own(group) and rules.takes_group(group) and (rules.only is None or group in rules.only)
+
+
+def _failed(group: str, error: FerryError | str) -> Left:
+    return Left(group=group, place=None, why=Why.FAILED, message=str(error))
+
+
+def _silent(alias: str, listed: ListedGroups) -> list[Left]:
+    return [
+        _failed("", f"groups of broker {node} of {alias} are not known, for it does not answer ({why})")
+        for node, why in listed.silent.items()
+    ]
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,252 @@
+"""Offset maps of a flow's partitions, loaded from its ledger for many partitions at once.
+
+A summary names the blocks of each partition's map by the offsets that they begin at, and by where they lie in the
+ledger. So what an offset needs is found by bisection, and read at known places; what is newer is in the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from ferry.decide.groups.adopted_map import approximate
+from ferry.decide.groups.map_trouble import Present, map_trouble
+from ferry.decide.groups.offset_map import LogStart, OffsetMap, Translated
+from ferry.decide.ledger.adoption_codec import adopted_receipt, adoptions
+from ferry.decide.ledger.codec import encode
+from ferry.decide.ledger.ledger import LedgerView, gaps, last_receipts
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.map_rows import chains_of, needed_block, newer_rows
+from ferry.decide.ledger.rolled import NO_LINKS, Links
+from ferry.errors import Refused
+from ferry.model import Adoption, Gap, Receipt, TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.run.flow.connections import FlowConnections, TargetConnection
+from ferry.run.flow.rows import read_blocks
+from ferry.run.flow.summaries import LedgerLog
+
+Asked = Mapping[TopicPartition, Collection[int] | None]
+"""Partitions with the offsets to be translated; None: any."""
+
+_WHOLE_BLOCKS = 2
+"""Blocks up to which a map is loaded whole: that is what an offset in a hole needs."""
+
+_FEW = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMap:
+    """Where the offsets of one partition went: `offsets` leads from `source` to `target`, or (`backward`) back.
+
+    `asked` are the offsets that it was loaded for; None: all. What the lane took over from another replicator is in
+    `adoptions`, `gaps` say what of it does not hold any more. `log_start` is the target's, where it is known. With a
+    `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    offsets: OffsetMap
+    adoptions: tuple[Adoption, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    backward: bool = False
+    asked: frozenset[int] | None = None
+    log_start: int | None = None
+    trouble: str | None = None
+
+    def translate(self, offset: int) -> Translated:
+        """As OffsetMap; Approximate for what was adopted, LogStart for what the target has deleted.
+
+        Raises Refused with the `trouble`, LookupError when the map was not loaded for this offset.
+        """
+        if self.trouble is not None:
+            raise Refused(self.trouble)
+        if self.asked is not None and offset not in self.asked:
+            raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
+        adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
+        found = adopted or self.offsets.translate(offset)
+        if self.log_start is not None and not self.backward and found.offset < self.log_start:
+            return LogStart(offset=self.log_start)
+        return found
+
+
+async def offset_maps(
+    connection: TargetConnection, lane: str, asked: Asked, *, backward: bool = False
+) -> dict[TopicPartition, PartitionMap]:
+    """The maps of the `asked` partitions of the source (`backward`: of the target), to translate these offsets of each.
+
+    What the lane has copied nothing of is not in the answer. A source partition whose copy was renamed in between has
+    the map to its newest copy. What the clusters show now is held against its last receipt (`PartitionMap.trouble`),
+    the source's side over FlowConnections only. One look at the ledger and one at each cluster serve all partitions.
+    BadInput when the flow never ran.
+    """
+    view = await connection.view()
+    lasts = newest_receipts(view, lane, asked, backward=backward)
+    there = await _target_logs(connection.target, lasts.values())
+    maps = await load_maps(connection.ledger, view, lane, asked, there.stable, backward=backward)
+    sources, cluster_id = {}, ""
+    if isinstance(connection, FlowConnections) and not backward and lasts:
+        sources = await connection.source.refresh({last.source.topic for last in lasts.values()})
+        cluster_id = connection.source.cluster_id
+    found = {}
+    for place, made in maps.items():
+        last = lasts[place]
+        now = Present(
+            source_cluster_id=cluster_id,
+            source_topic_id=sources[last.source.topic].id_text if last.source.topic in sources else "",
+            target_topic_id=there.ids.get(last.target.topic, ""),
+            target_end=there.ends.get(last.target),
+        )
+        trouble = map_trouble(last, made.gaps, now)
+        found[place] = replace(made, log_start=there.starts.get(last.target), trouble=trouble)
+    return found
+
+
+def newest_receipts(
+    view: LedgerView, lane: str, asked: Collection[TopicPartition], *, backward: bool
+) -> dict[TopicPartition, Receipt]:
+    """The newest receipt of each asked partition."""
+    # A search for a few names is many times quicker than decoding all.
+    side = b"target_" if backward else b""
+    topics = {topic: b'"%stopic":%s' % (side, encode(topic)) for topic in {place.topic for place in asked}}
+    few: list[tuple[bytes, ...]] | None = None
+    if len(asked) <= _FEW:
+        few = [(topics[place.topic], b'"%spartition":%d,' % (side, place.partition)) for place in asked]
+    elif len(topics) <= _FEW:
+        few = [(word,) for word in topics.values()]
+    found = {last.target if backward else last.source: last for last in last_receipts(view, lane, few).values()}
+    return {place: found[place] for place in asked if place in found}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Loading:
+    """One map on its way: its chains, what is known of their rows, and the offsets that blocks are needed for."""
+
+    last: Receipt
+    gaps: list[Gap]
+    offsets: frozenset[int] | None
+    adoptions: list[Adoption] = field(default_factory=list)
+    links: dict[Chain, Links] = field(default_factory=dict)
+    rows: dict[Chain, list[MapRow]] = field(default_factory=dict)
+    blocks: dict[Chain, dict[int, list[MapRow]]] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all blocks are to be loaded: offsets do not ascend through chains, nor past a way back."""
+        count = sum(len(links.blocks) for links in self.links.values())
+        went_back = any(gap.void_from >= 0 for gap in self.gaps)
+        return self.offsets is None or count <= _WHOLE_BLOCKS or len(self.links) > 1 or went_back
+
+    def needed(self, *, backward: bool) -> set[tuple[Chain, int]]:
+        """Blocks to be read next; none when the map is complete for its offsets."""
+        found = set()
+        for of, links in self.links.items():
+            known = self.blocks.setdefault(of, {})
+            if self.whole:
+                found |= {(of, index) for index in range(len(links.blocks)) if index not in known}
+                continue
+            wanted = {needed_block(links, known, offset, backward=backward) for offset in self.offsets or ()}
+            if links.blocks and backward:
+                wanted.add(0)  # it tells the first copied record
+            if links.blocks and not self.rows[of]:
+                wanted.add(len(links.blocks) - 1)  # it tells the copied end
+            found |= {(of, index) for index in wanted if index is not None and index not in known}
+        return found
+
+    def made(self, stands_at: int | None, *, backward: bool) -> PartitionMap:
+        """The map, once nothing is needed."""
+        rows = [row for of in self.rows for row in self.rows[of]]
+        rows += [row for blocks in self.blocks.values() for block in blocks.values() for row in block]
+        rows += [MapRow.of(adopted_receipt(one), -1) for one in self.adoptions]
+        rows.sort(key=lambda row: (row.generation, row.at, row.end))
+        if backward:
+            made = OffsetMap.backward(rows, self.gaps, stands_at)
+        else:
+            begins = None
+            if not self.whole:
+                firsts = [links.blocks[0].start for links in self.links.values()]
+                begins = min([*firsts, *(one.end for one in self.adoptions)])
+            made = OffsetMap.forward(rows, self.gaps, stands_at, begins=begins)
+        asked = None if self.whole else self.offsets
+        return PartitionMap(
+            source=self.last.source,
+            target=self.last.target,
+            offsets=made,
+            adoptions=tuple(self.adoptions),
+            gaps=tuple(self.gaps),
+            backward=backward,
+            asked=asked,
+        )
+
+
+async def load_maps(
+    log: LedgerLog,
+    view: LedgerView,
+    lane: str,
+    asked: Asked,
+    stable: Mapping[TopicPartition, int],
+    *,
+    backward: bool = False,
+) -> dict[TopicPartition, PartitionMap]:
+    """As `offset_maps`, of a view; `stable` are the last stable offsets of targets, as far as they are known."""
+    lasts = newest_receipts(view, lane, asked, backward=backward)
+    targets = {last.target: last.source for last in lasts.values()}
+
+    def match(of: Chain) -> bool:
+        return of.lane == lane and (of.target in targets if backward else targets.get(of.target) == of.source)
+
+    links, rows = chains_of(view, match), newer_rows(view, match, targets)
+    known: dict[TopicPartition, list[Gap]] = {}
+    for gap in gaps(view, lane):
+        known.setdefault(gap.source, []).append(gap)
+    loading: dict[TopicPartition, _Loading] = {}
+    for place, last in lasts.items():
+        offsets = asked[place]
+        loading[place] = _Loading(
+            last=last,
+            gaps=known.get(last.source, []),
+            offsets=None if offsets is None else frozenset(offsets),
+        )
+    places = {last.target: place for place, last in lasts.items()}
+    for one in adoptions(view, lane):
+        if one.target in places and lasts[places[one.target]].source == one.source:
+            loading[places[one.target]].adoptions.append(one)
+    for of in links.keys() | rows.keys():
+        loading[places[of.target]].links[of] = links.get(of, NO_LINKS)
+        loading[places[of.target]].rows[of] = rows.get(of, [])
+    while needed := {place: wanted for place, one in loading.items() if (wanted := one.needed(backward=backward))}:
+        found = await read_blocks(log, links, {block for wanted in needed.values() for block in wanted})
+        for place, wanted in needed.items():
+            for of, index in wanted:
+                loading[place].blocks[of][index] = found[of, index]
+    return {place: one.made(stable.get(one.last.target), backward=backward) for place, one in loading.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TargetLogs:
+    """Where target partitions begin and end now, as far as that can be learned, and the ids of their topics.
+
+    `stable` is where read_committed readers end; `ends` are log ends where those lie before what was written.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    stable: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetLogs:
+    if not lasts:
+        return _TargetLogs()
+    topics = await cluster.refresh({last.target.topic for last in lasts})
+    written = {last.target: last.target_next for last in lasts if last.target.topic in topics}
+    starts = await listed_offsets(cluster, dict.fromkeys(written, EARLIEST), isolation=READ_UNCOMMITTED)
+    stable = await listed_offsets(cluster, dict.fromkeys(written, LATEST), isolation=READ_COMMITTED)
+    # A stranger's open transaction holds up readers, and the log is whole.
+    short = [place for place, offset in stable.found.items() if offset < written[place]]
+    ends = {}
+    if short:
+        ends = (await listed_offsets(cluster, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)).found
+    ids = {name: info.id_text for name, info in topics.items()}
+    return _TargetLogs(ids=ids, starts=starts.found, stable=stable.found, ends=ends)

@@ -1,0 +1,1 @@
+"""The ledger as an operator handles it: read, paused, exported and rebuilt."""

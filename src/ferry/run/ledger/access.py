@@ -1,0 +1,84 @@
+"""The ledger of a flow without the flow: for looking things up and for pausing, even while the source is down."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.ledger.map_block import Chain
+from ferry.model import Receipt, Record
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
+
+T = TypeVar("T")
+
+
+class LedgerAccess:
+    """A connection to a flow's target, for its ledger alone. Use as a context manager."""
+
+    def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
+        """`patience_s`: how long an unreachable target is tried."""
+        self._connection = TargetConnection.of(flow, patience_s=patience_s)
+        self._factor = flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION
+
+    def __enter__(self) -> Self:
+        """Connect; Unreachable when the target does not answer."""
+        self._connection.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def exists(self) -> bool:
+        """Whether the flow has a ledger yet."""
+        return self._connection.run(self._connection.has_ledger)
+
+    def view(self) -> LedgerView:
+        """What the ledger says, old receipts in short; BadInput when there is none, for the flow never ran."""
+        return self._connection.run(self._connection.view)
+
+    def view_with(self, lane: str, run: str) -> LedgerView:
+        """As `view`, with the plan, the outcome and the receipts of a run, however old."""
+        return self._run(lambda: self._connection.known.view_with(lane, run))
+
+    def view_with_newest(self, lane: str, runs: int) -> LedgerView:
+        """As `view`, with those of the lane's newest runs."""
+        return self._run(lambda: self._connection.known.view_with_newest(lane, runs))
+
+    def whole(self) -> LedgerView:
+        """The whole ledger with every receipt, which takes memory for all of them; raises as `view`."""
+
+        async def work() -> LedgerView:
+            return fold(*await self._connection.ledger.read())
+
+        return self._run(work)
+
+    def receipts_near(self, view: LedgerView, lane: str, topic: str, offset: int) -> list[Receipt]:
+        """The receipts of a source topic's partitions that hold an offset, also those that hold it no more."""
+
+        def of_topic(of: Chain) -> bool:
+            return of.lane == lane and of.source.topic == topic
+
+        return self._run(lambda: self._connection.known.receipts_with(view, of_topic, offset))
+
+    def _run(self, work: Callable[[], Awaitable[T]]) -> T:
+        async def found() -> T:
+            await self._connection.ledger.find()
+            return await work()
+
+        return self._connection.run(found)
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Write records, and create the ledger first when there is none; Refused when its settings could lose them."""
+        ledger = self._connection.ledger
+
+        async def work() -> None:
+            await ledger.open(self._factor)
+            await ledger.append(records)
+
+        self._connection.run(work)

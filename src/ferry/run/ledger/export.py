@@ -1,0 +1,115 @@
+"""Write a ledger to a file of JSON lines, and read it from there."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import IO, Protocol
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.export import Digest, Exported, ExportHead, head_line, record_line
+from ferry.errors import BadInput
+from ferry.model import Fate, Record
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.flow.summaries import LedgerLog
+
+_PORTION = 50_000
+"""Offsets read at once: memory does not grow with the ledger."""
+
+
+class LinesWriter(Protocol):
+    """Takes the lines of an export."""
+
+    def line(self, line: bytes, one: Exported | None) -> None:
+        """The next line; `one` is its record, None of the head and the end."""
+
+    def close(self) -> None:
+        """All is written."""
+
+
+def export_ledger(
+    flow: FlowConfig, path: Path, make: Callable[[Path], LinesWriter], *, patience_s: float = 60.0
+) -> tuple[int, int]:
+    """Write the flow's ledger to a file that is not there yet; how many records, and up to which offset.
+
+    BadInput when there is no ledger, Unreachable when the target does not answer.
+    """
+    if path.exists():
+        raise BadInput(f"{path} exists already: name another file, or move it away")
+    part = path.with_name(f"{path.name}.part")
+    with TargetConnection.of(flow, patience_s=patience_s) as connection:
+        head = ExportHead(
+            flow=str(flow.flow),
+            topic=connection.ledger.place.topic,
+            cluster_id=connection.target.cluster_id or "",
+            at_ms=time.time_ns() // 1_000_000,
+        )
+
+        async def work() -> tuple[int, int]:
+            await connection.ledger.find()
+            writer = make(part)
+            digest, end = Digest(), await connection.ledger.end()
+            writer.line(digest.add(head_line(head)), None)
+            upto = await connection.ledger.start()
+            async for one in committed(connection.ledger, end):
+                if isinstance(one, int):
+                    upto = one
+                else:
+                    writer.line(digest.add(record_line(one)), one)
+            writer.line(digest.end_line(upto), None)
+            writer.close()
+            return digest.records, upto
+
+        told = connection.run(work)
+    part.replace(path)
+    return told
+
+
+async def committed(log: LedgerLog, end: int) -> AsyncIterator[Exported | int]:
+    """The committed records before `end`, up to the first undecided one; last the offset up to which they go."""
+    at, window = await log.start(), _PORTION
+    while at < end:
+        records, read = await log.read(at, min(end, at + window))
+        first_open = min((record.offset for record in records if record.fate is Fate.OPEN), default=read)
+        for record in records:
+            if at <= record.offset < first_open and record.fate is Fate.COMMITTED:
+                yield _exported(record.offset, record.key, record.value)
+        if first_open == at and read >= end:
+            break
+        window = _PORTION if first_open > at else 2 * window
+        at = first_open
+    yield at
+
+
+def _exported(offset: int, key: bytes, value: bytes | None) -> Exported:
+    return Exported(offset=offset, record=Record(key=key, value=value))
+
+
+class JsonLines:
+    """LinesWriter: a line a line."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is written anew."""
+        self._file: IO[bytes] = path.open("wb")
+
+    def line(self, line: bytes, one: Exported | None) -> None:
+        """As LinesWriter."""
+        self._file.write(line + b"\n")
+
+    def close(self) -> None:
+        """As LinesWriter."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def json_lines(path: Path) -> Iterator[bytes]:
+    """The lines of an export in JSON lines; BadInput when the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                yield line.rstrip(b"\n")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error

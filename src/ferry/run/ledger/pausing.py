@@ -1,0 +1,32 @@
+"""Pause and resume: ledger records that every plan obeys."""
+
+from __future__ import annotations
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.codec import pause_record, resume_record
+from ferry.decide.ledger.ledger import pauses
+from ferry.errors import BadInput
+from ferry.model import Pause
+from ferry.run.ledger.access import LedgerAccess
+
+
+def refuse_foreign_topic(flow: FlowConfig, topic: str) -> None:
+    """Raise BadInput for a topic that the flow does not copy anyway: a misspelt pause would hold nothing back."""
+    why = flow.selection.why_not(topic)
+    if why is not None:
+        raise BadInput(f"flow {flow.flow} does not copy topic {topic} ({why}): name one of its source topics")
+
+
+def write_pause(ledger: LedgerAccess, pause: Pause) -> None:
+    """Pause a topic or the whole flow from the next plan on, in place of an earlier pause; a run under way goes on."""
+    ledger.append([pause_record(pause)])
+
+
+def lift_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | None:
+    """Take back the pause of a topic (empty: of the flow); the pause that held, None when none did."""
+    if not ledger.exists():
+        return None
+    found = pauses(ledger.view(), now_ms).get(topic)
+    if found is not None:
+        ledger.append([resume_record(topic)])
+    return found

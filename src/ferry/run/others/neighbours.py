@@ -1,0 +1,158 @@
+"""What other flows' ledgers say: who owns a target topic, what came from the target, who else writes a merged topic.
+
+With `DefaultReplicationPolicy` names tell flows apart, and nothing of this is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, open_receipts, shared_topics
+from ferry.decide.ledger.map_block import Chain
+from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, neighbour_of, ranges
+from ferry.decide.plan.facts import Facts, Unserved
+from ferry.model import Receipt, TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.policy import DefaultReplicationPolicy
+from ferry.run.flow.known_ledger import KnownLedgers
+from ferry.run.flow.rows import NOWHERE
+from ferry.run.others.strangers import first_strangers
+
+_LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
+
+
+def names_tell_flows_apart(flow: FlowConfig) -> bool:
+    """Whether a target topic's name shows which flow writes it."""
+    return isinstance(flow.policy, DefaultReplicationPolicy)
+
+
+async def with_neighbours(
+    flow: FlowConfig,
+    lane: str,
+    facts: Facts,
+    source: Cluster,
+    target: Cluster,
+    ledgers: KnownLedgers,
+    view: LedgerView,
+) -> Facts:
+    """`facts` with what the ledgers of other flows add to them; `facts` and `view` are as they were read before."""
+    if names_tell_flows_apart(flow):
+        return facts
+    targets = {name: flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
+    merged = {remote for name, remote in targets.items() if flow.merge.matches(name)}
+    places = _places(facts, merged)
+    # Before any ledger: what is committed below these offsets has its receipt in a ledger by now.
+    listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+    begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
+    ends, begins = listed.found, begun.found
+    facts = without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
+    neighbours: tuple[Neighbour, ...] = ()
+    asked = merged | (set(targets.values()) - facts.claims.keys())
+    before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
+    unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
+    if asked:
+        neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
+    strangers: dict[TopicPartition, int] = {}
+    upto: dict[TopicPartition, int] = {}
+    if begins:
+        known = ledgers.of(target, flow.flow.source)
+        own_view = await known.view() if view.by_key else UNREAD
+        rows = await known.rows(own_view, lambda of: of.target in begins, unaccounted)
+        own = ranges(rows, open_receipts(own_view))
+        open_parts = {
+            place: gaps(
+                [*own.get(place, ()), *(part for other in neighbours for part in other.written.get(place, ()))],
+                unaccounted[place],
+                ends[place],
+            )
+            for place in begins
+        }
+        looked = await first_strangers(target, open_parts)
+        strangers = looked.found
+        upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
+        facts = without_unseen(facts, looked.failed.keys(), looked.failed)
+    return replace(
+        facts,
+        neighbours=neighbours,
+        returned=await _returned(facts, source, ledgers),
+        strangers=strangers,
+        accounted={**facts.accounted, **upto},
+        shared=shared_topics(view),
+    )
+
+
+def _places(facts: Facts, merged: Collection[str]) -> set[TopicPartition]:
+    return {
+        TopicPartition(topic=name, partition=number)
+        for name in merged
+        if name in facts.targets
+        for number in facts.targets[name].ends
+    }
+
+
+def without_unseen(
+    facts: Facts, places: Collection[TopicPartition], failed: Mapping[TopicPartition, Unserved]
+) -> Facts:
+    """The facts without the ends of target partitions that could not be looked into: nothing is copied to those."""
+    targets = dict(facts.targets)
+    for place in places:
+        topic = targets[place.topic]
+        targets[place.topic] = replace(
+            topic,
+            ends={number: end for number, end in topic.ends.items() if number != place.partition},
+            unserved={**topic.unserved, **({place.partition: failed[place]} if place in failed else {})},
+        )
+    return replace(facts, targets=targets)
+
+
+async def read_neighbours(
+    flow: FlowConfig,
+    target: Cluster,
+    ledgers: KnownLedgers,
+    topics: Collection[str],
+    begins: Mapping[TopicPartition, int] = NOWHERE,
+) -> tuple[Neighbour, ...]:
+    """The other flows into the target, as far as `topics` concern them, by their ledgers up to their ends now.
+
+    What they have written is looked up from `begins` on, and only where that names a partition.
+    """
+    found = []
+    for alias in await _ledgers(target):
+        if alias != flow.flow.source:
+            known = ledgers.of(target, alias)
+            view = await known.view()
+            rows = await known.rows(view, lambda of: of.target.topic in topics and of.target in begins, begins)
+            found.append(neighbour_of(f"ferry-ledger.{alias}.internal", view, topics, rows))
+    return tuple(other for other in found if other.claimed)
+
+
+async def _ledgers(cluster: Cluster) -> list[str]:
+    """The source aliases of all ledgers on a cluster that can be seen."""
+    matches = (_LEDGER.fullmatch(name) for name in await cluster.refresh(None))
+    return sorted(match.group(1) for match in matches if match is not None)
+
+
+async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dict[TopicPartition, tuple[Range, ...]]:
+    """By source partition the offsets that flows from the target cluster wrote there, under whatever alias."""
+    found: dict[TopicPartition, tuple[Range, ...]] = {}
+    begins = {
+        TopicPartition(topic=name, partition=number): part.log_start
+        for name, topic in facts.sources.items()
+        for number, part in topic.partitions.items()
+    }
+
+    def comes_back(of: Chain | Receipt) -> bool:
+        return of.source_cluster_id == facts.target_cluster_id and of.target.topic in facts.sources
+
+    for alias in await _ledgers(source):
+        known = ledgers.of(source, alias)
+        view = await known.view()
+        came = ranges(await known.rows(view, comes_back, begins), filter(comes_back, open_receipts(view)))
+        for place, parts in came.items():
+            found[place] = (*found.get(place, ()), *parts)
+    return found

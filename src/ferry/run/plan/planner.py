@@ -1,0 +1,330 @@
+"""Plans a micro-run: facts of both clusters and of the ledger -> plan, and the topic changes that the plan needs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from operator import attrgetter
+
+from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.config.guards import OnGuard
+from ferry.decide.acls import AclDiff
+from ferry.decide.ledger.codec import accounted_records, claim_record, gap_record, released_claim, share_record
+from ferry.decide.ledger.deployments import admitted, conflict
+from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, last_receipts, resume_at
+from ferry.decide.ledger.map_block import Chain
+from ferry.decide.ledger.neighbours import without_owned_elsewhere
+from ferry.decide.ledger.summary import is_due
+from ferry.decide.plan.clock import skew_sentence
+from ferry.decide.plan.deletes import deleted_note, forgetting, forgotten
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.lost_ledger import forgotten_places
+from ferry.decide.plan.not_copied import not_copied
+from ferry.decide.plan.planning import decide_plan, without_foreign
+from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.starts import settled_records, start_records
+from ferry.decide.plan.tombstones import seen_records
+from ferry.decide.plan.topics import creation_notes
+from ferry.errors import FerryError, Refused
+from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RefusalKind, RunRecord
+from ferry.net.cluster import Cluster
+from ferry.net.ledger import LedgerTopic
+from ferry.net.uncopied import client_quotas, scram_users
+from ferry.run.copy.kafka_port import KafkaLane
+from ferry.run.flow.known_ledger import KnownLedger, KnownLedgers
+from ferry.run.others.foreign import with_foreign_writers, without_own
+from ferry.run.others.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
+from ferry.run.plan.change_topics import Changed, change_topics
+from ferry.run.plan.gather import Positions, gather_facts, gather_outline
+from ferry.run.plan.gather_targets import gather_targets, with_resources
+from ferry.run.plan.opening import open_run
+from ferry.run.plan.sync_acls import AclSyncer
+from ferry.run.plan.truncation import with_truncations
+
+DEFAULT_LEDGER_REPLICATION = 3
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What one run is narrowed to: some source topics, smaller budgets (bytes, records, seconds)."""
+
+    only: frozenset[str] | None = None
+    max_bytes: int | None = None
+    max_records: int | None = None
+    max_seconds: int | None = None
+    take_over: bool = False
+    """Whether the lane is taken from another deployment with another configuration, on purpose."""
+
+
+WHOLE = RunOptions()
+"""All that the flow selects, within its own budgets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner:
+    """Plans runs of one flow in one lane over open connections. Lives on their event loop.
+
+    Each ledger is read whole once, by whoever asks `ledgers` first, and from there on afterwards.
+    """
+
+    flow: FlowConfig
+    lane: str
+    source: Cluster
+    target: Cluster
+    ledger: LedgerTopic
+    ledgers: KnownLedgers
+
+    async def preview(self, view: LedgerView, options: RunOptions) -> Plan:
+        """The plan that a run would have now; writes nothing, creates nothing.
+
+        Raises as `decide_plan`.
+        """
+        await self._refuse_swapped(view)
+        facts = await self.facts(view, positions=Positions.AT_ONCE)
+        if (facts.foreign or forgotten_places(facts)) and await self.ledger.exists():
+            facts = without_own(facts, self.lane, await self.known.view())
+        plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
+        quotas, users = await client_quotas(self.source), await scram_users(self.source)
+        plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
+        if _concerns_acls(options, facts):
+            plan = await self.acls.preview(view, plan)
+        why = None if options.take_over else conflict(view, self.record(plan.run, Origin()))
+        return plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
+
+    async def acl_diff(self, view: LedgerView) -> AclDiff:
+        """How the target's ACLs differ from what the source's ask for, by a plan of now; raises as `AclSyncer.diff`."""
+        facts = await self.facts(view, positions=Positions.NONE)
+        return await self.acls.diff(view, decide_plan(rules_of(self.flow, self.lane, WHOLE), facts, "(dry run)", -1))
+
+    async def open(self, run: str, origin: Origin, options: RunOptions) -> Plan:
+        """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
+
+        A run record puts an end to whoever is at work. So what cannot be planned, or a ledger that this Ferry cannot
+        read, is an error before anything is written: the ledger is read up to its end now. That end is the broker's
+        word, so `open_run` reads on from there, to records of its own.
+        """
+        await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        known = await self.known.view()
+        await self._refuse_swapped(known)
+        record = admitted(known, self.record(run, origin), take_over=options.take_over)
+        outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
+        decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
+
+        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
+            return await self._decide(view, opened, options)
+
+        lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
+        plan = await open_run(lane, record, decide, known)
+        await self._summarise(plan)
+        return plan
+
+    async def _summarise(self, plan: Plan) -> None:
+        """Write a summary of the ledger where one is due: once the plan is sealed, so that nothing waits for it.
+
+        What was known when the plan was decided was read up to a record of this run's own. A run goes on without a
+        summary; the next one writes it.
+        """
+        view = self.known.last
+        if view is None or not is_due(view):
+            return
+        try:
+            await self.known.summarise(view, plan.generation)
+        except FerryError as error:
+            log.warning("run %s: the summary of the ledger is left to the next run: %s", plan.run, error)
+
+    def record(self, run: str, origin: Origin) -> RunRecord:
+        """What opens a run of this flow in this lane now."""
+        return RunRecord(
+            flow=self.flow.flow,
+            lane=self.lane,
+            run=run,
+            slots=self.flow.tasks_max,
+            config_digest=self.flow.digest(),
+            started_ms=time.time_ns() // 1_000_000,
+            origin=origin,
+            deployment=self.flow.deployment,
+        )
+
+    async def _refuse_swapped(self, view: LedgerView) -> None:
+        """Raise Refused when the flow's ledger lies on the source, and was written from what is the target now."""
+        topic = self.ledger.place.topic
+        if view.runs or topic not in await self.source.refresh([topic]):
+            return
+        theirs = await self.ledgers.of(self.source, self.flow.flow.source).view()
+        if any(last.source_cluster_id == self.target.cluster_id for last in last_receipts(theirs, self.lane).values()):
+            source, target = self.flow.flow.source, self.flow.flow.target
+            raise Refused(
+                f"aliases {source} and {target} are swapped: the cluster that {source} leads to has this flow's ledger "
+                f"{topic}, written from the one that {target} leads to now: correct the bootstrap servers "
+                f"({self.flow.where('source', 'consumer', 'bootstrap.servers')}, "
+                f"{self.flow.where('target', 'producer', 'bootstrap.servers')}), or use other aliases"
+            )
+
+    async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
+        self.known.learn(view)
+        clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
+        if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
+            raise Refused(clock)
+        rules = rules_of(self.flow, self.lane, options)
+        gathered = facts = await self.facts(view)
+        wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        changed = await change_topics(self.target, wish.changes)
+        if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
+            facts = await self._changed(view, facts, wish, changed)
+            plan = decide_plan(rules, facts, opened.record.run, opened.generation)
+        await self._record_starts(view, gathered)
+        plan = await self._claim(view, facts, plan)
+        await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *seen_records(rules, facts, plan)])
+        taken = opened.record.took_over
+        notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
+        if clock is not None:
+            notes.append(f"{clock.partition(': ')[0]}: ferry.guard.clock.skew says to go on")
+        notes += [deleted_note(change) for change in changed.done if change.kind is ChangeKind.DELETE]
+        if plan is not wish:  # it finds the new topics there
+            notes += creation_notes(rules, gathered, changed.done)
+        notes += [*plan.notes, *changed.notes]
+        refused = (*plan.refusals, *changed.failed.values(), *changed.unset.values())
+        plan = replace(
+            plan,
+            changes=changed.done,
+            refusals=tuple(sorted(refused, key=attrgetter("order"))),
+            notes=tuple(notes),
+            lifted=plan.lifted if clock is None else (*plan.lifted, RefusalKind.CLOCK_SKEW),
+        )
+        return await self.acls.sync(view, plan) if _concerns_acls(options, facts) else plan
+
+    async def _changed(self, view: LedgerView, facts: Facts, wish: Plan, changed: Changed) -> Facts:
+        """The facts after the changes: the target's topics are gathered again, nothing else.
+
+        What was deleted is forgotten in the ledger. Between the deletion and that record a run may die: the next one
+        finds neither topic, and forgets it then.
+        """
+        deleted = [change for change in changed.done if change.kind is ChangeKind.DELETE]
+        if deleted:
+            names = {change.topic for change in deleted}
+
+            def gone(of: Chain) -> bool:
+                return of.lane == self.lane and of.target.topic in names
+
+            await self._append(forgetting(view, facts, wish, deleted, await self.known.rows(view, gone)))
+            await self._append([Record(key=key, value=None) for key in await self.known.block_keys(view, gone)])
+        facts = forgotten(facts, deleted)
+        sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
+        targets = await gather_targets(self.flow, self.target, facts.sources.keys() | facts.absent)
+        return await self._with_neighbours(replace(facts, sources=sources, targets=targets), view)
+
+    async def _append(self, records: Sequence[Record]) -> None:
+        if records:
+            await self.ledger.append(records)
+
+    async def _record_starts(self, view: LedgerView, facts: Facts) -> None:
+        """Record where partitions begin, also those of topics whose copies could not be created: they come later."""
+        await self._append(
+            start_records(self.lane, facts) if facts.first_run else settled_records(view, self.lane, facts)
+        )
+
+    async def _claim(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
+        """Claim target topics; the plan without those that another lane claimed first.
+
+        `view` is read on from, up to the own claims: what another lane claimed before them lies there.
+        """
+        merged = {
+            self.flow.policy.format_remote_topic(self.flow.flow.source, name)
+            for name in facts.sources
+            if self.flow.merge.matches(name)
+        }
+        names = sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
+        own = {name for name, lane in facts.claims.items() if lane == self.lane} | set(names)
+        records = [
+            *(claim_record(name, self.flow.flow, self.lane) for name in names),
+            *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
+            *accounted_records(
+                self.lane, facts.accounted, {name: topic.topic_id for name, topic in facts.targets.items()}
+            ),
+        ]
+        if not records:
+            return plan
+        last = await self.ledger.append(records)
+        if not names:
+            return plan
+        view = fold_on(view, *await self.ledger.read(resume_at(view) or None, last + 1))
+        self.known.learn(view)
+        plan = without_foreign(plan, claims(view))
+        return await self._without_owned_elsewhere(plan, names, merged)
+
+    async def _without_owned_elsewhere(self, plan: Plan, names: Collection[str], merged: Collection[str]) -> Plan:
+        """The plan without topics that another flow claimed meanwhile; new claims on those are taken back.
+
+        Each flow writes its claim before it looks at the others': of two that come at once, one sees the other.
+        """
+        if names_tell_flows_apart(self.flow):
+            return plan
+        neighbours = await read_neighbours(self.flow, self.target, self.ledgers, names)
+        kept = without_owned_elsewhere(plan, merged, neighbours)
+        lost = {piece.target.topic for piece in plan.slices} - {piece.target.topic for piece in kept.slices}
+        if lost:
+            await self.ledger.append([released_claim(name, self.lane) for name in sorted(lost)])
+        return kept
+
+    @property
+    def acls(self) -> AclSyncer:
+        """Who takes the source's ACLs over."""
+        return AclSyncer(flow=self.flow, lane=self.lane, source=self.source, target=self.target, ledger=self.ledger)
+
+    @property
+    def known(self) -> KnownLedger:
+        """The flow's ledger as this process knows it."""
+        return self.ledgers.of(self.target, self.flow.flow.source)
+
+    async def facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
+        """What a plan is decided from."""
+        facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
+        facts = await with_truncations(facts, self.lane, self.source, view, self.known)
+        facts = await with_resources(self.flow, facts, self.source, self.target)
+        facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view)
+        return await self._with_neighbours(facts, view)
+
+    async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:
+        return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
+
+
+def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
+    """Whether a run syncs ACLs: not one that is narrowed to some topics, nor while the whole flow is paused."""
+    return options.only is None and "" not in facts.pauses
+
+
+def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
+    """What planning obeys: the flow's configuration, narrowed to what one run is for."""
+    budget = flow.budget
+    factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
+    return Rules(
+        flow=flow.flow,
+        lane=lane,
+        policy=flow.policy,
+        max_tasks=flow.tasks_max,
+        max_bytes=_least(budget.max_bytes, options.max_bytes),
+        max_records=_least(budget.max_records, options.max_records),
+        max_seconds=min(budget.max_seconds, options.max_seconds or budget.max_seconds),
+        replication_factor=factor,
+        replication_from_source=flow.replication_from_source,
+        config_excluded=cache(flow.config_exclude.matches),
+        sync_configs=flow.sync_topic_configs and flow.sync_topic_configs_interval_s is not None,
+        defaults_from_source=flow.use_defaults_from == "source",
+        topic_deletes=flow.sync_topic_deletes,
+        free_percent=flow.target_free_percent,
+        policy_name=flow.policy_name,
+        way_back=flow.selection.way_back,
+        merges=flow.merge.matches,
+        guards=flow.guards,
+        only=options.only,
+    )
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    given = [value for value in (one, other) if value is not None]
+    return min(given) if given else None

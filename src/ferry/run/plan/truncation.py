@@ -1,0 +1,89 @@
+"""Logs that were cut since the last receipt: at the source by leader epochs, at the target by its own offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ferry.decide.ledger.ledger import LedgerView, gaps
+from ferry.decide.ledger.map_block import MapRow
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.progress import next_offset
+from ferry.decide.plan.truncation import diverged, held_upto, with_high_watermark
+from ferry.model import Receipt, TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.epochs import epoch_ends
+from ferry.net.fetch import READ_UNCOMMITTED
+from ferry.net.offsets import LATEST, listed_offsets
+from ferry.run.flow.known_ledger import KnownLedger
+
+
+async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView, ledger: KnownLedger) -> Facts:
+    """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
+    facts = await _with_high_watermarks(facts, source)
+    last_ones = {
+        last.source: last
+        for last in facts.receipts.values()
+        if last.source.topic in facts.sources
+        and last.source.partition in facts.sources[last.source.topic].partitions
+        and last.source_epoch >= 0
+    }
+    # As long as the leader is the one that was read from, nothing was cut; most plans ask nothing.
+    changed = {
+        place: last.source_epoch
+        for place, last in last_ones.items()
+        if source.topics[place.topic].partitions[place.partition].leader_epoch != last.source_epoch
+    }
+    ends = await epoch_ends(source, changed) if changed else {}
+    cut = {place: at for place, end in ends.items() if (at := diverged(last_ones[place], end)) is not None}
+    return replace(_with_diverged(facts, cut), kept=await _kept(facts, lane, view, ledger))
+
+
+async def _with_high_watermarks(facts: Facts, source: Cluster) -> Facts:
+    """Ask again for those that nobody told, where the last stable offset lies before what was copied: a cut, or not."""
+    short = [last.source for last in facts.receipts.values() if _may_be_cut(facts, last)]
+    if not short:
+        return facts
+    listed = await listed_offsets(source, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)
+    sources = dict(facts.sources)
+    for place in short:
+        sources[place.topic] = with_high_watermark(
+            sources[place.topic], place.partition, listed.found.get(place), listed.failed.get(place)
+        )
+    return replace(facts, sources=sources)
+
+
+def _may_be_cut(facts: Facts, last: Receipt) -> bool:
+    topic = facts.sources.get(last.source.topic)
+    part = None if topic is None else topic.partitions.get(last.source.partition)
+    if part is None or part.high_watermark is not None:
+        return False
+    return part.end < next_offset(facts, last.source, part, last)
+
+
+def _with_diverged(facts: Facts, cut: Mapping[TopicPartition, int]) -> Facts:
+    sources = dict(facts.sources)
+    for place, at in cut.items():
+        topic = sources[place.topic]
+        part = replace(topic.partitions[place.partition], diverged=at)
+        sources[place.topic] = replace(topic, partitions={**topic.partitions, place.partition: part})
+    return replace(facts, sources=sources)
+
+
+async def _kept(facts: Facts, lane: str, view: LedgerView, ledger: KnownLedger) -> dict[TopicPartition, int]:
+    short = {place: last for place, last in facts.receipts.items() if _is_short(facts, place, last)}
+    if not short:
+        return {}
+    known = gaps(view, lane)
+    written: dict[TopicPartition, list[MapRow]] = {place: [] for place in short}
+    for of, rows in (await ledger.rows(view, lambda of: of.lane == lane and of.target in short)).items():
+        written[of.target] += rows
+    return {
+        place: held_upto(written[place], known, last, facts.targets[place.topic].ends[place.partition])
+        for place, last in short.items()
+    }
+
+
+def _is_short(facts: Facts, place: TopicPartition, last: Receipt) -> bool:
+    target = facts.targets.get(place.topic)
+    return target is not None and target.ends.get(place.partition, last.target_next) < last.target_next

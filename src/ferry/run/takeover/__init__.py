@@ -1,0 +1,1 @@
+"""Going on where another replicator stopped, and handing back to it."""

@@ -1,0 +1,147 @@
+"""Hand a flow back to MirrorMaker 2: the lane's places, written where its workers look when they start.
+
+A hand-back is a run that copies nothing: every writer of the lane is fenced before its places are read, so none of
+them copies on behind what is handed back. The flow is paused with it, for a schedule may still be on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka.partitioner.default import murmur2
+
+from ferry.decide.ledger.codec import pause_record
+from ferry.decide.ledger.deployments import admitted
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.decide.takeover.connect_offsets import ConnectorOffsets, connector_offsets
+from ferry.decide.takeover.hand_back import Handed, HandedRow, hand_back_rows, position_records
+from ferry.errors import BadInput, Refused
+from ferry.model import OpenedRun, Origin, Pause, Plan, Record, TopicPartition
+from ferry.net.appending import Appender
+from ferry.net.cluster import Cluster
+from ferry.net.whole_topic import read_topic
+from ferry.run.copy.kafka_port import KafkaLane
+from ferry.run.plan.gather import Positions
+from ferry.run.plan.opening import open_run
+from ferry.run.plan.planner import Planner, RunOptions, rules_of
+from ferry.run.takeover.at_rest import Mm2Place, refuse_moving_mm2, refuse_running_mm2
+
+HANDED_BACK = "handed back to MirrorMaker 2"
+"""How the reason of the pause begins that a hand-back leaves; an adoption lifts it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandBackWish:
+    """Who hands back, of which topics (None: all). `to_file`: the records are only returned."""
+
+    who: str
+    only: frozenset[str] | None = None
+    to_file: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedBack:
+    """What was handed back, or would be; `records` are those for the offsets topic."""
+
+    rows: tuple[HandedRow, ...]
+    records: tuple[Record, ...]
+    notes: tuple[str, ...]
+
+
+async def preview_hand_back(planner: Planner, view: LedgerView, place: Mm2Place, wish: HandBackWish) -> HandedBack:
+    """What would be handed back now; writes nothing."""
+    return (await _decide(planner, view, place, wish, watch=True))[0]
+
+
+async def hand_back(
+    planner: Planner, view: LedgerView, place: Mm2Place, wish: HandBackWish, run: str, origin: Origin
+) -> HandedBack:
+    """Write the lane's places into MirrorMaker 2's offsets topic, and pause the flow.
+
+    Raises Refused while a run of the lane is at work, or MirrorMaker 2 runs; BadInput when it has no offsets topic.
+    """
+    refuse_while_at_work(view, planner.lane)
+    await _decide(planner, view, place, wish, watch=True)
+    record = admitted(view, planner.record(run, origin), take_over=False)
+    done: list[HandedBack] = []
+
+    async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
+        planner.known.learn(view)
+        found, theirs = await _decide(planner, view, place, wish, watch=False)
+        done.append(found)
+        if not wish.to_file:
+            await _write(planner.target, place.offsets_topic, found, theirs)
+        if found.records and wish.only is None:
+            pause = Pause(topic="", who=wish.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
+            await planner.ledger.append([pause_record(pause)])
+        return Plan(
+            flow=record.flow,
+            lane=record.lane,
+            run=record.run,
+            generation=opened.generation,
+            slots=record.slots,
+            slices=(),
+            notes=(f"{len(found.records)} position(s) {HANDED_BACK}: {place.offsets_topic} ({place.connector})",),
+        )
+
+    lane = KafkaLane(planner.ledger, planner.flow.flow, planner.lane, planner.flow.transaction_timeout_ms)
+    await open_run(lane, record, decide, view)
+    return done[-1]
+
+
+async def _decide(
+    planner: Planner, view: LedgerView, place: Mm2Place, wish: HandBackWish, *, watch: bool
+) -> tuple[HandedBack, ConnectorOffsets]:
+    flow, target = planner.flow, planner.target
+    facts = await planner.facts(view, Positions.NONE)
+    rules = rules_of(flow, planner.lane, RunOptions(only=wish.only))
+    if wish.only is not None and (unknown := sorted(wish.only - facts.sources.keys())):
+        raise BadInput(
+            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such topic, or "
+            "the filters leave it out"
+        )
+    records = await read_topic(target, place.offsets_topic)
+    notes: list[str] = []
+    if records is None and not wish.to_file:
+        raise BadInput(
+            f"there is no topic {place.offsets_topic} on cluster {target.alias}: let MirrorMaker 2 create it (started "
+            "once without topics), name its offset.storage.topic with --offsets-topic, or write the positions to a "
+            "file with --output"
+        )
+    if records is not None:
+        copies = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
+        notes += await refuse_running_mm2(target, place)
+        if watch:
+            await refuse_moving_mm2(flow, target, place, copies & facts.targets.keys())
+    theirs = connector_offsets(records or (), place.connector, flow.flow.source, place.offsets_topic)
+    if theirs.undecided:
+        raise Refused(
+            f"topic {place.offsets_topic} on cluster {target.alias} has {theirs.undecided} position(s) of "
+            f"{place.connector} in a transaction that is still open: wait until MirrorMaker 2's transaction.timeout.ms "
+            "has passed, or end it with kafka-transactions.sh abort"
+        )
+    rows = hand_back_rows(rules, facts, theirs)
+    if theirs.next_offsets and not any(row.was >= 0 for row in rows):
+        notes.append(
+            f"{place.offsets_topic} has positions of {place.connector}, but none of a topic that is handed back"
+        )
+    made = position_records(rows, theirs, place.connector, flow.flow.source)
+    return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes)), theirs
+
+
+async def _write(target: Cluster, topic: str, found: HandedBack, theirs: ConnectorOffsets) -> None:
+    """Append the records to the partitions where Kafka's own producer puts their keys."""
+    sources = [row.source for row in found.rows if row.verdict is Handed.WRITE]
+    count = len(target.topics[topic].partitions)
+    parts: dict[int, list[Record]] = {}
+    for source, record in zip(sources, found.records, strict=True):
+        number = theirs.partitions.get(source, java_partition(record.key, count))
+        parts.setdefault(number, []).append(record)
+    for number, records in sorted(parts.items()):
+        await Appender(target, TopicPartition(topic=topic, partition=number), "topic").append(records)
+
+
+def java_partition(key: bytes, partitions: int) -> int:
+    """Where Kafka's own producer puts a key (`BuiltInPartitioner.partitionForKey`)."""
+    return int((murmur2(key) & 0x7FFFFFFF) % partitions)

@@ -1,0 +1,281 @@
+"""Compare stretches of two clusters: read both sides of some partitions at a time, within a fixed amount of memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.decide.plan.compaction import MOST_KEYS, OneSided
+from ferry.decide.verify.stretches import Stretch
+from ferry.errors import Unreachable
+from ferry.model import (
+    Content,
+    Difference,
+    DifferenceKind,
+    NotCompared,
+    NotComparedKind,
+    Range,
+    TopicPartition,
+    Witness,
+)
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.source import SourceReader
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.verify.pairing import SOURCE, TARGET, Pair, Side, opened
+from ferry.wire.codecs import Malformed, TooLong
+
+TOGETHER = 500
+"""Partitions of small stretches that are read at the same time."""
+
+SMALL_RECORDS = 1_000
+"""Stretches of so few records are read together: all of their batches have room at once."""
+
+_NEWS_SECONDS = 0.05
+_STALL_SECONDS = 5.0
+"""Nothing came for so long, though both sides are read: each may wait for room that only the other can make."""
+
+
+MOST_TOLD = 10_000
+"""Differences of all partitions that are told one by one; further ones are counted."""
+
+_TELL_SECONDS = 0.5
+
+Progress = Callable[[int, int], None]
+"""Is told, now and then, how many records were compared and how many bytes read so far."""
+
+
+def unheard(records: int, read: int) -> None:
+    """Progress that nobody asks for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareLimits:
+    """How both sides are read: memory for reading ahead, and which of the source's records count."""
+
+    memory_bytes: int
+    isolation: int
+    fetch: FetchOptions = ENGINE_CHOOSES
+
+
+@dataclass(slots=True, kw_only=True)
+class Compared:
+    """What came of some stretches; counts as of Verified."""
+
+    records: int = 0
+    bytes: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    more: int = 0
+    not_compared: list[NotCompared] = field(default_factory=list)
+
+    def add(self, other: Compared) -> None:
+        """Take in what came of others."""
+        self.records += other.records
+        self.bytes += other.bytes
+        room = MOST_TOLD - len(self.differences)
+        self.differences += other.differences[:room]
+        self.more += other.more + len(other.differences[room:])
+        self.not_compared += other.not_compared
+
+
+class Comparer:
+    """Reads and compares over a flow's connections. `see` says what is shown of a record."""
+
+    def __init__(self, connections: FlowConnections, limits: CompareLimits, see: Callable[[Content], Witness]) -> None:
+        self._source, self._target = connections.source, connections.target
+        self._loop = connections.loop
+        self._limits = limits
+        self._see = see
+        self._told = time.monotonic()
+
+    async def compare(self, stretches: Sequence[Stretch], progress: Progress = unheard) -> Compared:
+        """Compare all of them.
+
+        Raises Unreachable when a cluster does not answer any more. A partition that cannot be read on does not stop
+        the others: what is left of it was not compared.
+        """
+        every = Compared()
+        for group in groups(stretches):
+            every.add(await self._group(group, partial(self._tell, every, progress)))
+        return every
+
+    def _tell(self, every: Compared, progress: Progress, pairs: Sequence[Pair]) -> None:
+        if time.monotonic() - self._told >= _TELL_SECONDS:
+            self._told = time.monotonic()
+            records = sum(pair.comparison.records for pair in pairs)
+            progress(every.records + records, every.bytes + sum(pair.bytes for pair in pairs))
+
+    async def _group(self, group: Sequence[Stretch], tell: Callable[[Sequence[Pair]], None]) -> Compared:
+        source = self._reader(
+            self._source, {one.source: one.source_range for one in group}, self._limits.isolation, checked=False
+        )
+        target = self._reader(self._target, {one.target: one.target_range for one in group}, READ_COMMITTED)
+        lone = {one.source: OneSided() for one in group if one.compacted}
+        pairs = [
+            Pair(
+                one,
+                self._side(self._source, source, one.source, one.source_range, checked=False),
+                self._side(self._target, target, one.target, one.target_range),
+                self._see,
+                lone[one.source].add if one.compacted else None,
+            )
+            for one in group
+        ]
+        try:
+            for reader in (source, target):
+                await reader.start()
+            await self._run(pairs, (source, target), tell)
+        finally:
+            source.close()
+            target.close()
+        found = Compared()
+        for pair in pairs:
+            found.records += pair.comparison.records
+            found.bytes += pair.bytes
+            found.differences += pair.comparison.differences
+            found.more += pair.comparison.more
+            if pair.not_compared is not None:
+                found.not_compared.append(pair.not_compared)
+            elif pair.stretch.compacted:
+                await self._explain(pair.stretch, lone[pair.stretch.source], found)
+        return found
+
+    async def _run(
+        self,
+        pairs: Sequence[Pair],
+        readers: tuple[SourceReader, SourceReader],
+        tell: Callable[[Sequence[Pair]], None],
+    ) -> None:
+        moved = widened = time.monotonic()
+        left = list(pairs)
+        while True:
+            came = any(reader.intake.arrived for reader in readers)
+            for reader in readers:
+                reader.intake.arrived.clear()
+            for pair in left:
+                pair.advance()
+            tell(pairs)
+            left = [pair for pair in left if not pair.is_done]
+            if not left:
+                return
+            now = time.monotonic()
+            if came:
+                moved = widened = now
+            elif now - moved > self._source.patience_s + _STALL_SECONDS:
+                raise Unreachable(f"{left[0].stretch.source}: neither side sends what is due: look at both clusters")
+            elif now - widened > _STALL_SECONDS:
+                widened = now
+                for reader in readers:
+                    reader.intake.memory_bytes *= 2
+                    reader.intake.release(())
+            side = SOURCE if any(pair.lacks(SOURCE) for pair in left) else TARGET
+            await readers[side].intake.news(_NEWS_SECONDS)
+
+    def _reader(
+        self, cluster: Cluster, ranges: Mapping[TopicPartition, Range], isolation: int, *, checked: bool = True
+    ) -> SourceReader:
+        return SourceReader(
+            cluster,
+            {place: (start, end) for place, (start, end) in ranges.items() if start < end},
+            {},
+            isolation=isolation,
+            memory_bytes=self._limits.memory_bytes // 2,
+            options=self._limits.fetch,
+            checked=checked,
+        )
+
+    def _side(
+        self, cluster: Cluster, reader: SourceReader, place: TopicPartition, part: Range, *, checked: bool = True
+    ) -> Side:
+        intake = reader.intake if part[0] < part[1] else None
+        return Side(alias=cluster.alias, place=place, range=part, intake=intake, checked=checked)
+
+    # Compacted topics: what only one side has.
+
+    async def _explain(self, stretch: Stretch, lone: OneSided, found: Compared) -> None:
+        """Look through a side's whole log for why it lacks what the other has."""
+        if lone.is_full:
+            why = f"more than {MOST_KEYS} keys have a record that one side alone has: compare less with --from and --to"
+            found.not_compared.append(_left(stretch, why))
+            return
+        for side in (SOURCE, TARGET):
+            if not lone.keys[side]:
+                continue
+            cluster, place = (self._target, stretch.target) if side == SOURCE else (self._source, stretch.source)
+            failure = await self._look(cluster, place, 1 - side, lone)
+            if failure is not None:
+                found.not_compared.append(_left(stretch, failure))
+                return
+            found.differences += _differences(stretch, lone, side)
+
+    async def _look(self, cluster: Cluster, place: TopicPartition, side: int, lone: OneSided) -> str | None:
+        """Show every record of a log to `lone`; a sentence when not all of it can be read."""
+        isolation = READ_COMMITTED if side == TARGET else self._limits.isolation
+        begins = await listed_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
+        ends = await listed_offsets(cluster, {place: LATEST}, isolation=isolation)
+        if place not in begins.found or place not in ends.found:
+            return f"the log of {place} on cluster {cluster.alias} cannot be looked through for later records"
+        part = begins.found[place], ends.found[place]
+        reader = self._reader(cluster, {place: part}, isolation)
+        one = self._side(cluster, reader, place, part)
+        try:
+            await reader.start()
+            while not one.is_over:
+                if one.failure is not None:
+                    return f"{place} on cluster {cluster.alias}: {one.failure.message}"
+                while (batch := one.head) is not None:
+                    for content in opened(batch, part):
+                        lone.look(side, content)
+                    one.take()
+                reader.intake.arrived.clear()
+                if not one.is_over:
+                    await reader.intake.news(1.0)
+        except (Malformed, TooLong) as error:
+            return f"a batch of {place} on cluster {cluster.alias} cannot be opened: {error}"
+        finally:
+            reader.close()
+        return None
+
+
+def groups(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+    """Stretches that are read together: small ones, each of another partition; others alone."""
+    waiting: dict[TopicPartition, Stretch] = {}
+    for stretch in stretches:
+        if stretch.records > SMALL_RECORDS:
+            yield [stretch]
+            continue
+        if stretch.source in waiting or len(waiting) == TOGETHER:
+            yield list(waiting.values())
+            waiting = {}
+        waiting[stretch.source] = stretch
+    if waiting:
+        yield list(waiting.values())
+
+
+def _differences(stretch: Stretch, lone: OneSided, side: int) -> Iterator[Difference]:
+    kind = DifferenceKind.MISSING if side == SOURCE else DifferenceKind.EXTRA
+    for one in lone.unexplained(side):
+        here, there = (one.offset, one.offset + 1), (one.place, one.place)
+        yield Difference(
+            source=stretch.source,
+            target=stretch.target,
+            source_range=here if side == SOURCE else there,
+            target_range=there if side == SOURCE else here,
+            kind=kind,
+        )
+
+
+def _left(stretch: Stretch, why: str) -> NotCompared:
+    start, end = stretch.source_range
+    return NotCompared(
+        source=stretch.source,
+        start=start,
+        end=end,
+        why=NotComparedKind.UNREADABLE,
+        message=f"offsets {start} to {end - 1} of {stretch.source} were not compared: {why}",
+        asked=True,
+    )

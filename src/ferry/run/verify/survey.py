@@ -1,0 +1,203 @@
+"""What two clusters have of what a lane has copied: facts of both, and from them the stretches to compare."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.copied import Copied, copied, of_run
+from ferry.decide.ledger.map_block import Chain
+from ferry.decide.verify.stretches import Asked, Ends, Stretch, stretches
+from ferry.errors import BadInput
+from ferry.model import NotCompared, NotComparedKind, TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, listed_offsets
+from ferry.net.topic_settings import topic_settings
+from ferry.run.flow.connections import FlowConnections
+
+SETTLE_SECONDS = 10.0
+"""How long committed chunks may take until readers of the target see all of them: markers go out one by one."""
+
+_LOOK_SECONDS = 0.1
+_CLEANUP = "cleanup.policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What somebody asks to be verified; offsets are those of the source, and need a topic and a partition."""
+
+    topics: Collection[str] | None = None
+    partition: int | None = None
+    start: int | None = None
+    end: int | None = None
+    run: str | None = None
+    sample: int | None = None
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raise BadInput for what cannot be meant."""
+        topics = list(self.topics or ())
+        if self.partition is not None and len(topics) != 1:
+            raise BadInput(f"--partition {self.partition} needs the one topic that it counts in: add --topic")
+        if (self.start is not None or self.end is not None) and self.partition is None:
+            raise BadInput("--from and --to are source offsets of one partition: add --topic and --partition")
+        if self.start is not None and self.end is not None and self.start >= self.end:
+            raise BadInput(f"--from {self.start} is not before --to {self.end}: the end is not part of the range")
+
+
+@dataclass(slots=True, kw_only=True)
+class Survey:
+    """What is to be compared, and what cannot be."""
+
+    partitions: int = 0
+    stretches: list[Stretch] = field(default_factory=list)
+    not_compared: list[NotCompared] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def records(self) -> int:
+        """How many records the map has in all of it."""
+        return sum(stretch.records for stretch in self.stretches)
+
+
+async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted) -> Survey:
+    """Look at ledger and logs. Raises BadInput when nothing of what is wanted was ever copied."""
+    view = await connections.view()
+    if wanted.run is not None:
+        view = await connections.known.view_with(flow.lane, wanted.run)
+
+    def is_wanted(of: Chain) -> bool:
+        topics, partition = wanted.topics, wanted.partition
+        return (
+            of.lane == flow.lane
+            and (topics is None or of.source.topic in topics)
+            and partition in (None, of.source.partition)
+        )
+
+    every = copied(view, flow.lane, await connections.known.rows(view, is_wanted))
+    runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
+    _refuse_nothing(flow, wanted, every, runs)
+    if runs is not None:
+        every = [one for one in every if one.source in runs]
+    found = Survey(partitions=len(every))
+    source, target = connections.source, connections.target
+    await source.refresh({one.source.topic for one in every})
+    await target.refresh({one.target.topic for one in every})
+    there = list(_with_both_sides(every, source, target, found))
+    ends = await _ends(connections, there, found)
+    compacted = await _compacted(source, {one.source.topic for one in there}, found)
+    compacted_copies = await _compacted(target, {one.target.topic for one in there}, found)
+    for one in there:
+        if one.source in ends:
+            asked = Asked(
+                start=wanted.start,
+                end=wanted.end,
+                run=None if runs is None else runs[one.source],
+                sample=wanted.sample,
+                seed=wanted.seed,
+            )
+            cleaned = one.source.topic in compacted or one.target.topic in compacted_copies
+            some, left = stretches(one, asked, ends[one.source], compacted=cleaned)
+            found.stretches += some
+            found.not_compared += left
+    return found
+
+
+def _refuse_nothing(
+    flow: FlowConfig, wanted: Wanted, every: Sequence[Copied], runs: Mapping[TopicPartition, object] | None
+) -> None:
+    lane = f"lane {flow.lane} of flow {flow.flow}"
+    for topic in wanted.topics or ():
+        if not any(one.source.topic == topic for one in every):
+            what = topic if wanted.partition is None else TopicPartition(topic, wanted.partition)
+            raise BadInput(
+                f"{lane} has copied nothing of source {what}: name one that `ferry ledger` lists, or run the flow first"
+            )
+    if runs is not None and not any(one.source in runs for one in every):
+        raise BadInput(f"{lane} has no receipts of run {wanted.run}: `ferry ledger --runs` lists its runs")
+    if not every:
+        raise BadInput(f"{lane} has copied nothing yet: run the flow first")
+
+
+def _with_both_sides(every: Sequence[Copied], source: Cluster, target: Cluster, found: Survey) -> Iterator[Copied]:
+    """Those whose topics are on both sides; the others cannot be compared."""
+    again: set[str] = set()
+    for one in every:
+        here, there = source.topics.get(one.source.topic), target.topics.get(one.target.topic)
+        if here is None or one.source.partition not in here.partitions:
+            gone = f"{one.source} is gone from the source"
+            _leave_out(found, one, NotComparedKind.SOURCE_REPLACED, f"{gone}: its copy {one.target} is all there is")
+        elif one.source_topic_id and here.id_text and one.source_topic_id != here.id_text:
+            again_there = f"source topic {one.source.topic} was created again since it was copied"
+            _leave_out(found, one, NotComparedKind.SOURCE_REPLACED, f"{again_there}: there is nothing to compare with")
+        elif there is None or one.target.partition not in there.partitions:
+            gone = f"{one.target}, the copy of {one.source}, is gone from the target"
+            _leave_out(found, one, NotComparedKind.TARGET_GONE, f"{gone}: `ferry plan` says what can be done")
+        else:
+            if one.target_topic_id and there.id_text and one.target_topic_id != there.id_text:
+                again.add(one.target.topic)
+            yield one
+    found.notes += [f"target topic {topic} was created again since it was copied to" for topic in sorted(again)]
+
+
+def _leave_out(found: Survey, one: Copied, why: NotComparedKind, message: str) -> None:
+    found.not_compared += [
+        NotCompared(source=one.source, start=start, end=end, why=why, message=message, asked=True)
+        for start, end in one.ranges
+    ]
+
+
+async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Survey) -> dict[TopicPartition, Ends]:
+    """Where the logs begin and end, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
+    source, target = connections.source, connections.target
+    sources, targets = [one.source for one in every], [one.target for one in every]
+    stable = await _settled(connections, {one.target: one.target_next for one in every})
+    listed = {
+        "source_start": await listed_offsets(source, dict.fromkeys(sources, EARLIEST), isolation=READ_UNCOMMITTED),
+        "source_end": await listed_offsets(source, dict.fromkeys(sources, LATEST), isolation=READ_UNCOMMITTED),
+        "target_start": await listed_offsets(target, dict.fromkeys(targets, EARLIEST), isolation=READ_UNCOMMITTED),
+        "target_end": await listed_offsets(target, dict.fromkeys(targets, LATEST), isolation=READ_UNCOMMITTED),
+        "stable": stable,
+    }
+    ends = {}
+    for one in every:
+        sides = {name: one.source if name.startswith("source") else one.target for name in listed}
+        failed = [listed[name].failed[place] for name, place in sides.items() if place in listed[name].failed]
+        if all(place in listed[name].found for name, place in sides.items()):
+            ends[one.source] = Ends(**{name: listed[name].found[place] for name, place in sides.items()})
+        else:
+            why = failed[0].why if failed else "it has no leader at the moment: bring its brokers back"
+            _leave_out(found, one, NotComparedKind.UNREADABLE, f"{one.source} or its copy {one.target}: {why}")
+    return ends
+
+
+async def _settled(connections: FlowConnections, due: Mapping[TopicPartition, int]) -> ListedOffsets:
+    """The target's last stable offsets once they have reached what is `due`, or when the time is over."""
+    until = time.monotonic() + SETTLE_SECONDS
+    found: dict[TopicPartition, int] = {}
+    late = list(due)
+    while True:
+        listed = await listed_offsets(connections.target, dict.fromkeys(late, LATEST), isolation=READ_COMMITTED)
+        found |= listed.found
+        late = [place for place in late if found.get(place, due[place]) < due[place]]
+        if not late or time.monotonic() > until:
+            return ListedOffsets(found=found, failed=listed.failed)
+        await connections.loop.sleep(_LOOK_SECONDS)
+
+
+async def _compacted(cluster: Cluster, topics: Collection[str], found: Survey) -> frozenset[str]:
+    """Those of the topics whose log cleaner removes records that a later one replaces."""
+    listed = await topic_settings(cluster, sorted(topics), names=[_CLEANUP])
+    found.notes += [
+        f"{_CLEANUP} of topic {topic} on cluster {cluster.alias} may not be seen (grant DESCRIBE_CONFIGS): it is "
+        "compared as if it were not compacted"
+        for topic in sorted(listed.denied)
+    ]
+    policies = {}
+    for topic, settings in listed.found.items():
+        inherited = settings.inherited.get(_CLEANUP)
+        policies[topic] = settings.own.get(_CLEANUP) or (inherited.value if inherited is not None else "")
+    return frozenset(topic for topic, policy in policies.items() if "compact" in policy)

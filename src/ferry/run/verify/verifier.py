@@ -1,0 +1,134 @@
+"""Compare the two clusters of a flow: look at both, compare what the ledger says was copied, sum up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from ferry.config.clients import ConnectionOptions, flow_fetch_options
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.ledger import last_receipts, open_receipts
+from ferry.decide.plan.witness import witnesses
+from ferry.decide.verify.moved import with_moved
+from ferry.decide.verify.stretches import Stretch
+from ferry.model import Difference, DifferenceKind, Flow, TopicPartition, Verified
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.plan.gather import isolation_of
+from ferry.run.verify.compare import Compared, CompareLimits, Comparer, Progress, unheard
+from ferry.run.verify.survey import Survey, Wanted, survey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareSpec:
+    """All that a process needs to compare some stretches; travels pickled, its secrets never in text."""
+
+    flow: Flow
+    stretches: tuple[Stretch, ...]
+    source: ConnectionOptions = field(repr=False)
+    target: ConnectionOptions = field(repr=False)
+    limits: CompareLimits
+    secret: bytes = field(repr=False)
+    """Keys the digests of records: the same in all processes of a comparison."""
+    values: bool
+    patience_s: float
+
+
+def compare_spec(spec: CompareSpec) -> Compared:
+    """Compare what a spec names, over connections of its own; raises as `Comparer.compare`, and Unreachable."""
+    with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
+        comparer = Comparer(connections, spec.limits, witnesses(spec.secret, values=spec.values))
+        return connections.run(lambda: comparer.compare(spec.stretches))
+
+
+class Verifier:
+    """A comparison of a flow's clusters. Use as a context manager: survey, compare, then sum up."""
+
+    def __init__(
+        self, flow: FlowConfig, wanted: Wanted, secret: bytes, *, values: bool = False, patience_s: float = 60.0
+    ) -> None:
+        """`values`: whether a difference shows keys and values. Raises BadInput as `Wanted.check`."""
+        wanted.check()
+        self._flow = flow
+        self._wanted = wanted
+        self._secret = secret
+        self._values = values
+        self._patience_s = patience_s
+        self._limits = CompareLimits(
+            memory_bytes=flow.task_memory_bytes, isolation=isolation_of(flow), fetch=flow_fetch_options(flow)
+        )
+        self._connections = FlowConnections.of(flow, patience_s=patience_s)
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Connect to both clusters; Unreachable names the one that does not answer."""
+        self._connections.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connections.close()
+
+    def survey(self) -> Survey:
+        """What there is to compare; raises as `ferry.run.verify.survey.survey`."""
+        return self._connections.run(lambda: survey(self._flow, self._connections, self._wanted))
+
+    def spec(self, stretches: Sequence[Stretch]) -> CompareSpec:
+        """What another process needs to compare some of the stretches."""
+        return CompareSpec(
+            flow=self._flow.flow,
+            stretches=tuple(stretches),
+            source=self._connections.source_options,
+            target=self._connections.target_options,
+            limits=self._limits,
+            secret=self._secret,
+            values=self._values,
+            patience_s=self._patience_s,
+        )
+
+    def compare(self, found: Survey, progress: Progress = unheard) -> Compared:
+        """Compare all stretches in this process; raises as `Comparer.compare`."""
+        comparer = Comparer(self._connections, self._limits, witnesses(self._secret, values=self._values))
+        return self._connections.run(lambda: comparer.compare(found.stretches, progress))
+
+    def sum_up(self, found: Survey, compared: Compared) -> Verified:
+        """The result of all of it."""
+        differences = self._without_newer(found, with_moved(compared.differences))
+        left = [*found.not_compared, *compared.not_compared]
+        return Verified(
+            flow=self._flow.flow,
+            lane=self._flow.lane,
+            partitions=found.partitions,
+            records=compared.records,
+            bytes=compared.bytes,
+            seconds=time.monotonic() - self._began,
+            differences=tuple(sorted(differences, key=lambda one: (one.source, one.source_range, one.target_range))),
+            more=compared.more,
+            not_compared=tuple(sorted(left, key=lambda one: (one.source, one.start))),
+            notes=tuple(found.notes),
+            sample=self._wanted.sample,
+            seed=None if self._wanted.sample is None else self._wanted.seed,
+        )
+
+    def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
+        """Without records that a run has copied since the ledger was read: they lie behind all that it said."""
+        told = {stretch.target: stretch.told_until for stretch in found.stretches}
+        behind = [
+            one
+            for one in differences
+            if one.kind is DifferenceKind.EXTRA and one.target_range[0] >= told.get(one.target, 0)
+        ]  # fmt: skip
+        if not behind:
+            return list(differences)
+        newer = self._connections.run(lambda: self._newer({one.target for one in behind}, told))
+        return [one for one in differences if one not in behind or one.target not in newer]
+
+    async def _newer(self, targets: set[TopicPartition], told: dict[TopicPartition, int]) -> set[TopicPartition]:
+        """The target partitions that have got receipts, be they decided or not."""
+        view = await self._connections.view()
+        lane = self._flow.lane
+        every = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
+        return {one.target for one in every if one.target in targets and one.target_next > told[one.target]}

@@ -24,9 +24,9 @@ from confluent_kafka import Producer
 from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.codec import receipt_records
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.rolled import NO_LINKS, Links, Rolled, grown
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.decide.groups.offset_map import Exact, OffsetMap
-from ferry.decide.ledger.ledger import receipts
+from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.model import Attempt, Plan, Receipt

@@ -18,10 +18,11 @@ from ferry.decide.ledger.acl_codec import (
     parse_acl_change,
     synced_record,
 )
-from ferry.decide.ledger.codec import run_record
-from ferry.decide.ledger.ledger import UNREAD, fold, sealed_plan
+from ferry.decide.ledger.ledger import UNREAD, fold
 from ferry.decide.ledger.own_acls import OwnAcl, due_in_ms, own_acls
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.run_codec import run_record
+from ferry.decide.ledger.runs import sealed_plan
 from ferry.model import AclBinding, AclChange
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.config.policies import Suffixed

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.decide.ledger.adoption_codec import adopted_receipt, adoption_records, adoptions
-from ferry.decide.ledger.codec import receipt_records
 from ferry.decide.ledger.copied import copied
-from ferry.decide.ledger.ledger import fold, last_receipts
+from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.map_rows import newer_rows
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.takeover.adoption import (

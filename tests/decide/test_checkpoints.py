@@ -9,20 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.groups.checkpoints import (
-    RENEW_MS,
-    Decided,
-    GroupRules,
-    Held,
-    HeldGroup,
-    TargetGroups,
-    Wrote,
-    chosen,
-    decide_groups,
-    translated,
-)
+from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, decide_groups
 from ferry.decide.groups.codec import group_record, parse_group
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.offset_map import OffsetMap
+from ferry.decide.groups.translated import translated
+from ferry.decide.groups.which import GroupRules, chosen
 from ferry.decide.ledger.codec import decode_value
 from ferry.model import CommittedOffset, Flow, Found, GroupKind, ListedGroup, Segment, TopicPartition, Why
 

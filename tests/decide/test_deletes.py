@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.ledger.codec import claim_record, receipt_records
-from ferry.decide.ledger.ledger import claims, fold, last_receipts, receipts
+from ferry.decide.ledger.codec import claim_record
+from ferry.decide.ledger.ledger import claims, fold
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.decide.plan.deletes import forgetting, forgotten
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import decide_plan

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.codec import run_record
 from ferry.decide.ledger.deployments import admitted, conflict
 from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.ledger.run_codec import run_record
 from ferry.errors import Refused
 from ferry.model import RunRecord
 from tests.decide.values import lying, run_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.groups.checkpoints import Held, HeldGroup, TargetGroups, Wrote
+from ferry.decide.groups.checkpoints import TargetGroups
 from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
@@ -16,6 +16,7 @@ from ferry.decide.groups.codec import (
     snapshot_record,
     snapshots,
 )
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.rollback import Rollback, decide_rollback, differences
 from ferry.decide.ledger.ledger import fold
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition, Why

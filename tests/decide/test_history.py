@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.codec import outcome_record, receipt_records, run_record
 from ferry.decide.ledger.history import PastState, holders, past_runs
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.run_codec import outcome_record, run_record
 from ferry.model import Record, Segment
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
 

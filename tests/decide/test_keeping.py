@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.codec import receipt_records, run_record
 from ferry.decide.ledger.keeping import kept_plan, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.run_codec import run_record
 from ferry.errors import BadInput, Superseded
 from ferry.model import Record
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, run_of

@@ -6,38 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.codec import (
-    attempt_record,
-    claim_record,
-    encode,
-    ended_record,
-    fenced_record,
-    outcome_record,
-    pause_record,
-    receipt_records,
-    resume_record,
-    run_record,
-)
-from ferry.decide.ledger.ledger import (
-    LedgerView,
+from ferry.decide.ledger.codec import claim_record, encode, pause_record, resume_record
+from ferry.decide.ledger.ledger import LedgerView, claims, fold, intruder, pauses
+from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import every_receipt, lane_ends, last_receipts, receipts
+from ferry.decide.ledger.run_codec import attempt_record, ended_record, fenced_record, outcome_record, run_record
+from ferry.decide.ledger.runs import (
     Outcome,
-    claims,
-    every_receipt,
-    fold,
-    intruder,
-    lane_ends,
-    last_receipts,
     newer_attempt,
     newest_run,
     opened_run,
     outcome,
     outlived,
-    pauses,
-    receipts,
     slots_to_fence,
     superseded_by,
 )
-from ferry.decide.ledger.plan_codec import plan_records
 from ferry.errors import BadInput
 from ferry.model import Attempt, Fate, LedgerRecord, Origin, Pause, Record
 from tests.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, place, refusal, run_of

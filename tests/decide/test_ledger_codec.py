@@ -8,29 +8,26 @@ from hypothesis import given
 
 from ferry.decide.ledger.codec import (
     LEDGER_VERSION,
-    change_json,
     claim_record,
     decode_key,
     decode_value,
     encode,
-    fenced_record,
     gap_record,
-    outcome_record,
-    parse_change,
     parse_gap,
     parse_pause,
-    parse_receipt,
+    pause_record,
+    resume_record,
+)
+from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
+from ferry.decide.ledger.run_codec import (
+    fenced_record,
+    outcome_record,
     parse_refusal,
     parse_run,
-    parse_slice,
-    pause_record,
-    receipt_json,
-    receipt_records,
     refusal_json,
-    resume_record,
     run_record,
-    slice_json,
 )
+from ferry.decide.ledger.slice_codec import change_json, parse_change, parse_slice, slice_json
 from ferry.errors import BadInput
 from ferry.model import (
     Gap,

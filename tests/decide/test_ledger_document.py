@@ -26,29 +26,30 @@ from ferry.decide.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, 
 from ferry.decide.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.decide.ledger.codec import (
     accounted_records,
-    attempt_record,
     claim_record,
     encode,
-    fenced_record,
     gap_record,
-    outcome_record,
-    parse_attempt,
     parse_gap,
     parse_pause,
-    parse_receipt,
-    parse_refusal,
-    parse_run,
     pause_record,
-    receipt_json,
-    receipt_records,
-    run_record,
     share_record,
 )
-from ferry.decide.ledger.ledger import LedgerView, fold, sealed_plan
+from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain, unpack
 from ferry.decide.ledger.mirror_state import mirror_record, mirror_state
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
 from ferry.decide.ledger.rolled import Block
+from ferry.decide.ledger.run_codec import (
+    attempt_record,
+    fenced_record,
+    outcome_record,
+    parse_attempt,
+    parse_refusal,
+    parse_run,
+    run_record,
+)
+from ferry.decide.ledger.runs import sealed_plan
 from ferry.decide.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
 from ferry.decide.plan.deletes import deleted_record
 from ferry.decide.plan.facts import Seen

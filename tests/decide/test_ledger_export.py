@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.codec import encode, pause_record, receipt_records
+from ferry.decide.ledger.codec import encode, pause_record
 from ferry.decide.ledger.export import Digest, Exported, ExportHead, head_line, parse_head, parse_records, record_line
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import BadInput
 from ferry.model import Pause, Record
 from tests.decide.values import PLAN, RECEIPT

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from ferry.config.filters import PatternList
 from ferry.config.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.ledger.codec import receipt_records
 from ferry.decide.ledger.history import current_segments, holders, voided
-from ferry.decide.ledger.ledger import fold, lane_ends
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import lane_ends
 from ferry.decide.ledger.report import GuardCount, guard_counts
 from ferry.decide.plan.facts import Facts, SourcePartition, Unserved
 from ferry.decide.plan.planning import decide_plan

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.decide.ledger.codec import encode
-from ferry.decide.ledger.ledger import fold, sealed_plan
+from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.plan_codec import PART_BYTES, parse_plan, plan_records
+from ferry.decide.ledger.runs import sealed_plan
 from ferry.errors import BadInput
 from ferry.model import PLAN_VERSION, Plan, Record
 from tests.decide.values import LANE, PLAN, lying, piece, place, plans, refusal

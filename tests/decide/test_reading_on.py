@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.codec import encode, run_record
+from ferry.decide.ledger.codec import encode
 from ferry.decide.ledger.ledger import fold, fold_on, resume_at
+from ferry.decide.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, Record
 from tests.decide.values import lying, run_of
 

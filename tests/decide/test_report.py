@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.ledger import Outcome
 from ferry.decide.ledger.report import RunState, report_of, throttled_sentence
+from ferry.decide.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, Throttled
 from tests.decide.values import PLAN, RECEIPT, piece, place, refusal
 

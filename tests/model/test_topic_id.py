@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from ferry.decide.ledger.codec import parse_receipt, parse_slice, receipt_json, slice_json
+from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json
+from ferry.decide.ledger.slice_codec import parse_slice, slice_json
 from ferry.decide.plan.guards import source_trouble, target_trouble
 from ferry.model import parse_topic_id, topic_id_text
 from tests.decide.values import FACTS, RECEIPT, part, piece, target, topic

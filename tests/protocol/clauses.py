@@ -8,7 +8,8 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import LedgerView, newest_run, sealed_plan
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.runs import newest_run, sealed_plan
 from ferry.decide.plan import onward
 from ferry.decide.plan.facts import Facts, SourcePartition
 from ferry.errors import Fenced as FencedOff

@@ -6,20 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ferry.decide.ledger.codec import decode_key, receipt_records
+from ferry.decide.ledger.codec import decode_key
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
-from ferry.model import (
-    LedgerRecord,
-    Origin,
-    Plan,
-    Receipt,
-    Record,
-    Refusal,
-    RefusalKind,
-    Slice,
-    TopicPartition,
-)
+from ferry.model import LedgerRecord, Origin, Plan, Receipt, Record, Refusal, RefusalKind, Slice, TopicPartition
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Dropped, drop
 from ferry.run.copy.outgoing import as_it_is

@@ -6,8 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from ferry.decide.ledger.codec import decode_value, ended_record, parse_receipt
-from ferry.decide.ledger.ledger import LedgerView, fold, lane_ends, last_receipts, opened_run, sealed_plan, skips
+from ferry.decide.ledger.codec import decode_value
+from ferry.decide.ledger.ledger import LedgerView, fold, skips
+from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.decide.ledger.receipts import lane_ends, last_receipts
+from ferry.decide.ledger.run_codec import ended_record
+from ferry.decide.ledger.runs import opened_run, sealed_plan
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.progress import next_offset

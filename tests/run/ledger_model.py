@@ -18,27 +18,16 @@ from ferry.decide.groups.codec import (
     snapshots,
 )
 from ferry.decide.ledger import rolled
-from ferry.decide.ledger.codec import (
-    fenced_record,
-    gap_record,
-    outcome_record,
-    receipt_records,
-    run_record,
-)
-from ferry.decide.ledger.ledger import LedgerView, fold, newest_run, outlived, receipts, slots_to_fence
+from ferry.decide.ledger.codec import gap_record
+from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.receipts import receipts
+from ferry.decide.ledger.run_codec import fenced_record, outcome_record, run_record
+from ferry.decide.ledger.runs import newest_run, outlived, slots_to_fence
 from ferry.decide.plan.deletes import deleted_record
-from ferry.model import (
-    Fate,
-    Gap,
-    LedgerRecord,
-    Lifted,
-    Record,
-    RefusalKind,
-    Segment,
-    TopicPartition,
-)
+from ferry.model import Fate, Gap, LedgerRecord, Lifted, Record, RefusalKind, Segment, TopicPartition
 from ferry.run.flow import summaries
 from ferry.run.flow.rows import rows_of
 from ferry.run.flow.summaries import open_ledger, write_summary

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.codec import receipt_records
 from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.model import Fate, Receipt
 from ferry.run.others.foreign import without_own
 from tests.decide.values import FACTS, LANE, RECEIPT, lying

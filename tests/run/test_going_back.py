@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.decide.ledger.history import current_segments
-from ferry.decide.ledger.ledger import gaps, receipts
+from ferry.decide.ledger.ledger import gaps
+from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker

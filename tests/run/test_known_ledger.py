@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.ledger.codec import pause_record, receipt_records, resume_record
+from ferry.decide.ledger.codec import pause_record, resume_record
 from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.dev import RunningCluster
 from ferry.model import LedgerRecord, Pause, Record
 from ferry.net.cluster import Cluster

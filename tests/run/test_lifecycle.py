@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.ledger import outcome
 from ferry.decide.ledger.report import RunState
+from ferry.decide.ledger.runs import outcome
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
 from ferry.model import RefusalKind

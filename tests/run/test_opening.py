@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ferry.decide.ledger.codec import receipt_records, run_record
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold, slots_to_fence
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.run_codec import run_record
+from ferry.decide.ledger.runs import slots_to_fence
 from ferry.errors import Retryable
 from ferry.model import Fate, LedgerRecord, OpenedRun, Plan, Record
 from ferry.run.plan.opening import open_run

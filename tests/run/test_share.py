@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from ferry.decide.ledger.codec import receipt_records
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import Retryable
 from ferry.model import LedgerRecord
 from ferry.net.cluster import Cluster, event_loop

@@ -11,22 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.groups.codec import (
-    saved_groups,
-)
+from ferry.decide.groups.codec import saved_groups
 from ferry.decide.groups.offset_map import OffsetMap
 from ferry.decide.ledger import summary
-from ferry.decide.ledger.codec import (
-    pause_record,
-    resume_record,
-)
-from ferry.decide.ledger.ledger import LedgerView, gaps, last_receipts, receipts
+from ferry.decide.ledger.codec import pause_record, resume_record
+from ferry.decide.ledger.ledger import LedgerView, gaps
+from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.decide.ledger.summary import is_due
 from ferry.errors import BadInput
-from ferry.model import (
-    Pause,
-    TopicPartition,
-)
+from ferry.model import Pause, TopicPartition
 from ferry.run.flow.summaries import open_ledger
 from ferry.run.groups.offset_maps import load_maps, newest_receipts
 from ferry.run.groups.saved_offsets import with_saved

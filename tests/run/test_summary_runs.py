@@ -8,8 +8,9 @@ import pytest
 
 from ferry.decide.groups.offset_map import OffsetMap
 from ferry.decide.ledger import rolled, summary
-from ferry.decide.ledger.ledger import fold, last_receipts, receipts
+from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.dev import RunningCluster
 from ferry.model import TopicPartition
 from ferry.run.flow import summaries

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.config.settings import Settings, parse_settings
-from ferry.decide.ledger.ledger import receipts
+from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.model import Plan, Receipt, Refusal

@@ -62,8 +62,9 @@ def ledger_command(
     from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
     from ferry.decide.ledger.adoption_codec import adoptions
     from ferry.decide.ledger.history import holders, past_runs, skipped_at
-    from ferry.decide.ledger.ledger import gaps, receipts
+    from ferry.decide.ledger.ledger import gaps
     from ferry.decide.ledger.ledger import pauses as pauses_in_force
+    from ferry.decide.ledger.receipts import receipts
     from ferry.run.ledger.access import LedgerAccess
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)

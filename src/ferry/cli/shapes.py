@@ -13,9 +13,12 @@ from ferry.config.why import Why
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.acl_codec import acl_change_json, acl_json
 from ferry.decide.ledger.adoption_codec import adoption_json as adopted_json
-from ferry.decide.ledger.codec import change_json, gap_json, receipt_json, refusal_json, slice_json
+from ferry.decide.ledger.codec import gap_json
 from ferry.decide.ledger.history import Holder, PastRun
+from ferry.decide.ledger.receipt_codec import receipt_json
 from ferry.decide.ledger.report import Report, guard_counts
+from ferry.decide.ledger.run_codec import refusal_json
+from ferry.decide.ledger.slice_codec import change_json, slice_json
 from ferry.decide.plan.lag import PartitionLag, total_of
 from ferry.decide.takeover.adoption import Takeover
 from ferry.model import Adoption, Flow, Gap, Pause, Plan, Receipt, Refusal, Slice

@@ -18,22 +18,13 @@ from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.acls import AclDiff
 from ferry.decide.groups.codec import checkpoint_record, group_outcome
-from ferry.decide.ledger.codec import ended_record, outcome_record
 from ferry.decide.ledger.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
-from ferry.decide.ledger.ledger import (
-    UNREAD,
-    LedgerView,
-    fold,
-    lane_ends,
-    last_receipts,
-    newer_attempt,
-    outcome,
-    pauses,
-    receipts,
-    superseded_by,
-)
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold, pauses
 from ferry.decide.ledger.mirror_state import mirror_notes
+from ferry.decide.ledger.receipts import lane_ends, last_receipts, receipts
 from ferry.decide.ledger.report import Report, report_of
+from ferry.decide.ledger.run_codec import ended_record, outcome_record
+from ferry.decide.ledger.runs import newer_attempt, outcome, superseded_by
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Refused, Superseded

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from ferry.decide.ledger.ledger import heard_receipts
+from ferry.decide.ledger.receipts import heard_receipts
 from ferry.errors import FerryError
 from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
 from ferry.run.copy.task import TaskSpec

@@ -18,17 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ferry.decide.ledger.codec import encode, parse_receipt, parse_refusal, receipt_json, refusal_json
-from ferry.errors import (
-    BadInput,
-    Corrupt,
-    FerryError,
-    OutcomeUnknown,
-    Refused,
-    Retryable,
-    Superseded,
-    Unreachable,
-)
+from ferry.decide.ledger.codec import encode
+from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json
+from ferry.decide.ledger.run_codec import parse_refusal, refusal_json
+from ferry.errors import BadInput, Corrupt, FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.model import Receipt
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.copy.slot import SlotResult

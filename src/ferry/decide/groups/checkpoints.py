@@ -7,61 +7,17 @@ the ledger before it is made, so whatever a crash leaves on the target is one of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from ferry.decide.groups.offset_map import Translated
-from ferry.model import Checkpoint, CommittedOffset, Flow, Found, GroupKind, Left, ListedGroup, TopicPartition, Why
-
-OWN_GROUPS = "ferry."
-"""Begins the names of groups that hold Ferry's own positions."""
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
+from ferry.decide.groups.translated import TranslatedGroups
+from ferry.decide.groups.which import NOT_TRANSLATABLE, GroupRules
+from ferry.model import Checkpoint, CommittedOffset, Left, ListedGroup, TopicPartition, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
 """After this time an offset that did not change is written again: brokers forget offsets of a group without members
 after `offsets.retention.minutes`, a week unless set."""
-
-NOT_TRANSLATABLE = frozenset({GroupKind.SHARE, GroupKind.STREAMS})
-
-
-@dataclass(frozen=True, slots=True)
-class Wrote:
-    """A source offset, and the target offset that Ferry wrote for it."""
-
-    source: int
-    target: int
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What Ferry meant to write last on one partition, and what of Ferry's lay there then.
-
-    `prior` is None where nothing did, and as soon as the write was seen on the target: who puts that back is another.
-    """
-
-    wrote: Wrote
-    prior: Wrote | None = None
-
-    def found_as(self, offset: int) -> Wrote | None:
-        """Which of the two an offset of the target is; None: somebody else's."""
-        if offset == self.wrote.target:
-            return self.wrote
-        return self.prior if self.prior is not None and offset == self.prior.target else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldGroup:
-    """What the ledger says of a group: its partitions by the target's names, and when all of them were last written."""
-
-    offsets: Mapping[TopicPartition, Held]
-    sources: Mapping[str, str]
-    """The source topic of each target topic."""
-    renewed_ms: int
-
-    def source_of(self, place: TopicPartition) -> TopicPartition | None:
-        """The source partition of a target partition; None where the ledger does not say."""
-        topic = self.sources.get(place.topic)
-        return TopicPartition(topic, place.partition) if topic else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,132 +27,6 @@ class Write:
     checkpoint: Checkpoint
     before: CommittedOffset | None
     prior: Wrote | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRules:
-    """What group sync obeys."""
-
-    flow: Flow
-    takes_group: Callable[[str], bool]
-    takes_topic: Callable[[str], bool]
-    only: frozenset[str] | None = None
-    """Just these groups, of those that the flow takes."""
-    force: bool = False
-    """Whether offsets that somebody else moved on the target are written over."""
-
-
-class Maps(Protocol):
-    """The offset map of a partition (`ferry.run.groups.offset_maps.PartitionMap`)."""
-
-    @property
-    def target(self) -> TopicPartition:
-        """Its copy."""
-
-    @property
-    def trouble(self) -> str | None:
-        """Why it leads nowhere; None when it holds."""
-
-    def translate(self, offset: int) -> Translated:
-        """As OffsetMap."""
-
-
-def is_own(group: str) -> bool:
-    """Whether a group holds Ferry's positions: none of these is ever translated."""
-    return group.startswith(OWN_GROUPS)
-
-
-def chosen(rules: GroupRules, listed: Mapping[str, ListedGroup]) -> tuple[list[ListedGroup], list[Left]]:
-    """The source's groups whose offsets are translated, and those taken that have none that could be."""
-    taken = [
-        group
-        for name, group in sorted(listed.items())
-        if not is_own(name) and rules.takes_group(name) and (rules.only is None or name in rules.only)
-    ]
-    left = [
-        Left(group=group.name, place=None, why=Why.KIND, message=_of_kind(group, rules.flow.source))
-        for group in taken
-        if group.kind in NOT_TRANSLATABLE
-    ]
-    return [group for group in taken if group.kind not in NOT_TRANSLATABLE], left
-
-
-def _of_kind(group: ListedGroup, alias: str) -> str:
-    what = "share group" if group.kind is GroupKind.SHARE else "Streams group"
-    why = (
-        "it has no offset, but a state of each record"
-        if group.kind is GroupKind.SHARE
-        else "its state is in topics of its own, which do not fit another cluster's offsets"
-    )
-    return (
-        f"group {group.name} on {alias} is a {what} and cannot be translated, for {why}: start it anew at the target, "
-        "or name it in groups.exclude"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranslatedGroups:
-    """The checkpoints of each group in copied topics; and its partitions of which nothing is copied yet.
-
-    `troubled` are the target partitions that no offset may be given for, as their maps do not hold, and why.
-    """
-
-    checkpoints: dict[str, list[Checkpoint]]
-    uncopied: dict[str, list[TopicPartition]]
-    committed: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
-    """All partitions that a group has an offset of at the source, also those that the flow does not copy (any more)."""
-    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not known."""
-    troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
-
-
-_NONE_DENIED: Mapping[str, frozenset[str]] = {}
-
-
-def translated(
-    rules: GroupRules,
-    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
-    maps: Mapping[TopicPartition, Maps],
-    denied: Mapping[str, frozenset[str]] = _NONE_DENIED,
-) -> TranslatedGroups:
-    """Translate what groups have committed in topics that the flow copies; of other topics nothing is said.
-
-    `denied` are topics of which `offsets` has nothing, as the login may not see them.
-    """
-    checkpoints: dict[str, list[Checkpoint]] = {}
-    uncopied: dict[str, list[TopicPartition]] = {}
-    troubled: dict[str, dict[TopicPartition, str]] = {}
-    for group, committed in offsets.items():
-        found: list[Checkpoint] = []
-        for source, at in committed.items():
-            made = maps.get(source)
-            if made is None:
-                if rules.takes_topic(source.topic):
-                    uncopied.setdefault(group, []).append(source)
-                continue
-            if made.trouble is not None:
-                troubled.setdefault(group, {})[made.target] = made.trouble
-                continue
-            outcome = made.translate(at.offset)
-            found.append(
-                Checkpoint(
-                    group=group,
-                    source=source,
-                    source_offset=at.offset,
-                    target=made.target,
-                    target_offset=outcome.offset,
-                    outcome=_FOUND[outcome.word],
-                    metadata=at.metadata,
-                )
-            )
-        if found:
-            checkpoints[group] = found
-    return TranslatedGroups(
-        checkpoints=checkpoints, uncopied=uncopied, committed=offsets, denied=denied, troubled=troubled
-    )
-
-
-_FOUND = {found.value: found for found in Found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

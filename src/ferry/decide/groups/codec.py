@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ferry.decide.groups.checkpoints import Held, HeldGroup, Wrote
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.model import CommittedOffset, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ferry.decide.groups.checkpoints import HeldGroup, TargetGroups
+from ferry.decide.groups.checkpoints import TargetGroups
 from ferry.decide.groups.codec import Saved
+from ferry.decide.groups.held import HeldGroup
 from ferry.model import CommittedOffset, Left, TopicPartition, Why
 
 Offsets = Mapping[TopicPartition, CommittedOffset]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode, receipt_json
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.receipt_codec import receipt_json
 from ferry.model import Adoption, Flow, Predecessor, Receipt, Record, TopicPartition, parse_topic_id
 
 NO_DIGEST = "00000000"

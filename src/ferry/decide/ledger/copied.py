@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ferry.decide.ledger.adoption_codec import adoptions
 from ferry.decide.ledger.history import current_segments, holds_until
-from ferry.decide.ledger.ledger import LedgerView, gaps, receipts, shared_topics
+from ferry.decide.ledger.ledger import LedgerView, gaps, shared_topics
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipts import receipts
 from ferry.model import Adoption, Gap, Range, Segment, TopicPartition
 
 

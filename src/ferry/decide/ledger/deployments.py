@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ferry.decide.ledger.ledger import LedgerView, newest_run, opened_run
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.runs import newest_run, opened_run
 from ferry.errors import Refused
 from ferry.model import RunRecord
 

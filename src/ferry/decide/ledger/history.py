@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from ferry.decide.ledger.ledger import LedgerView, lane_ends, newest_run, outcome, receipts, sealed_plan
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.receipts import lane_ends, receipts
 from ferry.decide.ledger.report import Report, report_of
+from ferry.decide.ledger.runs import newest_run, outcome, sealed_plan
 from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment, TopicPartition
 
 

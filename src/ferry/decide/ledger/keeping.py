@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ferry.decide.ledger.ledger import LedgerView, lane_ends, opened_run, sealed_plan, superseded_by
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.receipts import lane_ends
+from ferry.decide.ledger.runs import opened_run, sealed_plan, superseded_by
 from ferry.errors import BadInput, Superseded
 from ferry.model import OpenedRun, Plan, Slice
 

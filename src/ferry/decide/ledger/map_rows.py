@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ferry.decide.ledger.codec import decode_value, parse_receipt
+from ferry.decide.ledger.codec import decode_value
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import Links, rest_of
 from ferry.model import Receipt, TopicPartition
 

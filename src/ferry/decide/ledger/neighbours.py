@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ferry.decide.ledger.ledger import LedgerView, claims, open_receipts, shared_topics
+from ferry.decide.ledger.ledger import LedgerView, claims, shared_topics
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipts import open_receipts
 from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition
 
 Range = tuple[int, int]

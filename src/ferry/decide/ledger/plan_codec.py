@@ -10,19 +10,9 @@ import json
 from collections.abc import Mapping
 
 from ferry.decide.ledger.acl_codec import acl_change_json, parse_acl_change
-from ferry.decide.ledger.codec import (
-    LEDGER_VERSION,
-    SEAL,
-    Json,
-    decode_value,
-    encode,
-    parse_change,
-    parse_gap,
-    parse_refusal,
-    parse_slice,
-    plan_head_json,
-    slice_json,
-)
+from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_value, encode, parse_gap
+from ferry.decide.ledger.run_codec import parse_refusal
+from ferry.decide.ledger.slice_codec import parse_change, parse_slice, plan_head_json, slice_json
 from ferry.errors import BadInput
 from ferry.model import PLAN_VERSION, Flow, Plan, Record, RefusalKind
 

@@ -14,20 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ferry.decide.ledger.codec import (
-    LEDGER_VERSION,
-    SEAL,
-    Json,
-    decode_key,
-    decode_value,
-    encode,
-    parse_receipt,
-    parse_run,
-)
+from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_key, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView, resume_at
 from ferry.decide.ledger.map_block import Chain, MapRow, unpack
 from ferry.decide.ledger.plan_codec import PART_BYTES
+from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import NO_LINKS, Block, Links, Rolled, grown, packed_blocks, parse_blocks
+from ferry.decide.ledger.run_codec import parse_run
 from ferry.errors import BadInput
 from ferry.model import Fate, LedgerRecord, OpenedRun, Record, TopicPartition
 

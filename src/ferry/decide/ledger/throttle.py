@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferry.decide.ledger.ledger import heard_receipts
+from ferry.decide.ledger.receipts import heard_receipts
 from ferry.model import LedgerRecord, Plan, TopicPartition
 
 

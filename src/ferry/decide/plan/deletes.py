@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ferry.config.guards import OnGuard
-from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode, receipt_key
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import receipt_key
 from ferry.decide.plan.facts import Facts, TargetTopic
 from ferry.decide.plan.rules import Rules
 from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, TopicChange

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from ferry.decide.ledger.ledger import Outcome
 from ferry.decide.ledger.report import Report, report_of
+from ferry.decide.ledger.runs import Outcome
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition
 from ferry.run.copy.slot import SlotResult

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
-from ferry.decide.ledger.codec import receipt_records
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import (
     NOT_THROTTLED,

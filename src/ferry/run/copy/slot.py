@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import fold, intruder, last_receipts, newer_attempt, sealed_plan, superseded_by
+from ferry.decide.ledger.ledger import fold, intruder
+from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
 from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.run.copy.dropped import Drop, Dropped, Hindered

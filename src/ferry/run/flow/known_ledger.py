@@ -6,9 +6,11 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ferry.decide.ledger.codec import decode_key, decode_value, parse_receipt
-from ferry.decide.ledger.ledger import LedgerView, fold, fold_on, opened_run, resume_at
+from ferry.decide.ledger.codec import decode_key, decode_value
+from ferry.decide.ledger.ledger import LedgerView, fold, fold_on, resume_at
 from ferry.decide.ledger.map_rows import Match
+from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.decide.ledger.runs import opened_run
 from ferry.model import OpenedRun, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic

@@ -12,21 +12,7 @@ from dataclasses import dataclass, replace
 
 from ferry.config.filters import LEGAL_NAME
 from ferry.config.flow import FlowConfig
-from ferry.decide.groups.checkpoints import (
-    RENEW_MS,
-    Decided,
-    GroupRules,
-    Held,
-    HeldGroup,
-    TargetGroups,
-    TranslatedGroups,
-    Write,
-    Wrote,
-    chosen,
-    decide_groups,
-    is_own,
-    translated,
-)
+from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, Write, decide_groups
 from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
@@ -38,6 +24,9 @@ from ferry.decide.groups.codec import (
     snapshot_record,
     snapshots,
 )
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
+from ferry.decide.groups.translated import TranslatedGroups, translated
+from ferry.decide.groups.which import GroupRules, chosen, is_own
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.errors import FerryError
 from ferry.model import CommittedOffset, Found, GroupOutcome, Left, Record, TopicPartition, Why

@@ -15,8 +15,10 @@ from functools import partial
 
 from ferry.config.flow import FlowConfig
 from ferry.decide.groups.offset_syncs import offset_syncs
-from ferry.decide.ledger.ledger import LedgerView, last_receipts, receipts, superseded_by
+from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.mirror_state import MirrorState, is_due, mirror_record, mirror_state
+from ferry.decide.ledger.receipts import last_receipts, receipts
+from ferry.decide.ledger.runs import superseded_by
 from ferry.decide.plan.internal_topics import (
     InternalTopicName,
     checkpoints_topic,

@@ -14,9 +14,10 @@ from ferry.decide.groups.map_trouble import Present, map_trouble
 from ferry.decide.groups.offset_map import LogStart, OffsetMap, Translated
 from ferry.decide.ledger.adoption_codec import adopted_receipt, adoptions
 from ferry.decide.ledger.codec import encode
-from ferry.decide.ledger.ledger import LedgerView, gaps, last_receipts
+from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.map_rows import chains_of, needed_block, newer_rows
+from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.rolled import NO_LINKS, Links
 from ferry.errors import Refused
 from ferry.model import Adoption, Gap, Receipt, TopicPartition

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.groups.checkpoints import TargetGroups, is_own
+from ferry.decide.groups.checkpoints import TargetGroups
 from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
@@ -23,6 +23,7 @@ from ferry.decide.groups.codec import (
     snapshots,
 )
 from ferry.decide.groups.rollback import Difference, Rollback, decide_rollback, differences
+from ferry.decide.groups.which import is_own
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.errors import BadInput
 from ferry.model import GroupOutcome, Left, TopicPartition, Why

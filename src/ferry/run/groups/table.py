@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from ferry.config.clients import ConnectionOptions
 from ferry.config.flow import FlowConfig
-from ferry.decide.groups.checkpoints import is_own
 from ferry.decide.groups.offset_map import Translated
 from ferry.decide.groups.table import GroupsOfSide, GroupTable, group_tables, narrowed, places_of
+from ferry.decide.groups.which import is_own
 from ferry.errors import FerryError
 from ferry.model import Flow, GroupKind, ListedGroup, TopicPartition
 from ferry.model.group import NO_STATE

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger.codec import decode_key, decode_value, encode, parse_receipt
+from ferry.decide.ledger.codec import decode_key, decode_value, encode
 from ferry.decide.ledger.export import ExportHead, parse_head, parse_records
+from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.errors import BadInput, Refused
 from ferry.model import Receipt, Record, TopicPartition
 from ferry.net.offsets import group_offsets

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from ferry.config.flow import FlowConfig
 from ferry.config.guards import OnGuard
-from ferry.decide.ledger.ledger import LedgerView, accounted, last_receipts, open_receipts
+from ferry.decide.ledger.ledger import LedgerView, accounted
+from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lost_ledger import accounted_positions
 from ferry.model import RefusalKind, TopicPartition

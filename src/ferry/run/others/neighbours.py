@@ -10,9 +10,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, open_receipts, shared_topics
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, shared_topics
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, neighbour_of, ranges
+from ferry.decide.ledger.receipts import open_receipts
 from ferry.decide.plan.facts import Facts, Unserved
 from ferry.model import Receipt, TopicPartition
 from ferry.net.cluster import Cluster

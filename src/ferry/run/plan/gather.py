@@ -9,16 +9,11 @@ from enum import Enum
 
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.decide.ledger.ledger import LedgerView, claims, last_receipts, pauses, skips
+from ferry.decide.ledger.ledger import LedgerView, claims, pauses, skips
+from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.absence import absent_topics, unmatched_names
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
-from ferry.decide.plan.starts import (
-    due_starts,
-    first_run,
-    recorded_starts,
-    starts_at_time,
-    unasked_starts,
-)
+from ferry.decide.plan.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.decide.plan.tombstones import seen_to_end
 from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.errors import Unreachable

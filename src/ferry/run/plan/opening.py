@@ -14,9 +14,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 
-from ferry.decide.ledger.codec import attempt_record, fenced_record, run_record
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, outlived, resume_at, slots_to_fence, superseded_by
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.run_codec import attempt_record, fenced_record, run_record
+from ferry.decide.ledger.runs import outlived, slots_to_fence, superseded_by
 from ferry.errors import Retryable, Superseded
 from ferry.model import Attempt, OpenedRun, Origin, Plan, RunRecord
 from ferry.run.copy.port import FencePort, LedgerPort

@@ -14,9 +14,10 @@ from ferry.config.guards import OnGuard
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.ledger.deployments import admitted, conflict
-from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, last_receipts, resume_at
+from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.neighbours import without_owned_elsewhere
+from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.summary import is_due
 from ferry.decide.plan.clock import skew_sentence
 from ferry.decide.plan.deletes import deleted_note, forgetting, forgotten

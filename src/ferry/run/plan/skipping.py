@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 
 from ferry.decide.ledger.codec import gap_record
 from ferry.decide.ledger.deployments import admitted
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at, superseded_by
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
+from ferry.decide.ledger.runs import superseded_by
 from ferry.decide.plan.skipping import Wish, refuse_while_at_work, skip_gap, skip_plan
 from ferry.errors import Superseded
 from ferry.model import Gap, OpenedRun, Origin, Plan, RunRecord

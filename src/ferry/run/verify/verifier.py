@@ -10,7 +10,7 @@ from typing import Self
 
 from ferry.config.clients import ConnectionOptions, flow_fetch_options
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger.ledger import last_receipts, open_receipts
+from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.plan.witness import witnesses
 from ferry.decide.verify.moved import with_moved
 from ferry.decide.verify.stretches import Stretch

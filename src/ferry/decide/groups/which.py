@@ -1,0 +1,59 @@
+"""Which consumer groups a flow takes, and those of them that cannot be translated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ferry.model import Flow, GroupKind, Left, ListedGroup, Why
+
+OWN_GROUPS = "ferry."
+"""Begins the names of groups that hold Ferry's own positions."""
+
+NOT_TRANSLATABLE = frozenset({GroupKind.SHARE, GroupKind.STREAMS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRules:
+    """What group sync obeys."""
+
+    flow: Flow
+    takes_group: Callable[[str], bool]
+    takes_topic: Callable[[str], bool]
+    only: frozenset[str] | None = None
+    """Just these groups, of those that the flow takes."""
+    force: bool = False
+    """Whether offsets that somebody else moved on the target are written over."""
+
+
+def is_own(group: str) -> bool:
+    """Whether a group holds Ferry's positions: none of these is ever translated."""
+    return group.startswith(OWN_GROUPS)
+
+
+def chosen(rules: GroupRules, listed: Mapping[str, ListedGroup]) -> tuple[list[ListedGroup], list[Left]]:
+    """The source's groups whose offsets are translated, and those taken that have none that could be."""
+    taken = [
+        group
+        for name, group in sorted(listed.items())
+        if not is_own(name) and rules.takes_group(name) and (rules.only is None or name in rules.only)
+    ]
+    left = [
+        Left(group=group.name, place=None, why=Why.KIND, message=_of_kind(group, rules.flow.source))
+        for group in taken
+        if group.kind in NOT_TRANSLATABLE
+    ]
+    return [group for group in taken if group.kind not in NOT_TRANSLATABLE], left
+
+
+def _of_kind(group: ListedGroup, alias: str) -> str:
+    what = "share group" if group.kind is GroupKind.SHARE else "Streams group"
+    why = (
+        "it has no offset, but a state of each record"
+        if group.kind is GroupKind.SHARE
+        else "its state is in topics of its own, which do not fit another cluster's offsets"
+    )
+    return (
+        f"group {group.name} on {alias} is a {what} and cannot be translated, for {why}: start it anew at the target, "
+        "or name it in groups.exclude"
+    )

@@ -1,0 +1,108 @@
+"""What the ledger says of runs: who owns the lane, which slots to fence, plans, attempts and outcomes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from ferry.decide.ledger.codec import SEAL, encode
+from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.plan_codec import parse_plan
+from ferry.decide.ledger.run_codec import parse_attempt, parse_refusal
+from ferry.model import Attempt, LedgerRecord, OpenedRun, Plan, Record, Refusal
+
+
+def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
+    """The run that owns the lane: the one with the highest generation."""
+    return max((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation, default=None)
+
+
+def opened_run(view: LedgerView, lane: str, run: str) -> OpenedRun | None:
+    """The newest run record with this run id."""
+    found = [opened for opened in view.runs if opened.record.lane == lane and opened.record.run == run]
+    return max(found, key=lambda opened: opened.generation, default=None)
+
+
+def slots_to_fence(view: LedgerView, lane: str) -> int:
+    """How many slots any run of the lane may have writers on: all of them are fenced before positions are read.
+
+    Opening a run again under its name lets compaction drop the earlier run record; what was fenced then still counts.
+    """
+    opened = [run.record.slots for run in view.runs if run.record.lane == lane]
+    fenced = [int(body_of(record)["slots"]) for key, record in view.of_kind("fenced") if key[1] == lane]
+    return max([*opened, *fenced], default=0)
+
+
+def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:
+    """The newer run of the lane, if there is one; a task that sees it must stop."""
+    newest = newest_run(view, lane)
+    return newest if newest is not None and newest.generation > generation else None
+
+
+def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number: int) -> Attempt | None:
+    """Why the attempt with this number must stop: a later one at the same opened run, or its own end.
+
+    None when it need not. An end says nothing about attempts that began after the one that it names.
+    """
+    for key, record in view.of_kind("attempt"):
+        if key[1:] == [lane, run]:
+            last = parse_attempt(run, record.offset, body_of(record))
+            if last.generation == generation and (last.number > number or (last.ended and last.number == number)):
+                return last
+    return None
+
+
+def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
+    """Tombstones for the run, plan, attempt, outcome and checkpoint records of all but the lane's `keep` newest runs.
+
+    To be written only by a run that has fenced their slots. Receipts stay: they are the offset map.
+    """
+    newest = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: -run.generation)
+    kept = {run.record.run for run in newest[:keep]}
+    kinds = ("run", "plan", "attempt", "outcome", "checkpoint")
+    known = [key for kind in kinds for key, _ in view.of_kind(kind)]
+    left = [json.loads(key) for key in view.rolled.left]
+    return [
+        Record(key=encode(key), value=None)
+        for key in [*known, *left]
+        if key[0] in kinds and key[1] == lane and key[2] not in kept
+    ]
+
+
+def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple[Plan, int] | None:
+    """The plan that a run sealed at this generation, and the offset of its seal; None when there is none.
+
+    A run that is opened again under its name has another generation, and so a plan of its own.
+    """
+    seal: LedgerRecord | None = None
+    parts: dict[int, bytes] = {}
+    for key, record in view.of_kind("plan"):
+        if key[1:4] != [lane, run, generation]:
+            continue
+        if key[4] == SEAL:
+            seal = record
+        elif record.value is not None:
+            parts[key[4]] = record.value
+    if seal is None or seal.value is None:
+        return None
+    return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the tasks of a run refused, and the slots that stopped because the run's time was over."""
+
+    refusals: tuple[Refusal, ...]
+    time_over: frozenset[int]
+
+
+def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
+    """The outcome that a run's copy step recorded; None when it did not (yet)."""
+    for key, record in view.of_kind("outcome"):
+        if key[1:] == [lane, run]:
+            body = body_of(record)
+            return Outcome(
+                refusals=tuple(parse_refusal(item) for item in body["refusals"]),
+                time_over=frozenset(body["time_over"]),
+            )
+    return None

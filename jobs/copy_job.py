@@ -1,29 +1,18 @@
 """spark-submit jobs/copy_job.py --flow A->B --run RUN: copies what the run's plan in the ledger says."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 from ferry.model import Origin
 from ferry.spark.copy_job import main
-
-CONFIG_VARIABLE = "FERRY_CONFIG"
+from ferry.spark.job import job_parser
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description="Copy what a run's plan in the ledger says.")
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=os.environ.get(CONFIG_VARIABLE),
-        required=not os.environ.get(CONFIG_VARIABLE),
-        help=f"configuration file; else the environment variable {CONFIG_VARIABLE}",
-    )
-    parser.add_argument("--clients", type=Path, help="pipe that hands the connection data over; else the file has it")
+    parser = job_parser("Copy what a run's plan in the ledger says.")
     parser.add_argument("--end", type=Path, help="file to leave the job's error in")
-    parser.add_argument("--flow", required=True, help="source->target")
     parser.add_argument("--run", required=True, help="run id whose plan is in the ledger")
     parser.add_argument("--lane", help="lane of the run; else the flow's own")
     parser.add_argument("--dag-id", default="", help="goes into the receipts")

@@ -1,31 +1,21 @@
 """spark-submit jobs/verify_job.py --flow A->B: compares both clusters, as `ferry verify` does, in Spark's tasks."""
 
 import argparse
-import os
 import secrets
 import sys
 from pathlib import Path
 
 from ferry.run.verify.survey import Wanted
+from ferry.spark.job import job_parser
 from ferry.spark.verify_job import main
 
-CONFIG_VARIABLE = "FERRY_CONFIG"
 SEED_BITS = 32
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description="Compare the two clusters of a flow through its ledger.")
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=os.environ.get(CONFIG_VARIABLE),
-        required=not os.environ.get(CONFIG_VARIABLE),
-        help=f"configuration file; else the environment variable {CONFIG_VARIABLE}",
-    )
-    parser.add_argument("--clients", type=Path, help="pipe that hands the connection data over; else the file has it")
+    parser = job_parser("Compare the two clusters of a flow through its ledger.")
     parser.add_argument("--out", type=Path, help="file for the result as JSON")
-    parser.add_argument("--flow", required=True, help="source->target")
     parser.add_argument("--topic", action="append", help="only this source topic; may be repeated")
     parser.add_argument("--partition", type=int, help="only this partition of the one topic")
     parser.add_argument("--from", type=int, dest="start", help="the first source offset of the partition")

@@ -100,7 +100,7 @@ class FerryCopyOperator(SparkSubmitOperator):
     def on_kill(self) -> None:
         """End the driver in order, so that it ends its open chunk; then make sure that nothing of Spark is left."""
         if self._connected:
-            from ferry.spark.copy_job import Terminated  # noqa: PLC0415 - as above
+            from ferry.spark.job import Terminated  # noqa: PLC0415 - as above
 
             self._connected = False
             raise Terminated  # in the midst of `copy_run`, which interrupts the job and ends the chunk
@@ -157,7 +157,8 @@ class FerryCopyOperator(SparkSubmitOperator):
                 raise failed(error, told_end(end), submit.returncode if submit is not None else None) from None
 
     def _copy_connected(self, flow: FlowConfig, context: Context) -> None:
-        from ferry.spark.copy_job import CopyRequest, Terminated, copy_run  # noqa: PLC0415 - as above
+        from ferry.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - as above
+        from ferry.spark.job import Terminated  # noqa: PLC0415 - as above
         from ferry.spark.session import connect  # noqa: PLC0415 - as above
 
         url = SparkConnectHook(self._conn_id).get_connection_url()

@@ -6,50 +6,32 @@ a Python stage over Arrow that copies the slots, and a few rows back.
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
-from ferry.config.connection import from_environment
 from ferry.config.flow import FlowConfig
-from ferry.config.settings import load
 from ferry.decide.ledger.report import throttled_sentence, throttling
-from ferry.errors import FerryError, Retryable
+from ferry.errors import FerryError
 from ferry.model import Attempt, Origin, Plan
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
-from ferry.spark import lifeline
-from ferry.spark.call import Call
-from ferry.spark.handover import taken
-from ferry.spark.job_end import tell_end
+from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
-from ferry.spark.session import gist, interrupt, is_remote, sent_apart, session, stop
+from ferry.spark.session import is_remote, sent_apart, session
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
-
-GRACE_SECONDS = 8.0
-"""After SIGTERM: how long the orderly end may take before the process ends all the same."""
 
 FENCE_PATIENCE_SECONDS = 5.0
 
 _MANY_ROWS = 100_000
 """More than any Spark has cores."""
 
-TERMINATED = 128 + signal.SIGTERM
-
-Say = Callable[[str], None]
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -97,24 +79,13 @@ def _on_spark(
     attempt: Attempt,
     specs: dict[int, TaskSpec],
 ) -> list[SlotEnd]:
-    spark = connect()
-    tag = f"ferry-{plan.generation}"
-
-    def work() -> list[SlotEnd]:
-        spark.addTag(tag)  # tags belong to the thread that sets them
-        return _rounds(spark, specs, request.say)
-
-    try:
-        return Call(work).result()
-    except BaseException as error:
-        interrupt(spark, tag)
-        end_chunks(request, plan, attempt)
-        if isinstance(error, (PySparkException, Py4JError)):
-            why = gist(error)
-            raise Retryable(f"Spark gave up run {plan.run} of {plan.flow} ({why}): see its log") from error
-        raise
-    finally:
-        stop(spark)
+    return on_spark(
+        connect,
+        f"ferry-{plan.generation}",
+        lambda spark: _rounds(spark, specs, request.say),
+        what=f"run {plan.run} of {plan.flow}",
+        broken=lambda: end_chunks(request, plan, attempt),
+    )
 
 
 def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
@@ -198,10 +169,6 @@ def end_chunks(request: CopyRequest, plan: Plan, attempt: Attempt) -> None:
         request.say(f"open chunks end by their transaction timeout ({error})")
 
 
-class Terminated(BaseException):
-    """SIGTERM came."""
-
-
 def main(
     *,
     config: Path,
@@ -212,38 +179,11 @@ def main(
     origin: Origin,
     end: Path | None = None,
 ) -> int:
-    """The whole job: under spark-submit, or under plain Python with SPARK_REMOTE naming a Spark Connect server.
+    """The whole job; the rest is as `run_job` says. The exit code: 0 done, 1 try again, 2 refused, 3 unreachable."""
 
-    `clients` is the pipe in which the task hands the connection data over; without it the file's is resolved here.
-    `end` is the file that an error is left in for the task.
-    The exit code: 0 done, 1 try again, 2 refused, 3 unreachable, 143 ended by SIGTERM.
-    """
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        deadline = threading.Timer(GRACE_SECONDS, os._exit, (TERMINATED,))
-        deadline.daemon = True
-        deadline.start()
-        raise Terminated
-
-    def say(text: str) -> None:
-        with suppress(OSError):  # after the JVM's end nobody reads; what is left to do matters more
-            print(f"ferry: {text}", flush=True)
-
-    signal.signal(signal.SIGTERM, terminate)
-    lifeline.watch(os.environ)
-    try:
-        found = load(config, from_environment).flow(flow)
-        if clients is not None:
-            found = taken(found, clients)
+    def work(found: FlowConfig, say: Say) -> int:
         request = CopyRequest(flow=found, run=run, origin=origin, say=say, lane=lane)
         copy_run(request, lambda: session(f"ferry {flow} {run}"))
-    except Terminated:
-        say("terminated")
-        return TERMINATED
-    except FerryError as error:
-        say(str(error))
-        if end is not None:
-            tell_end(end, error)
-        return error.exit_code
-    return 0
+        return 0
+
+    return run_job(work, config=config, clients=clients, flow=flow, end=end)

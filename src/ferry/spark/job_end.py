@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Superseded
+from ferry.files import write_whole
 
 FINAL = (BadInput, Refused, Superseded, Corrupt)
 """Errors that a retry meets again."""
@@ -26,10 +27,8 @@ class JobEnd:
 
 def tell_end(path: Path, error: FerryError) -> None:
     """Leave the error at `path`, whole or not at all."""
-    draft = path.with_name(f"{path.name}.new")
     with suppress(OSError):  # the exit code tells the most important
-        draft.write_text(json.dumps(asdict(JobEnd(sentence=str(error), final=isinstance(error, FINAL)))))
-        draft.replace(path)
+        write_whole(path, json.dumps(asdict(JobEnd(sentence=str(error), final=isinstance(error, FINAL)))))
 
 
 def told_end(path: Path) -> JobEnd | None:

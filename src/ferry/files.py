@@ -1,0 +1,24 @@
+"""Files that are whole or absent."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Write `text` to `path` by way of a rename, so that a reader never sees half of it.
+
+    `mode` is narrowed by the umask, as for any new file. OSError when it cannot be; then nothing of it is left.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,124 @@
+"""What every job on Spark does alike: read its arguments, meet its flow, run, and end when it is told to."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ferry.config.connection import from_environment
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import load
+from ferry.errors import FerryError, Retryable
+from ferry.spark import lifeline
+from ferry.spark.call import Call
+from ferry.spark.handover import taken
+from ferry.spark.job_end import tell_end
+from ferry.spark.session import gist, interrupt, stop
+
+CONFIG_VARIABLE = "FERRY_CONFIG"
+
+GRACE_SECONDS = 8.0
+"""After SIGTERM: how long the orderly end may take before the process ends all the same."""
+
+TERMINATED = 128 + signal.SIGTERM
+
+Say = Callable[[str], None]
+T = TypeVar("T")
+
+
+class Terminated(BaseException):
+    """SIGTERM came."""
+
+
+def job_parser(description: str) -> argparse.ArgumentParser:
+    """The arguments that every job takes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(
+        "--config",
+        type=Path,
+        default=os.environ.get(CONFIG_VARIABLE),
+        required=not os.environ.get(CONFIG_VARIABLE),
+        help=f"configuration file; else the environment variable {CONFIG_VARIABLE}",
+    )
+    parser.add_argument("--clients", type=Path, help="pipe that hands the connection data over; else the file has it")
+    parser.add_argument("--flow", required=True, help="source->target")
+    return parser
+
+
+def run_job(
+    work: Callable[[FlowConfig, Say], int], *, config: Path, clients: Path | None, flow: str, end: Path | None = None
+) -> int:
+    """Do `work` for the flow and answer its exit code, or that of the error that ended it; 143 for SIGTERM.
+
+    Under spark-submit, or under plain Python with SPARK_REMOTE naming a Spark Connect server. `clients` is the pipe in
+    which a task hands the connection data over; without it the file's is resolved here. `end` is the file that an
+    error is left in for the task.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    lifeline.watch(os.environ)
+    try:
+        found = load(config, from_environment).flow(flow)
+        return work(found if clients is None else taken(found, clients), _say)
+    except Terminated:
+        _say("terminated")
+        return TERMINATED
+    except FerryError as error:
+        _say(str(error))
+        if end is not None:
+            tell_end(end, error)
+        return error.exit_code
+
+
+def on_spark(
+    connect: Callable[[], SparkSession],
+    tag: str,
+    work: Callable[[SparkSession], T],
+    *,
+    what: str,
+    broken: Callable[[], None] = lambda: None,
+) -> T:
+    """What `work` answers on a session of its own; `tag` tells its operations apart.
+
+    However it is broken off, its operations are interrupted and `broken` is called before the session ends. Retryable
+    when Spark gave up `what`.
+    """
+    spark = connect()
+
+    def tagged() -> T:
+        spark.addTag(tag)  # tags belong to the thread that sets them
+        return work(spark)
+
+    try:
+        return Call(tagged).result()
+    except BaseException as error:
+        interrupt(spark, tag)
+        broken()
+        if isinstance(error, (PySparkException, Py4JError)):
+            raise Retryable(f"Spark gave up {what} ({gist(error)}): see its log") from error
+        raise
+    finally:
+        stop(spark)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    deadline = threading.Timer(GRACE_SECONDS, os._exit, (TERMINATED,))
+    deadline.daemon = True
+    deadline.start()
+    raise Terminated
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # after the JVM's end nobody reads; what is left to do matters more
+        print(f"ferry: {text}", flush=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.history import current_segments
 from ferry.decide.ledger.ledger import gaps
 from ferry.decide.ledger.receipts import receipts
@@ -19,7 +20,6 @@ from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import Refused
 from ferry.model import Plan, Receipt, RefusalKind
-from ferry.net import appending
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import local_origin
 from tests.cli.program import ferry
@@ -170,8 +170,7 @@ def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_
     with pytest.raises(Refused, match=f"aliases {lab.alias} and t{lab.alias} are swapped: .* written from the one"):
         swapped.micro_run()
     send(producer(source_cluster), topic, numbered(10, start=10))
-    now = appending.now_ms
-    monkeypatch.setattr(appending, "now_ms", lambda: now() + 3_600_000)
+    monkeypatch.setattr("ferry.net.appending.wall_ms", lambda: wall_ms() + 3_600_000)
     with pytest.raises(Refused, match=r"clock of this machine is 3\d\d\d s ahead of that of the broker that leads"):
         lab.micro_run()
     report = replace(lab, settings={"ferry.guard.clock.skew": "skip"}).micro_run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ferry.clock import wall_ms
 from ferry.decide.groups.codec import saved_groups
 from ferry.decide.groups.offset_map import OffsetMap
 from ferry.decide.ledger import summary
@@ -189,8 +189,8 @@ def test_a_summary_with_holes_behind_it_counts_only_while_tombstones_are_kept(
     for number in range(2):
         log.write(pause_record(replace(PAUSE, who=str(number))))
     log.taken.add(log.end - 2)
-    later = time.time_ns() + age_ms * 1_000_000
-    monkeypatch.setattr("ferry.run.flow.summaries.time.time_ns", lambda: later)
+    later = wall_ms() + age_ms
+    monkeypatch.setattr("ferry.run.flow.summaries.wall_ms", lambda: later)
     opened = now(open_ledger(log, log.end))
     assert (opened.rolled.summarised > 0) is counts
     assert_same(log, opened, log.whole())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +19,7 @@ from ferry.cli.desk import (
     only_topics,
 )
 from ferry.cli.output import count_of, print_json, print_table, print_warning
-from ferry.cli.person import person
+from ferry.cli.person import new_run, person
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow import FlowConfig
@@ -151,7 +149,7 @@ def _adopt(
     from ferry.run.takeover.adopting import AdoptionWish
 
     wish = AdoptionWish(who=person(), only=only_topics(flow, topics), align=align)
-    run = None if dry_run else f"adopt-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    run = None if dry_run else new_run("adopt")
     with MicroRuns(flow, patience_s=patience_s) as runs:
         if run is None:
             found = runs.preview_adoption(place, wish)

@@ -17,9 +17,9 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
-from ferry.cli.group_sync import DryRunOption, GroupsOption, made_by, new_run, only_groups
+from ferry.cli.group_sync import DryRunOption, GroupsOption, made_by, only_groups
 from ferry.cli.output import count_of, print_json, print_table
-from ferry.cli.person import person
+from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light

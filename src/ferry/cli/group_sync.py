@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +18,7 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.output import count_of, print_json
+from ferry.cli.person import new_run
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.run.groups.checkpoint import Looked
@@ -95,11 +94,6 @@ def _show_wish(looked: Looked) -> None:
         f"{count_of(len(rows), 'offset')} of {count_of(len(looked.decided.writes), 'group')} would be written, "
         f"{looked.decided.unchanged} are right already"
     )
-
-
-def new_run(verb: str) -> str:
-    """The id under which a verb writes to the ledger."""
-    return f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
 _MADE = re.compile(r"(groups|rollback)-\d{8}T\d{6}Z-[0-9a-f]{4}")

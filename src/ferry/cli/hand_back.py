@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,8 +22,8 @@ from ferry.cli.desk import (
     only_topics,
     refuse_option_as_file,
 )
-from ferry.cli.output import count_of, print_json, print_table, print_warning
-from ferry.cli.person import person
+from ferry.cli.output import count_of, print_json, print_table, print_warning, write_output
+from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
@@ -92,7 +89,7 @@ def hand_back_mm2_command(
         status_topic=status_topic,
     )
     wish = HandBackWish(who=person(), only=only_topics(chosen, topics), to_file=output is not None)
-    run = None if dry_run else f"hand-back-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    run = None if dry_run else new_run("hand-back")
     with MicroRuns(chosen, patience_s=patience) as runs:
         found = runs.preview_hand_back(place, wish) if run is None else runs.hand_back(place, wish, run, local_origin())
     if output is not None and run is not None:
@@ -111,15 +108,7 @@ def _write(output: Path, found: HandedBack) -> None:
         json.dumps({"key": json.loads(record.key), "value": json.loads(record.value or b"null")}, ensure_ascii=False)
         for record in found.records
     ]
-    draft = output.with_name(f".{output.name}.{os.getpid()}")
-    try:
-        draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        draft.replace(output)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise BadInput(
-            f"--output {output}: cannot be written: {error.strerror}; name a file that you may write"
-        ) from None
+    write_output(output, "".join(f"{line}\n" for line in lines))
 
 
 def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None:

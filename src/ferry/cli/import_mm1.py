@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, refuse_option_as_file
-from ferry.cli.output import count_of, print_json
+from ferry.cli.output import count_of, print_json, write_output
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
@@ -105,7 +104,8 @@ def import_mm1_command(
         )
     )
     if output is not None:
-        _write(output, conversion.text)
+        # It may hold passwords, or say where they are.
+        write_output(output, conversion.text, mode=0o600)
     if as_json:
         print_json(_json(conversion, output))
     elif not quiet:
@@ -209,20 +209,6 @@ def _asked_servers(file: SideFile, what: str, *, ask: bool) -> str | None:
         f"Bootstrap servers of the {what} cluster (host:port, ...); {file.name} {names}", err=True
     )
     return answer
-
-
-def _write(output: Path, text: str) -> None:
-    """All of the text or nothing, readable by its owner only: it may hold passwords, or say where they are."""
-    draft = output.with_name(f".{output.name}.{os.getpid()}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(output)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise BadInput(
-            f"--output {output}: cannot be written: {error.strerror}; name a file that you may write"
-        ) from None
 
 
 def _json(conversion: Conversion, output: Path | None) -> dict[str, Any]:

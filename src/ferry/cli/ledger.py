@@ -18,6 +18,7 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.output import print_json, print_table, size
+from ferry.clock import wall_ms
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
@@ -90,7 +91,7 @@ def ledger_command(
         print_json(past_runs_json(past)) if desk.as_json else _print_runs(past)
         return 0
     if pauses:
-        found = list(pauses_in_force(view, _now_ms()).values())
+        found = list(pauses_in_force(view, wall_ms()).values())
         print_json({"pauses": [pause_json(pause) for pause in found]}) if desk.as_json else _print_pauses(found)
         return 0
     rows = [
@@ -221,7 +222,3 @@ def _print_pauses(found: list[Pause]) -> None:
 
 def _time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _now_ms() -> int:
-    return int(datetime.now(UTC).timestamp() * 1000)

@@ -8,7 +8,11 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ferry.errors import BadInput
+from ferry.files import write_whole
 
 if TYPE_CHECKING:  # the command line starts light
     from rich.console import Console
@@ -117,3 +121,13 @@ def size(count: int) -> str:
 def count_of(number: int, noun: str) -> str:
     """`1 slice`, `2 slices`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """The file that --output names: all of the text or nothing; BadInput when it cannot be written."""
+    try:
+        write_whole(path, text, mode=mode)
+    except OSError as error:
+        raise BadInput(
+            f"--output {path}: cannot be written: {error.strerror}; name a file that you may write"
+        ) from None

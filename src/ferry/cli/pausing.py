@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from ferry.cli.desk import (
 )
 from ferry.cli.output import print_json
 from ferry.cli.person import person
+from ferry.clock import wall_ms
 from ferry.errors import BadInput
 
 TopicOption = Annotated[
@@ -53,7 +53,7 @@ def pause_command(
     from ferry.run.ledger.pausing import refuse_foreign_topic, write_pause
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    now_ms = _now_ms()
+    now_ms = wall_ms()
     if not why.strip():
         raise BadInput("--why is empty: say why, for whoever finds the flow paused")
     pause = Pause(topic=topic or "", who=person(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
@@ -86,7 +86,7 @@ def resume_command(
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with LedgerAccess(chosen, patience_s=patience) as ledger:
-        lifted = lift_pause(ledger, topic or "", _now_ms())
+        lifted = lift_pause(ledger, topic or "", wall_ms())
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
     if desk.as_json:
         print_json({"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None})
@@ -111,7 +111,3 @@ def _until_ms(text: str | None, now_ms: int) -> int:
     if until_ms <= now_ms:
         raise BadInput(f"--until {text!r} is over already: {remedy}")
     return until_ms
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,10 +1,12 @@
-"""Who is at the keyboard, for whoever reads the ledger later."""
+"""Who is at the keyboard, and the ids of what they start, for whoever reads the ledger later."""
 
 from __future__ import annotations
 
 import getpass
 import os
+import secrets
 import socket
+from datetime import UTC, datetime
 
 
 def person() -> str:
@@ -14,3 +16,8 @@ def person() -> str:
     except (KeyError, OSError):  # a container's user need not have a name
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
+
+
+def new_run(verb: str) -> str:
+    """The id under which a verb writes to the ledger."""
+    return f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"

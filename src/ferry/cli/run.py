@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +19,7 @@ from ferry.cli.desk import (
     only_topics,
 )
 from ferry.cli.output import count_of, print_error, print_json, size
+from ferry.cli.person import new_run
 from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, show_plan
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
 
@@ -78,7 +77,9 @@ def run_command(
             plan = runs.preview(options)
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
-        plan = runs.resume(resume) if resume is not None else runs.open_new(run or _new_run(), local_origin(), options)
+        plan = (
+            runs.resume(resume) if resume is not None else runs.open_new(run or new_run("cli"), local_origin(), options)
+        )
         report, failure = _copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
     print_json(run_json(report)) if desk.as_json else _show(report)
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
@@ -124,10 +125,6 @@ def _checkpointed(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]
     except (Refused, Unreachable) as error:
         return without_groups(runs.report(run), str(error)), error
     return runs.report(run), None
-
-
-def _new_run() -> str:
-    return f"cli-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
 def _show(report: Report) -> None:

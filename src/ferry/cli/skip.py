@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -18,7 +16,7 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.output import print_json
-from ferry.cli.person import person
+from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 
 
@@ -56,7 +54,7 @@ def skip_command(
     refuse_foreign_topic(chosen, topic)
     source = TopicPartition(topic=topic, partition=partition)
     wish = Wish(source=source, to=to, who=person(), reason=reason.strip())
-    run = None if dry_run else f"skip-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    run = None if dry_run else new_run("skip")
     with MicroRuns(chosen, patience_s=patience) as runs:
         if run is None:
             gap = runs.preview_skip(wish)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
+from ferry.clock import wall_ms
 from ferry.decide.plan.clock import skew
 from ferry.errors import Retryable
 from ferry.model import Record, TopicPartition
@@ -53,7 +53,7 @@ class Appender:
     async def _append_batch(self, records: Sequence[Record]) -> int:
         # A fresh identity per batch keeps sequences trivial; a topic gets a handful of these a run.
         identity = await self._cluster.retrying(self._identify)
-        batch = build_batch(records, now_ms(), identity)
+        batch = build_batch(records, wall_ms(), identity)
 
         async def send() -> int:
             part = ProduceRequest.TopicProduceData.PartitionProduceData(index=self._place.partition, records=batch)
@@ -63,13 +63,13 @@ class Appender:
                 partition_data=[part],
             )
             request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
-            sent_ms = now_ms()
+            sent_ms = wall_ms()
             try:
                 answer = await self._cluster.ask(request, self._cluster.leader(self._place))
             except Retryable:
                 await self._cluster.refresh([self._place.topic])
                 raise
-            answered_ms = now_ms()
+            answered_ms = wall_ms()
             outcome = answer.responses[0].partition_responses[0]
             await self.check_written(outcome.error_code)
             if outcome.log_append_time_ms >= 0:
@@ -117,8 +117,3 @@ def below_limit(records: Sequence[Record], limit: int = BATCH_BYTES) -> list[Seq
         parts[-1].append(record)
         filled += size
     return list(parts)
-
-
-def now_ms() -> int:
-    """This machine's clock."""
-    return time.time_ns() // 1_000_000

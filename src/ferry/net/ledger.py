@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.settings import NOT_READY, created_with, settings_refusal, wanted_replicas
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.net import codes
 from ferry.net.admin import NewTopic, TooFewBrokers, create_topic
-from ferry.net.appending import BATCH_BYTES, Appender, below_limit, now_ms
+from ferry.net.appending import BATCH_BYTES, Appender, below_limit
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.net.offsets import EARLIEST, LATEST, list_offsets
@@ -143,7 +144,7 @@ class LedgerTopic:
                 sequence=transaction.next_sequence(self.place, len(part)),
                 transactional=True,
             )
-            batch = build_batch(part, now_ms(), identity)
+            batch = build_batch(part, wall_ms(), identity)
 
             async def send(batch: bytes = batch, count: int = len(part)) -> None:
                 sent = await transaction.produce(self.cluster.leader(self.place), {self.place: batch})

@@ -14,6 +14,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar
 
+from ferry.clock import wall_ms
 from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.acls import AclDiff
@@ -322,7 +323,7 @@ class MicroRuns:
             view = await self._view(run)
             plan, opened = planned_run(view, self.lane, run)
             newer = superseded_by(view, self.lane, opened.generation)
-            if newer is not None or "" in pauses(view, _now_ms()):
+            if newer is not None or "" in pauses(view, wall_ms()):
                 log.info("groups are left alone: %s", f"run {newer.record.run} is newer" if newer else "flow is paused")
                 return None
             if plan.refusals and not plan.slices and not last_receipts(view, self.lane):
@@ -416,7 +417,3 @@ class MicroRuns:
 def local_origin() -> Origin:
     """This process as the origin of a run."""
     return Origin(host=f"{socket.gethostname()}:{os.getpid()}")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

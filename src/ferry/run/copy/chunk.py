@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ferry.clock import wall_ms
 from ferry.model import NOT_THROTTLED, Origin, Plan, Receipt, Segment, Slice, Throttled
 from ferry.run.copy.outgoing import Outgoing
 from ferry.wire.batch import Batch, extended_digest
@@ -118,7 +118,7 @@ class PartProgress:
             bytes=self.bytes,
             batches=self.batches,
             digest=f"{self.digest:08x}",
-            at_ms=time.time_ns() // 1_000_000,
+            at_ms=wall_ms(),
             transcoded=self.transcoded,
             aborted_batches=self.aborted,
             control_batches=self.control,

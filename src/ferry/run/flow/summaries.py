@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.decide.ledger.rolled import unwritten, written
 from ferry.decide.ledger.summary import (
@@ -91,7 +91,7 @@ async def _keeps_tombstones(log: LedgerLog, seal: Seal) -> bool:
     A record of the summary that was taken back since would be taken for good otherwise. Half of the time is left for
     clocks that differ.
     """
-    age = time.time_ns() // 1_000_000 - seal.at_ms
+    age = wall_ms() - seal.at_ms
     return 0 <= age < await log.tombstones_kept_ms() // 2
 
 
@@ -120,7 +120,7 @@ async def write_summary(log: LedgerLog, view: LedgerView, generation: int) -> Le
         view = replace(view, rolled=written(view.rolled, at))
     parts = summary_parts(view, generation)
     first = (await log.append_each(parts))[0]
-    await log.append_each([seal_record(parts, view, generation, first, time.time_ns() // 1_000_000)])
+    await log.append_each([seal_record(parts, view, generation, first, wall_ms())])
     gone = superseded_records(view)
     if gone:
         await log.append_each(gone)

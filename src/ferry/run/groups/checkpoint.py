@@ -5,11 +5,11 @@ Look at both sides, decide, remember, write. What stands against one group is it
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ferry.clock import wall_ms
 from ferry.config.filters import LEGAL_NAME
 from ferry.config.flow import FlowConfig
 from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, Write, decide_groups
@@ -90,7 +90,7 @@ class GroupSync:
         known = {group: one for group, one in held.items() if group in offsets}
         groups = await self._translated(rules, offsets, missing.denied)
         targets = await self._target(there, groups, known)
-        decided = decide_groups(rules, groups, targets, known, now_ms=_now_ms())
+        decided = decide_groups(rules, groups, targets, known, now_ms=wall_ms())
         return Looked(groups=groups, decided=decided, held=held, left=(*left, *decided.left))
 
     def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:
@@ -171,7 +171,7 @@ class GroupSync:
 
     async def write(self, view: LedgerView, looked: Looked, run: str) -> GroupOutcome:
         """Write what was decided. What lies on the target, and what is to be written, is in the ledger before."""
-        decided, now_ms = looked.decided, _now_ms()
+        decided, now_ms = looked.decided, wall_ms()
         view = await with_saved(self.connections.ledger, view, self.lane, run)
         records = _records(view, self.lane, looked, run, now_ms)
         if records:
@@ -276,7 +276,3 @@ def _silent(alias: str, listed: ListedGroups) -> list[Left]:
         _failed("", f"groups of broker {node} of {alias} are not known, for it does not answer ({why})")
         for node, why in listed.silent.items()
     ]
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

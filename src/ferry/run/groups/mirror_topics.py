@@ -8,11 +8,11 @@ are compacted.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.groups.offset_syncs import offset_syncs
 from ferry.decide.ledger.ledger import LedgerView
@@ -91,7 +91,7 @@ class MirrorTopics:
         return [last for last in lasts if state.synced < last.generation < plan.generation]
 
     async def _checkpoints(self, checkpoints: Sequence[Checkpoint], state: MirrorState) -> MirrorState:
-        topic, now_ms = checkpoints_topic(self.flow), _now_ms()
+        topic, now_ms = checkpoints_topic(self.flow), wall_ms()
         if topic is None or not is_due(self.flow.emit_checkpoints, state.checkpoints_at_ms, now_ms):
             return state
         records = [
@@ -110,7 +110,7 @@ class MirrorTopics:
         return replace(state, checkpoints_at_ms=now_ms)
 
     async def _heartbeats(self, state: MirrorState) -> MirrorState:
-        topic, now_ms = heartbeats_topic(self.flow), _now_ms()
+        topic, now_ms = heartbeats_topic(self.flow), wall_ms()
         if topic is None or not is_due(self.flow.emit_heartbeats, state.heartbeats_at_ms, now_ms):
             return state
         flow = self.flow.flow
@@ -131,7 +131,7 @@ class MirrorTopics:
             await InternalTopic(self.target, name).create(topic.replication_factor)
 
     async def _source_heartbeats(self, state: MirrorState) -> MirrorState:
-        topic, now_ms = source_heartbeats_topic(self.flow), _now_ms()
+        topic, now_ms = source_heartbeats_topic(self.flow), wall_ms()
         if topic is None or not is_due(self.flow.heartbeats_at_source, state.source_heartbeats_at_ms, now_ms):
             return state
         flow = self.flow.flow
@@ -150,7 +150,3 @@ class MirrorTopics:
         if records:
             count = f"{len(records)} record{'s' if len(records) != 1 else ''}"
             log.info("%s written to topic %s on cluster %s", count, topic.name, internal.cluster.alias)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

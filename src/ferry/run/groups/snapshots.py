@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.groups.checkpoints import TargetGroups
 from ferry.decide.groups.codec import (
@@ -79,7 +79,7 @@ class GroupSnapshots:
             for group, offsets in read.found.items()
             if offsets
         }
-        snapshot = Snapshot(name=name, at_ms=_now_ms(), who=who, groups=len(saved))
+        snapshot = Snapshot(name=name, at_ms=wall_ms(), who=who, groups=len(saved))
         if not dry_run:
             records = [saved_record(self._lane, name, group, offsets) for group, offsets in saved.items()]
             await self._connection.ledger.append([*records, snapshot_record(self._lane, snapshot)])
@@ -133,7 +133,7 @@ class GroupSnapshots:
         decided = decide_rollback(self._flow.flow.target, saved, target, held, force=force)
         if dry_run:
             return snapshot, decided, None
-        now_ms = _now_ms()
+        now_ms = wall_ms()
         records = []
         for group, offsets in decided.writes.items():
             there = target.offsets.get(group, {})
@@ -217,7 +217,3 @@ class GroupSnapshots:
 
     def _concerns(self, group: str, only: frozenset[str] | None) -> bool:
         return not is_own(group) and self._flow.groups.takes(group) and (only is None or group in only)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.export import Digest, Exported, ExportHead, head_line, record_line
 from ferry.errors import BadInput
@@ -44,7 +44,7 @@ def export_ledger(
             flow=str(flow.flow),
             topic=connection.ledger.place.topic,
             cluster_id=connection.target.cluster_id or "",
-            at_ms=time.time_ns() // 1_000_000,
+            at_ms=wall_ms(),
         )
 
         async def work() -> tuple[int, int]:

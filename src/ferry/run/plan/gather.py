@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Mapping
 from enum import Enum
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger.ledger import LedgerView, claims, pauses, skips
@@ -55,7 +55,7 @@ async def gather_facts(
     positions: Positions = Positions.SETTLED,
 ) -> Facts:
     """Facts of both clusters and of the ledger as it was read."""
-    asked_ms = time.time_ns() // 1_000_000
+    asked_ms = wall_ms()
     listed = await source.refresh(None)
     chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
     receipts = last_receipts(view, lane)
@@ -92,7 +92,7 @@ async def gather_facts(
     unmatched = unmatched_names(flow.topics.include, listed)
     hidden = await source.hidden(unmatched)
     return Facts(
-        now_ms=time.time_ns() // 1_000_000,
+        now_ms=wall_ms(),
         source_cluster_id=source.cluster_id,
         target_cluster_id=target.cluster_id,
         target_brokers=len(target.brokers),
@@ -131,7 +131,7 @@ async def gather_facts(
         pending=begun.pending,
         first_run=is_first,
         claims=claims(view),
-        pauses=pauses(view, time.time_ns() // 1_000_000),
+        pauses=pauses(view, wall_ms()),
         absent=absent,
         hidden=hidden,
         unmatched=unmatched,
@@ -155,7 +155,7 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
     """
     listed = await source.refresh(None)
     receipts = last_receipts(view, lane)
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = wall_ms()
     return Facts(
         now_ms=now_ms,
         source_cluster_id=source.cluster_id,

@@ -11,9 +11,9 @@ ended, or at the first record that was undecided then.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.run_codec import attempt_record, fenced_record, run_record
@@ -62,7 +62,7 @@ async def _read_on(port: LedgerPort, view: LedgerView, end: int) -> LedgerView:
 
 async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin) -> Attempt:
     """Begin an execution of the plan's copy step: slots of earlier attempts that see its record stop."""
-    started_ms = time.time_ns() // 1_000_000
+    started_ms = wall_ms()
     number = await port.append([attempt_record(plan.lane, plan.run, plan.generation, started_ms, origin)])
     return Attempt(run=plan.run, generation=plan.generation, number=number, started_ms=started_ms, origin=origin)
 

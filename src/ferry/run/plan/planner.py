@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 
+from ferry.clock import wall_ms
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.config.guards import OnGuard
 from ferry.decide.acls import AclDiff
@@ -146,7 +146,7 @@ class Planner:
             run=run,
             slots=self.flow.tasks_max,
             config_digest=self.flow.digest(),
-            started_ms=time.time_ns() // 1_000_000,
+            started_ms=wall_ms(),
             origin=origin,
             deployment=self.flow.deployment,
         )

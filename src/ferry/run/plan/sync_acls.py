@@ -7,10 +7,10 @@ file says otherwise, it is a note; with `full`, which somebody asked for, a refu
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ferry.clock import wall_ms
 from ferry.config.acls import AclPolicy
 from ferry.config.flow import FlowConfig
 from ferry.config.principal import principal_of
@@ -46,7 +46,7 @@ class AclSyncer:
         periodic = self.flow.sync_topic_acls
         if not periodic.enabled or periodic.interval_s is None:
             return None
-        return due_in_ms(view, self.lane, interval_s=periodic.interval_s, settings=self._settings, now_ms=_now_ms())
+        return due_in_ms(view, self.lane, interval_s=periodic.interval_s, settings=self._settings, now_ms=wall_ms())
 
     async def diff(self, view: LedgerView, plan: Plan) -> AclDiff:
         """How the target's ACLs differ from what the source's ask for, whether a sync is due or not.
@@ -100,7 +100,7 @@ class AclSyncer:
         except (Refused, Unreachable) as error:
             return self._without(plan, error)
         if not failed:
-            done = synced_record(self.lane, run=plan.run, settings=self._settings, at_ms=_now_ms())
+            done = synced_record(self.lane, run=plan.run, settings=self._settings, at_ms=wall_ms())
             await self.ledger.append([done])
         return self._with(plan, diff, failed)
 
@@ -116,7 +116,7 @@ class AclSyncer:
 
     async def _apply(self, diff: AclDiff, run: str) -> dict[AclBinding, Refused]:
         """Carry the changes out; what stands against those that were not."""
-        cluster_id, now_ms = self.source.cluster_id, _now_ms()
+        cluster_id, now_ms = self.source.cluster_id, wall_ms()
         meant = [
             own_acl_record(self.lane, change, source_cluster_id=cluster_id, run=run, at_ms=now_ms)
             for change in (*diff.created, *diff.moved)
@@ -175,7 +175,3 @@ def _failures(errors: list[Refused]) -> list[str]:
     sentences = [str(error) for error in errors[:SHOWN_FAILURES]]
     more = len(errors) - SHOWN_FAILURES
     return [*sentences, f"{more} more ACLs could not be changed for like reasons"] if more > 0 else sentences
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

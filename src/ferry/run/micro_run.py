@@ -8,11 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
-from types import TracebackType
-from typing import Self, TypeVar
 
 from ferry.clock import wall_ms
 from ferry.config.clients import flow_fetch_options, flow_produce_options
@@ -20,7 +17,7 @@ from ferry.config.flow import FlowConfig
 from ferry.decide.acls import AclDiff
 from ferry.decide.groups.codec import checkpoint_record, group_outcome
 from ferry.decide.ledger.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold, pauses
+from ferry.decide.ledger.ledger import LedgerView, fold, pauses
 from ferry.decide.ledger.mirror_state import mirror_notes
 from ferry.decide.ledger.receipts import lane_ends, last_receipts, receipts
 from ferry.decide.ledger.report import Report, report_of
@@ -28,15 +25,14 @@ from ferry.decide.ledger.run_codec import ended_record, outcome_record
 from ferry.decide.ledger.runs import newer_attempt, outcome, superseded_by
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
-from ferry.errors import Refused, Superseded
+from ferry.errors import Superseded
 from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice
 from ferry.run.copy.ends import SlotEnd, outcome_of
 from ferry.run.copy.kafka_port import CopyLimits, KafkaLane
 from ferry.run.copy.share import Rate
 from ferry.run.copy.slot import SlotRef
 from ferry.run.copy.task import TaskSpec
-from ferry.run.flow.connections import FlowConnections
-from ferry.run.flow.known_ledger import KnownLedgers
+from ferry.run.flow.session import LaneSession
 from ferry.run.groups.checkpoint import GroupSync, Looked
 from ferry.run.groups.mirror_topics import MirrorTopics
 from ferry.run.plan.gather import isolation_of
@@ -47,55 +43,26 @@ from ferry.run.takeover.adopting import AdoptionWish, PredecessorPlace, adopt, p
 from ferry.run.takeover.at_rest import Mm2Place
 from ferry.run.takeover.hand_back import HandBackWish, HandedBack, hand_back, preview_hand_back
 
-T = TypeVar("T")
-
 log = logging.getLogger(__name__)
 
-SETTLE_SECONDS = 5.0
-"""How long a report waits for commit markers: they follow an acknowledged commit within milliseconds."""
 
-
-class MicroRuns:
+class MicroRuns(LaneSession):
     """Micro-runs of one flow in one lane; holds the connections to both clusters. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
         """`patience_s`: how long an unreachable cluster is tried."""
-        self.flow = flow
-        self.lane = lane or flow.lane
-        self.patience_s = patience_s
         # Read before anything is opened: a value that cannot be read must not stop a run half-way.
         self._fetch = flow_fetch_options(flow)
         self._produce = flow_produce_options(flow)
-        self._connections = FlowConnections.of(flow, patience_s=patience_s)
-        self._source, self._target = self._connections.source, self._connections.target
-        self._ledger = self._connections.ledger
-        ledgers = KnownLedgers()
-        self._known = ledgers.of(self._target, flow.flow.source)
+        super().__init__(flow, lane=lane, patience_s=patience_s)
         self._planner = Planner(
-            flow=flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger, ledgers=ledgers
+            flow=flow,
+            lane=self.lane,
+            source=self._source,
+            target=self._target,
+            ledger=self._ledger,
+            ledgers=self._ledgers,
         )
-
-    def __enter__(self) -> Self:
-        """Connect to both clusters; Unreachable names the one that does not answer."""
-        self._connections.__enter__()
-        if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
-            self.close()
-            source = self.flow.where("source", "consumer", "bootstrap.servers")
-            target = self.flow.where("target", "producer", "bootstrap.servers")
-            raise Refused(
-                f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
-                f"({self._source.cluster_id}): correct one of the bootstrap servers ({source}, {target})"
-            )
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Drop the connections."""
-        self._connections.close()
 
     def preview(self, options: RunOptions = WHOLE) -> Plan:
         """The plan that a run would have now; writes nothing, creates nothing."""
@@ -392,26 +359,6 @@ class MicroRuns:
         return MirrorTopics(
             flow=self.flow, lane=self.lane, source=self._source, target=self._target, ledger=self._ledger
         )
-
-    async def _view_if_any(self, run: str | None = None) -> LedgerView:
-        """The ledger, or an empty one for a flow that never ran."""
-        return await self._view(run) if await self._connections.has_ledger() else UNREAD
-
-    async def _settled_view(self) -> LedgerView:
-        """The ledger once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""
-        until = time.monotonic() + SETTLE_SECONDS
-        view = await self._view()
-        while view.open and time.monotonic() < until:
-            await self._connections.loop.sleep(0.02)
-            view = await self._view()
-        return view
-
-    async def _view(self, run: str | None = None) -> LedgerView:
-        """The ledger, with all that belongs to a run, however old that is."""
-        return await self._known.view() if run is None else await self._known.view_with(self.lane, run)
-
-    def _run(self, work: Callable[[], Awaitable[T]]) -> T:
-        return self._connections.run(work)
 
 
 def local_origin() -> Origin:

@@ -28,7 +28,7 @@ from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
 from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice
 from ferry.run.copy.ends import SlotEnd, outcome_of
-from ferry.run.copy.kafka_port import CopyLimits, KafkaLane
+from ferry.run.copy.kafka_port import CopyLimits
 from ferry.run.copy.share import Rate
 from ferry.run.copy.slot import SlotRef
 from ferry.run.copy.task import TaskSpec
@@ -259,8 +259,7 @@ class MicroRuns(LaneSession):
 
     def fence(self, plan: Plan) -> None:
         """End every open transaction of the lane's slots, as after a kill: readers need not wait for a timeout."""
-        lane = KafkaLane(self._ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
-        self._run(lambda: lane.fence(plan.slots))
+        self._run(lambda: self._planner.fencing_lane().fence(plan.slots))
 
     def record_outcome(self, plan: Plan, attempt: Attempt, ends: Collection[SlotEnd]) -> None:
         """Keep in the ledger what the attempt's slots refused and which of them ran out of time, for the report.

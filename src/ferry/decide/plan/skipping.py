@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.decide.ledger.history import PastState, past_runs
 from ferry.decide.ledger.ledger import LedgerView
@@ -12,7 +12,7 @@ from ferry.decide.plan.progress import next_offset
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topics import owned
 from ferry.errors import BadInput, Refused
-from ferry.model import Gap, Plan, RefusalKind, RunRecord, TopicPartition
+from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,18 +91,23 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
     )
 
 
-def skip_plan(record: RunRecord, gap: Gap) -> Plan:
-    """The plan of a run that does nothing but to pass a place."""
+def idle_plan(opened: OpenedRun) -> Plan:
+    """The plan of a run that copies nothing."""
+    record = opened.record
     return Plan(
         flow=record.flow,
         lane=record.lane,
         run=record.run,
-        generation=gap.generation,
+        generation=opened.generation,
         slots=record.slots,
         slices=(),
-        gaps=(gap,),
-        notes=(skip_sentence(gap),),
     )
+
+
+def skip_plan(record: RunRecord, gap: Gap) -> Plan:
+    """The plan of a run that does nothing but to pass a place."""
+    opened = OpenedRun(record=record, generation=gap.generation)
+    return replace(idle_plan(opened), gaps=(gap,), notes=(skip_sentence(gap),))
 
 
 def skip_sentence(gap: Gap) -> str:

@@ -119,8 +119,7 @@ class Planner:
         async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
             return await self._decide(view, opened, options)
 
-        lane = KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
-        plan = await open_run(lane, record, decide, known)
+        plan = await open_run(self.fencing_lane(), record, decide, known)
         await self._summarise(plan)
         return plan
 
@@ -137,6 +136,10 @@ class Planner:
             await self.known.summarise(view, plan.generation)
         except FerryError as error:
             log.warning("run %s: the summary of the ledger is left to the next run: %s", plan.run, error)
+
+    def fencing_lane(self) -> KafkaLane:
+        """Where a run of the lane is opened: its ledger, and the slots to fence."""
+        return KafkaLane(self.ledger, self.flow.flow, self.lane, self.flow.transaction_timeout_ms)
 
     def record(self, run: str, origin: Origin) -> RunRecord:
         """What opens a run of this flow in this lane now."""

@@ -16,7 +16,6 @@ from ferry.decide.ledger.runs import superseded_by
 from ferry.decide.plan.skipping import Wish, refuse_while_at_work, skip_gap, skip_plan
 from ferry.errors import Superseded
 from ferry.model import Gap, OpenedRun, Origin, Plan, RunRecord
-from ferry.run.copy.kafka_port import KafkaLane
 from ferry.run.copy.port import FencePort
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
@@ -67,5 +66,4 @@ async def skip(planner: Planner, wish: Wish, run: str, origin: Origin, *, interr
         facts = await planner.facts(view, Positions.NONE)
         return skip_gap(rules_of(planner.flow, planner.lane, WHOLE), facts, wish, run, opened.generation)
 
-    lane = KafkaLane(planner.ledger, planner.flow.flow, planner.lane, planner.flow.transaction_timeout_ms)
-    return await open_skip(lane, record, decide, view)
+    return await open_skip(planner.fencing_lane(), record, decide, view)

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.adoption_codec import adoption_records
 from ferry.decide.ledger.codec import resume_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.neighbours import Range
 from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.decide.plan.skipping import idle_plan, refuse_while_at_work
 from ferry.decide.takeover.adoption import Left, Pair, Takeover, Verdict, adoptions_of, judged, takeover
 from ferry.decide.takeover.connect_offsets import connector_offsets
 from ferry.decide.takeover.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, seam
+from ferry.decide.takeover.wanted import refuse_unknown_topics
 from ferry.errors import BadInput, Refused
 from ferry.model import Fate, OpenedRun, Origin, Plan, Predecessor, TopicPartition
 from ferry.net.cluster import Cluster
@@ -28,11 +28,17 @@ from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, group_offsets, listed_offsets
 from ferry.net.whole_topic import read_topic
 from ferry.net.windows import read_windows
-from ferry.run.copy.kafka_port import KafkaLane
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION, Planner, RunOptions, rules_of
-from ferry.run.takeover.at_rest import Mm2Place, refuse_members, refuse_moving_mm2, refuse_running_mm2
+from ferry.run.takeover.at_rest import (
+    Mm2Place,
+    copies_of,
+    refuse_members,
+    refuse_moving_mm2,
+    refuse_running_mm2,
+    refuse_undecided,
+)
 from ferry.run.takeover.hand_back import HANDED_BACK
 from ferry.wire.mirror_records import parse_offset_sync
 
@@ -85,12 +91,7 @@ def mm2_left(planner: Planner, place: Mm2Place) -> ReadLeft:
                 "MirrorMaker 2 with --offsets-topic"
             )
         found = connector_offsets(records, place.connector, flow.flow.source, place.offsets_topic)
-        if found.undecided:
-            raise Refused(
-                f"topic {place.offsets_topic} on cluster {target.alias} has {found.undecided} position(s) of "
-                f"{place.connector} in a transaction that is still open: wait until MirrorMaker 2's "
-                "transaction.timeout.ms has passed, or end it with kafka-transactions.sh abort"
-            )
+        refuse_undecided(target, place, found)
         if not found.next_offsets:
             others = ", ".join(sorted(found.others)) or "none"
             aliases = f", and it has cluster {', '.join(sorted(found.clusters))}" if found.clusters else ""
@@ -212,20 +213,14 @@ async def adopt(
             records.append(resume_record(""))
         if records:
             await planner.ledger.append(records)
-        return Plan(
-            flow=record.flow,
-            lane=record.lane,
-            run=record.run,
-            generation=opened.generation,
-            slots=record.slots,
-            slices=(),
+        return replace(
+            idle_plan(opened),
             notes=(adoption_sentence(found),),
             source_cluster_id=facts.source_cluster_id,
             target_cluster_id=facts.target_cluster_id,
         )
 
-    lane = KafkaLane(planner.ledger, planner.flow.flow, planner.lane, planner.flow.transaction_timeout_ms)
-    await open_run(lane, record, decide, known)
+    await open_run(planner.fencing_lane(), record, decide, known)
     return done[-1]
 
 
@@ -258,11 +253,7 @@ async def _decide(
     if watch:  # it has proved to be at rest since: what both sides show from now on does not move
         facts = await planner.facts(view, Positions.NONE)
     rules = rules_of(planner.flow, planner.lane, RunOptions(only=wish.only))
-    if wish.only is not None and (unknown := sorted(wish.only - facts.sources.keys())):
-        raise BadInput(
-            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such topic, or "
-            "the filters leave it out"
-        )
+    refuse_unknown_topics(rules, facts)
     places = {
         TopicPartition(topic=name, partition=number): end
         for name, topic in facts.targets.items()
@@ -313,9 +304,3 @@ async def _seams(source: Cluster, target: Cluster, found: Takeover) -> Mapping[T
 
 def _settled(found: Seam) -> bool:
     return found.state is SeamState.CLEAN and not found.records
-
-
-def copies_of(flow: FlowConfig, facts: Facts) -> set[str]:
-    """The target topics that the flow's source topics have."""
-    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
-    return names & facts.targets.keys()

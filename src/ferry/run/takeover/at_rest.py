@@ -12,8 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ferry.config.flow import FlowConfig
+from ferry.decide.plan.facts import Facts
 from ferry.decide.takeover.connect_offsets import (
     SOURCE_CONNECTOR,
+    ConnectorOffsets,
     dedicated_group,
     dedicated_offsets_topic,
     dedicated_status_topic,
@@ -68,6 +70,22 @@ class Mm2Place:
             group=group or (dedicated_group(source_alias) if dedicated else None),
             status_topic=status_topic or (dedicated_status_topic(source_alias) if dedicated else None),
             dedicated=dedicated,
+        )
+
+
+def copies_of(flow: FlowConfig, facts: Facts) -> set[str]:
+    """The target topics that the flow's source topics have."""
+    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
+    return names & facts.targets.keys()
+
+
+def refuse_undecided(target: Cluster, place: Mm2Place, found: ConnectorOffsets) -> None:
+    """Raise Refused while positions lie in a transaction that is open."""
+    if found.undecided:
+        raise Refused(
+            f"topic {place.offsets_topic} on cluster {target.alias} has {found.undecided} position(s) of "
+            f"{place.connector} in a transaction that is still open: wait until MirrorMaker 2's transaction.timeout.ms "
+            "has passed, or end it with kafka-transactions.sh abort"
         )
 
 

@@ -6,26 +6,26 @@ them copies on behind what is handed back. The flow is paused with it, for a sch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.partitioner.default import murmur2
 
 from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.decide.plan.skipping import idle_plan, refuse_while_at_work
 from ferry.decide.takeover.connect_offsets import ConnectorOffsets, connector_offsets
 from ferry.decide.takeover.hand_back import Handed, HandedRow, hand_back_rows, position_records
-from ferry.errors import BadInput, Refused
+from ferry.decide.takeover.wanted import refuse_unknown_topics
+from ferry.errors import BadInput
 from ferry.model import OpenedRun, Origin, Pause, Plan, Record, TopicPartition
 from ferry.net.appending import Appender
 from ferry.net.cluster import Cluster
 from ferry.net.whole_topic import read_topic
-from ferry.run.copy.kafka_port import KafkaLane
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.planner import Planner, RunOptions, rules_of
-from ferry.run.takeover.at_rest import Mm2Place, refuse_moving_mm2, refuse_running_mm2
+from ferry.run.takeover.at_rest import Mm2Place, copies_of, refuse_moving_mm2, refuse_running_mm2, refuse_undecided
 
 HANDED_BACK = "handed back to MirrorMaker 2"
 """How the reason of the pause begins that a hand-back leaves; an adoption lifts it."""
@@ -75,18 +75,10 @@ async def hand_back(
         if found.records and wish.only is None:
             pause = Pause(topic="", who=wish.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
             await planner.ledger.append([pause_record(pause)])
-        return Plan(
-            flow=record.flow,
-            lane=record.lane,
-            run=record.run,
-            generation=opened.generation,
-            slots=record.slots,
-            slices=(),
-            notes=(f"{len(found.records)} position(s) {HANDED_BACK}: {place.offsets_topic} ({place.connector})",),
-        )
+        note = f"{len(found.records)} position(s) {HANDED_BACK}: {place.offsets_topic} ({place.connector})"
+        return replace(idle_plan(opened), notes=(note,))
 
-    lane = KafkaLane(planner.ledger, planner.flow.flow, planner.lane, planner.flow.transaction_timeout_ms)
-    await open_run(lane, record, decide, view)
+    await open_run(planner.fencing_lane(), record, decide, view)
     return done[-1]
 
 
@@ -96,11 +88,7 @@ async def _decide(
     flow, target = planner.flow, planner.target
     facts = await planner.facts(view, Positions.NONE)
     rules = rules_of(flow, planner.lane, RunOptions(only=wish.only))
-    if wish.only is not None and (unknown := sorted(wish.only - facts.sources.keys())):
-        raise BadInput(
-            f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such topic, or "
-            "the filters leave it out"
-        )
+    refuse_unknown_topics(rules, facts)
     records = await read_topic(target, place.offsets_topic)
     notes: list[str] = []
     if records is None and not wish.to_file:
@@ -110,17 +98,11 @@ async def _decide(
             "file with --output"
         )
     if records is not None:
-        copies = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
         notes += await refuse_running_mm2(target, place)
         if watch:
-            await refuse_moving_mm2(flow, target, place, copies & facts.targets.keys())
+            await refuse_moving_mm2(flow, target, place, copies_of(flow, facts))
     theirs = connector_offsets(records or (), place.connector, flow.flow.source, place.offsets_topic)
-    if theirs.undecided:
-        raise Refused(
-            f"topic {place.offsets_topic} on cluster {target.alias} has {theirs.undecided} position(s) of "
-            f"{place.connector} in a transaction that is still open: wait until MirrorMaker 2's transaction.timeout.ms "
-            "has passed, or end it with kafka-transactions.sh abort"
-        )
+    refuse_undecided(target, place, theirs)
     rows = hand_back_rows(rules, facts, theirs)
     if theirs.next_offsets and not any(row.was >= 0 for row in rows):
         notes.append(

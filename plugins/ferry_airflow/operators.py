@@ -37,8 +37,8 @@ CLUSTER_MODE = "cluster"
 EXIT_REFUSED = 2
 
 
-class FerryPlanOperator(BaseOperator):
-    """Opens the run and seals its plan in the ledger; a run that has a plan keeps it."""
+class FerryOperator(BaseOperator):
+    """A task of a flow's DAG: it holds the names of the file and of the flow, and asks them when it is executed."""
 
     template_fields = ("config", "flow")
 
@@ -47,6 +47,10 @@ class FerryPlanOperator(BaseOperator):
         super().__init__(**kwargs)
         self.config = config
         self.flow = flow
+
+
+class FerryPlanOperator(FerryOperator):
+    """Opens the run and seals its plan in the ledger; a run that has a plan keeps it."""
 
     def execute(self, context: Context) -> None:
         """Fails at once when the plan is impossible, and is retried when a cluster does not answer."""
@@ -178,16 +182,8 @@ class FerryCopyOperator(SparkSubmitOperator):
             self._connected = False
 
 
-class FerryCheckpointOperator(BaseOperator):
+class FerryCheckpointOperator(FerryOperator):
     """Translates the offsets of consumer groups by what is copied; safe to repeat, and never ahead of the copy."""
-
-    template_fields = ("config", "flow")
-
-    def __init__(self, *, config: str, flow: str, **kwargs: Any) -> None:
-        """As FerryPlanOperator."""
-        super().__init__(**kwargs)
-        self.config = config
-        self.flow = flow
 
     def execute(self, context: Context) -> None:
         """Prints what became of the groups. What stood against single ones fails the report, not this task."""
@@ -201,16 +197,8 @@ class FerryCheckpointOperator(BaseOperator):
             self.log.info("%s", line)
 
 
-class FerryReportOperator(BaseOperator):
+class FerryReportOperator(FerryOperator):
     """Shows what became of the run, from the ledger alone; fails when anything was refused or is missing."""
-
-    template_fields = ("config", "flow")
-
-    def __init__(self, *, config: str, flow: str, **kwargs: Any) -> None:
-        """As FerryPlanOperator."""
-        super().__init__(**kwargs)
-        self.config = config
-        self.flow = flow
 
     def execute(self, context: Context) -> None:
         """Prints a table; the error of a failing run names what was not copied and why."""
@@ -265,9 +253,7 @@ def _connection(conn_id: str) -> Any:
     return connection
 
 
-def _flow(
-    operator: FerryPlanOperator | FerryCopyOperator | FerryCheckpointOperator | FerryReportOperator,
-) -> FlowConfig:
+def _flow(operator: FerryOperator | FerryCopyOperator) -> FlowConfig:
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every connection at INFO
     return flow_of(Path(operator.config), operator.flow)
 

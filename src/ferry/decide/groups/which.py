@@ -25,6 +25,10 @@ class GroupRules:
     force: bool = False
     """Whether offsets that somebody else moved on the target are written over."""
 
+    def concern(self, group: str) -> bool:
+        """Whether the group is one of those."""
+        return not is_own(group) and self.takes_group(group) and (self.only is None or group in self.only)
+
 
 def is_own(group: str) -> bool:
     """Whether a group holds Ferry's positions: none of these is ever translated."""
@@ -33,11 +37,7 @@ def is_own(group: str) -> bool:
 
 def chosen(rules: GroupRules, listed: Mapping[str, ListedGroup]) -> tuple[list[ListedGroup], list[Left]]:
     """The source's groups whose offsets are translated, and those taken that have none that could be."""
-    taken = [
-        group
-        for name, group in sorted(listed.items())
-        if not is_own(name) and rules.takes_group(name) and (rules.only is None or name in rules.only)
-    ]
+    taken = [group for name, group in sorted(listed.items()) if rules.concern(name)]
     left = [
         Left(group=group.name, place=None, why=Why.KIND, message=_of_kind(group, rules.flow.source))
         for group in taken

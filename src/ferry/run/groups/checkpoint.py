@@ -30,11 +30,13 @@ from ferry.decide.groups.which import GroupRules, chosen, is_own
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.errors import FerryError
 from ferry.model import CommittedOffset, Found, GroupOutcome, Left, Record, TopicPartition, Why
-from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, GroupActive, commit_offsets, fetch_offsets
+from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.net.groups import ListedGroups, list_groups
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups.offset_maps import offset_maps
+from ferry.run.groups.rules import group_rules
 from ferry.run.groups.saved_offsets import with_saved
+from ferry.run.groups.written import outcome_of, written
 
 KEPT_SNAPSHOTS = 10
 """Runs whose group offsets of before stay in the ledger; named snapshots stay until they are dropped."""
@@ -61,13 +63,7 @@ class GroupSync:
 
     def rules(self, *, only: frozenset[str] | None = None, force: bool = False) -> GroupRules:
         """What the flow's file says of groups, narrowed to `only`."""
-        return GroupRules(
-            flow=self.flow.flow,
-            takes_group=self.flow.groups.takes,
-            takes_topic=self.flow.selection.takes,
-            only=only,
-            force=force,
-        )
+        return group_rules(self.flow, only=only, force=force)
 
     async def look(self, view: LedgerView, rules: GroupRules) -> Looked:
         """Look at the groups and decide; writes nothing. BadInput when the flow never ran, Unreachable."""
@@ -75,7 +71,7 @@ class GroupSync:
         loop = self.connections.loop
         asked = [loop.call_soon_with_future(list_groups, cluster) for cluster in (source, target)]
         here, there = [await answer for answer in asked]
-        held = held_groups(view, self.lane, lambda name: _concerns(rules, name))
+        held = held_groups(view, self.lane, rules.concern)
         if held and rules.only is None and not self.flow.finds_new_groups:
             rules = replace(rules, takes_group=held.__contains__)
         taken, left = chosen(rules, here.groups)
@@ -106,7 +102,7 @@ class GroupSync:
     def _unlisted(self, rules: GroupRules, here: ListedGroups, held: Mapping[str, HeldGroup]) -> list[str]:
         """Groups to ask for by name: a broker does not list what this login may not see, nor what is gone."""
         literal = {name for name in self.flow.groups.include.items if LEGAL_NAME.fullmatch(name)}
-        named = {name for name in literal | (rules.only or frozenset()) if _concerns(rules, name)}
+        named = {name for name in literal | (rules.only or frozenset()) if rules.concern(name)}
         return sorted((named | held.keys()) - here.groups.keys())
 
     async def _missing(
@@ -185,38 +181,21 @@ class GroupSync:
             }
             for group, writes in decided.writes.items()
         }
-        return outcome_of(looked, await commit_offsets(self.connections.target, wanted), now_ms)
+        done = await commit_offsets(self.connections.target, wanted)
+        outcome = outcome_of(wanted, done, left=looked.left, unchanged=decided.unchanged, at_ms=now_ms)
+        return replace(outcome, inexact=_inexact(decided, done))
 
 
-def outcome_of(looked: Looked, done: CommittedOffsets, at_ms: int) -> GroupOutcome:
-    """What became of the groups, from what was decided and what the brokers refused of it."""
-    left = list(looked.left)
-    for group, error in done.failed.items():
-        why = Why.ACTIVE if isinstance(error, GroupActive) else Why.FAILED
-        left.append(Left(group=group, place=None, why=why, message=str(error)))
-    for group, refused in done.refused.items():
-        left += [
-            Left(group=group, place=place, why=Why.FAILED, message=f"group {group}: {why}")
-            for place, why in sorted(refused.items())
-        ]
-    groups = offsets = 0
-    inexact: Counter[str] = Counter()
-    for group, writes in looked.decided.writes.items():
-        if group in done.failed:
-            continue
-        refused = done.refused.get(group, {})
-        written = [write.checkpoint for write in writes if write.checkpoint.target not in refused]
-        groups += bool(written)
-        offsets += len(written)
-        inexact.update(one.outcome.value for one in written if one.outcome is not Found.EXACT)
-    return GroupOutcome(
-        groups=groups,
-        offsets=offsets,
-        unchanged=looked.decided.unchanged,
-        left=tuple(left),
-        inexact=dict(inexact),
-        at_ms=at_ms,
+def _inexact(decided: Decided, done: CommittedOffsets) -> Mapping[str, int]:
+    """How many of the written offsets were translated how, where not exactly."""
+    found = (
+        write.checkpoint.outcome.value
+        for group, writes in decided.writes.items()
+        for write in writes
+        if write.checkpoint.outcome is not Found.EXACT
+        and write.checkpoint.target in written(group, [write.checkpoint.target], done)
     )
+    return dict(Counter(found))
 
 
 def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int) -> list[Record]:
@@ -261,10 +240,6 @@ def _remembered(
     if writes and now_ms - renewed_ms >= RENEW_MS:
         renewed_ms = now_ms
     return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms)
-
-
-def _concerns(rules: GroupRules, group: str) -> bool:
-    return not is_own(group) and rules.takes_group(group) and (rules.only is None or group in rules.only)
 
 
 def _failed(group: str, error: FerryError | str) -> Left:

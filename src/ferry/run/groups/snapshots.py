@@ -23,14 +23,15 @@ from ferry.decide.groups.codec import (
     snapshots,
 )
 from ferry.decide.groups.rollback import Difference, Rollback, decide_rollback, differences
-from ferry.decide.groups.which import is_own
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.errors import BadInput
-from ferry.model import GroupOutcome, Left, TopicPartition, Why
-from ferry.net.group_offsets import GroupActive, commit_offsets, fetch_offsets
+from ferry.model import GroupOutcome, TopicPartition
+from ferry.net.group_offsets import commit_offsets, fetch_offsets
 from ferry.net.groups import list_groups
 from ferry.run.flow.connections import TargetConnection
+from ferry.run.groups.rules import group_rules
 from ferry.run.groups.saved_offsets import with_saved
+from ferry.run.groups.written import outcome_of
 
 
 class GroupSnapshots:
@@ -69,7 +70,8 @@ class GroupSnapshots:
             raise BadInput(f"there is a snapshot {name!r} already: choose another name, or drop it with --drop {name}")
         target = self._connection.target
         listed = await list_groups(target)
-        names = [one for one in listed.groups if self._concerns(one, only)]
+        rules = group_rules(self._flow, only=only)
+        names = [one for one in listed.groups if rules.concern(one)]
         read = await fetch_offsets(target, dict.fromkeys(names), stable=False)
         troubles = [*listed.silent.values(), *map(str, read.failed.values())]
         if troubles:
@@ -148,34 +150,7 @@ class GroupSnapshots:
             records.append(snapshot_record(self._lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
             await self._connection.ledger.append(records)
         done = await commit_offsets(self._connection.target, decided.writes)
-        left = list(decided.left)
-        left += [
-            Left(
-                group=group,
-                place=None,
-                why=Why.ACTIVE if isinstance(error, GroupActive) else Why.FAILED,
-                message=str(error),
-            )
-            for group, error in done.failed.items()
-        ]
-        left += [
-            Left(group=group, place=place, why=Why.FAILED, message=f"group {group}: {why}")
-            for group, refused in done.refused.items()
-            for place, why in sorted(refused.items())
-        ]
-        written = {
-            group: len(offsets.keys() - done.refused.get(group, {}).keys())
-            for group, offsets in decided.writes.items()
-            if group not in done.failed
-        }
-        outcome = GroupOutcome(
-            groups=sum(map(bool, written.values())),
-            offsets=sum(written.values()),
-            unchanged=decided.unchanged,
-            left=tuple(left),
-            inexact={},
-            at_ms=now_ms,
-        )
+        outcome = outcome_of(decided.writes, done, left=decided.left, unchanged=decided.unchanged, at_ms=now_ms)
         return snapshot, decided, outcome
 
     def _named(self, view: LedgerView, name: str | None) -> Snapshot:
@@ -214,6 +189,3 @@ class GroupSnapshots:
         pending = {group: f"group {group} has an undecided transaction on {target.alias}" for group in read.pending}
         failed = {group: str(error) for group, error in read.failed.items()}
         return TargetGroups(listed=listed.groups, offsets=read.found, failed=failed | pending)
-
-    def _concerns(self, group: str, only: frozenset[str] | None) -> bool:
-        return not is_own(group) and self._flow.groups.takes(group) and (only is None or group in only)

@@ -1,0 +1,47 @@
+"""What became of group offsets that were to be written to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ferry.model import GroupOutcome, Left, TopicPartition, Why
+from ferry.net.group_offsets import CommittedOffsets, GroupActive
+
+
+def outcome_of(
+    wanted: Mapping[str, Collection[TopicPartition]],
+    done: CommittedOffsets,
+    *,
+    left: Collection[Left],
+    unchanged: int,
+    at_ms: int,
+) -> GroupOutcome:
+    """The outcome of writing `wanted`; `left` was left before, for reasons of its own."""
+    failed = [
+        Left(
+            group=group,
+            place=None,
+            why=Why.ACTIVE if isinstance(error, GroupActive) else Why.FAILED,
+            message=str(error),
+        )
+        for group, error in done.failed.items()
+    ]
+    refused = [
+        Left(group=group, place=place, why=Why.FAILED, message=f"group {group}: {why}")
+        for group, places in done.refused.items()
+        for place, why in sorted(places.items())
+    ]
+    counts = [len(written(group, places, done)) for group, places in wanted.items()]
+    return GroupOutcome(
+        groups=sum(map(bool, counts)),
+        offsets=sum(counts),
+        unchanged=unchanged,
+        left=(*left, *failed, *refused),
+        inexact={},
+        at_ms=at_ms,
+    )
+
+
+def written(group: str, places: Collection[TopicPartition], done: CommittedOffsets) -> set[TopicPartition]:
+    """The places of a group that have their new offset."""
+    return set() if group in done.failed else set(places) - done.refused.get(group, {}).keys()

@@ -51,6 +51,7 @@ from ferry.decide.ledger.run_codec import (
 )
 from ferry.decide.ledger.runs import sealed_plan
 from ferry.decide.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
+from ferry.decide.ledger.verified_codec import run_verified, run_verified_record
 from ferry.decide.plan.deletes import deleted_record
 from ferry.decide.plan.facts import Seen
 from ferry.decide.plan.starts import start_records
@@ -166,6 +167,12 @@ def _checkpoint(key: list[Any], body: Any) -> list[Record]:
     return [checkpoint_record(key[1], key[2], found)]
 
 
+def _verified(key: list[Any], body: Any) -> list[Record]:
+    found = run_verified(_view(key, body), key[1], key[2])
+    assert found is not None
+    return [run_verified_record(key[1], key[2], found)]
+
+
 def _block(key: list[Any], body: Any) -> list[Record]:
     receipt = replace(
         RECEIPT, lane=key[1], source=place(body["topic"], body["partition"]), target=place(key[2], key[3])
@@ -211,6 +218,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "offsets": _offsets,
     "snapshot": _snapshot,
     "checkpoint": _checkpoint,
+    "verified": _verified,
     "map": _block,
     "summary": _summary,
     "pause": lambda _, body: [pause_record(parse_pause(body))],

@@ -124,6 +124,23 @@ def _checkpointed(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]
         runs.checkpoint(run)
     except (Refused, Unreachable) as error:
         return without_groups(runs.report(run), str(error)), error
+    return _verified(runs, run)
+
+
+def _verified(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
+    """Verify what was copied where that is due, and report; also why it could not be, if it could not."""
+    # Imported here: the command line starts light.
+    from ferry.decide.ledger.report import not_verified
+    from ferry.model import VerifyMode
+
+    if runs.flow.verification.mode is VerifyMode.OFF:
+        return runs.report(run), None
+    from ferry.run.verify.own_run import verify_run
+
+    try:
+        verify_run(runs.flow, run, patience_s=runs.patience_s)
+    except (Refused, Unreachable) as error:
+        return not_verified(runs.report(run), str(error)), error
     return runs.report(run), None
 
 
@@ -131,7 +148,7 @@ def _show(report: Report) -> None:
     # Imported here: the command line starts light.
     from ferry.cli.shapes import unfinished_sentence
     from ferry.decide.groups.sentences import group_sentences
-    from ferry.decide.ledger.report import missing_sentence, throttled_sentence
+    from ferry.decide.ledger.report import missing_sentence, throttled_sentence, verified_sentences
     from ferry.decide.plan.change_sentences import differences, summary
 
     for acl in report.plan.acls:
@@ -153,7 +170,8 @@ def _show(report: Report) -> None:
     if report.transcoded:
         print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
     found = group_sentences(report.groups) if report.groups is not None and not report.groups.is_empty else ()
-    for sentence in (*found, missing_sentence(report.missing), throttled_sentence(report.throttled)):
+    verified = verified_sentences(report.verified)
+    for sentence in (*found, *verified, missing_sentence(report.missing), throttled_sentence(report.throttled)):
         if sentence is not None:
             print(sentence)
     print(

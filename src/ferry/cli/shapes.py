@@ -16,9 +16,10 @@ from ferry.decide.ledger.adoption_codec import adoption_json as adopted_json
 from ferry.decide.ledger.codec import gap_json
 from ferry.decide.ledger.history import Holder, PastRun
 from ferry.decide.ledger.receipt_codec import receipt_json
-from ferry.decide.ledger.report import Report, guard_counts
+from ferry.decide.ledger.report import GuardCount, Report, guard_counts
 from ferry.decide.ledger.run_codec import refusal_json
 from ferry.decide.ledger.slice_codec import change_json, slice_json
+from ferry.decide.ledger.verified_codec import run_verified_json
 from ferry.decide.plan.lag import PartitionLag, total_of
 from ferry.decide.takeover.adoption import Takeover
 from ferry.model import Adoption, Flow, Gap, Pause, Plan, Receipt, Refusal, Slice
@@ -55,6 +56,15 @@ def guards_json(refusals: Iterable[Refusal], plan: Plan) -> Json:
     return {kind: asdict(count) for kind, count in guard_counts(refusals, plan.gaps, plan.lifted).items()}
 
 
+def _verification(report: Report) -> Json:
+    """What a run found that verified itself, counted as a guard's refusals."""
+    found = report.verified
+    if found is None or found.equal:
+        return {}
+    refused = len(found.differences) + found.more + len(found.not_compared)
+    return {"verification": asdict(GuardCount(refused=refused))}
+
+
 def why_json(why: Why) -> Json:
     """`ferry plan --why`: one verdict."""
     setting = why.setting
@@ -85,9 +95,10 @@ def run_json(report: Report) -> Json:
         "refusals": [refusal_json(refusal) for refusal in report.refusals]
         + [_unfinished_json(report, piece) for piece in report.unfinished],
         "gaps": [gap_json(gap) for gap in report.plan.gaps],
-        "guards": guards_json(report.refusals, report.plan),
+        "guards": guards_json(report.refusals, report.plan) | _verification(report),
         "acls": [acl_change_json(change) for change in report.plan.acls],
         "groups": None if report.groups is None else groups_json(report.groups),
+        "verified": None if report.verified is None else run_verified_json(report.verified),
         "notes": list(report.notes),
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
     }

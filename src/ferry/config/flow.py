@@ -16,12 +16,15 @@ from ferry.config.origins import Origin
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, StartOffsets, StartTime
 from ferry.errors import BadInput
-from ferry.model import Flow
+from ferry.model import Flow, VerifyMode
 from ferry.policy import ReplicationPolicy
 
 DEFAULT_REPLICATION_FACTOR = 2
 """MirrorMaker 2's replication factor of new topics, where the file gives none."""
 
+
+MOST_RUNS = 100
+"""Runs that a ledger remembers, so the most between two that verify themselves."""
 
 _PERIODIC = (
     "sync_topic_acls",
@@ -54,6 +57,16 @@ class Periodic:
     enabled: bool
     interval_s: int | None
     """None is never (a negative interval, as in MirrorMaker 2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """When the two clusters are compared: one of `every_runs` runs verifies itself, and all is compared by schedule."""
+
+    mode: VerifyMode = VerifyMode.OFF
+    every_runs: int = 1
+    schedule: str | None = None
+    """Cron or Airflow preset; None when everything is compared by hand only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +136,7 @@ class FlowConfig:
     budget: Budget
     schedule: str | None
     """Cron or Airflow preset; None when runs are started by hand only."""
+    verification: Verification = Verification()
     lane: str
     deployment: str
     """Whose runs these are (`ferry.config.deployment`); empty as long as nobody has looked beyond the file."""

@@ -11,7 +11,7 @@ from ferry.config.acls import AclPolicy, AclSync, principal_mapping
 from ferry.config.catalogue import default_of
 from ferry.config.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.findings import Findings, Setting
-from ferry.config.flow import Budget, FlowConfig, InternalTopics, Periodic
+from ferry.config.flow import MOST_RUNS, Budget, FlowConfig, InternalTopics, Periodic, Verification
 from ferry.config.guards import GUARD_KEYS, Guards, guard_policy
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
@@ -20,7 +20,7 @@ from ferry.config.policies import flow_policy
 from ferry.config.properties import Property
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, parse_start
-from ferry.model import Flow
+from ferry.model import Flow, VerifyMode
 from ferry.policy import ReplicationPolicy
 
 T = TypeVar("T")
@@ -128,6 +128,11 @@ class FlowReader:
                 max_seconds=self._value("ferry.run.max.seconds", values.integer(1)),
             ),
             schedule=self._value("ferry.schedule", values.schedule),
+            verification=Verification(
+                mode=VerifyMode(self._value("ferry.verify", values.one_of(tuple(VerifyMode)))),
+                every_runs=self._value("ferry.verify.every.runs", values.integer(1, MOST_RUNS)),
+                schedule=self._value("ferry.verify.schedule", values.schedule),
+            ),
             lane=self._value("ferry.lane", values.name),
             deployment=self._value("ferry.deployment", values.optional_name),
             task_memory_bytes=self._value("ferry.task.memory.bytes", values.integer(1024 * 1024)),

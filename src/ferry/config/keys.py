@@ -206,6 +206,25 @@ FERRY_KEYS = (
         meaning="replicas of the ledger topic; a ledger with fewer is refused",
     ),
     FerryKey(
+        name="ferry.verify",
+        default="off",
+        values="`off`, `receipt` or `content`",
+        meaning="whether a run [verifies itself](#runs-that-verify-themselves) after it has copied: not at all, by the "
+        "digests in its receipts, or record by record on both clusters",
+    ),
+    FerryKey(
+        name="ferry.verify.every.runs",
+        default="1",
+        values="1 to 100",
+        meaning="how many runs there are to each one that verifies itself",
+    ),
+    FerryKey(
+        name="ferry.verify.schedule",
+        default="none",
+        values="cron, an Airflow preset or `none`",
+        meaning="when Airflow compares all that the flow has copied, by the DAG `ferry_verify__{source}__{target}`",
+    ),
+    FerryKey(
         name="ferry.retries",
         default="3",
         values="0 to 1000",

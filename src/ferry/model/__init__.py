@@ -19,7 +19,7 @@ from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
-from ferry.model.verified import Verified
+from ferry.model.verified import RunVerified, Verified, VerifyMode
 
 __all__ = [
     "EVERYBODY",
@@ -71,12 +71,14 @@ __all__ = [
     "Refusal",
     "RefusalKind",
     "RunRecord",
+    "RunVerified",
     "Segment",
     "Slice",
     "Throttled",
     "TopicChange",
     "TopicPartition",
     "Verified",
+    "VerifyMode",
     "Why",
     "Witness",
     "joined",

@@ -69,6 +69,11 @@ class Difference:
     source_records: tuple[Witness, ...] = ()
     target_records: tuple[Witness, ...] = ()
 
+    @property
+    def sentence(self) -> str:
+        """What differs, and where."""
+        return f"{self.kind} in {self.source} {list(self.source_range)}, {self.target} {list(self.target_range)}"
+
 
 class NotComparedKind(StrEnum):
     """Why source offsets were not compared; stable words."""

@@ -23,6 +23,7 @@ from ferry.decide.ledger.receipts import lane_ends, last_receipts, receipts
 from ferry.decide.ledger.report import Report, report_of
 from ferry.decide.ledger.run_codec import ended_record, outcome_record
 from ferry.decide.ledger.runs import newer_attempt, outcome, superseded_by
+from ferry.decide.ledger.verified_codec import due, run_verified
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
@@ -336,7 +337,12 @@ class MicroRuns(LaneSession):
             ended = outcome(view, self.lane, run)
             plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, self.lane, run)))
             report = report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane, plan), ended)
-            return replace(report, groups=group_outcome(view, self.lane, run))
+            return replace(
+                report,
+                groups=group_outcome(view, self.lane, run),
+                verified=run_verified(view, self.lane, run),
+                verify_due=due(view, self.lane, run, self.flow.verification),
+            )
 
         return self._run(work)
 

@@ -21,6 +21,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
                                           and `why`, but where retention took them first
 ["map", lane, topic, partition, generation, number]  a block of an offset map (ferry.decide.ledger.summary)
 ["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist
+["verified", lane, run]                    what came of a run that verified itself (verified_codec)
 ["pause", topic]                          a pause; topic "" means the whole flow
 ```
 

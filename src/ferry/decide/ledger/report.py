@@ -19,9 +19,11 @@ from ferry.model import (
     Receipt,
     Refusal,
     RefusalKind,
+    RunVerified,
     Slice,
     Throttled,
     TopicPartition,
+    VerifyMode,
     Why,
 )
 
@@ -52,6 +54,10 @@ class Report:
     done: int
     groups: GroupOutcome | None = None
     """What became of the consumer groups; None when nobody looked at them (yet)."""
+    verified: RunVerified | None = None
+    """What came of verifying what was copied; None when nobody did (yet)."""
+    verify_due: VerifyMode = VerifyMode.OFF
+    """How the run was to verify itself."""
 
     @property
     def records(self) -> int:
@@ -96,14 +102,16 @@ class Report:
 
     @property
     def state(self) -> RunState:
-        """success: nothing refused, nothing missing, no group failed; failed: no part of what it was for was done; else
-        partial.
+        """success: nothing refused or missing, no group failed, nothing found to differ; failed: no part of what it was
+        for was done; else partial.
 
         What the run was for are its slices. Where it has none, partitions that rightly have nothing to copy are the
         part that was done.
         """
         if not self.refusals and not self.unfinished:
-            return RunState.PARTIAL if self.groups is not None and self.groups.failed else RunState.SUCCESS
+            failed = self.groups is not None and self.groups.failed
+            differs = self.verified is not None and not self.verified.equal
+            return RunState.PARTIAL if failed or differs else RunState.SUCCESS
         in_part = self.receipts or self.done or (not self.plan.slices and self.plan.caught_up)
         return RunState.PARTIAL if in_part else RunState.FAILED
 
@@ -220,3 +228,23 @@ def without_groups(report: Report, why: str) -> Report:
     """The report of a run whose groups could not be looked at."""
     left = Left(group="", place=None, why=Why.FAILED, message=f"no group was translated: {why}")
     return replace(report, groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={}))
+
+
+def verified_sentences(found: RunVerified | None) -> list[str]:
+    """What came of verifying a run; nothing where nobody did."""
+    return [] if found is None else [*(f"differs: {complaint}" for complaint in found.complaints), found.sentence]
+
+
+def not_verified(report: Report, why: str) -> Report:
+    """The report of a run that was to verify itself and could not."""
+    found = RunVerified(
+        mode=report.verify_due,
+        generation=report.plan.generation,
+        equal=False,
+        partitions=0,
+        records=0,
+        bytes=0,
+        seconds=0.0,
+        not_compared=(f"what was copied was not verified: {why}",),
+    )
+    return replace(report, verified=found)

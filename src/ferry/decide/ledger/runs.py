@@ -53,13 +53,13 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
 
 
 def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
-    """Tombstones for the run, plan, attempt, outcome and checkpoint records of all but the lane's `keep` newest runs.
+    """Tombstones for run, plan, attempt, outcome, checkpoint and verified records of all but the `keep` newest runs.
 
     To be written only by a run that has fenced their slots. Receipts stay: they are the offset map.
     """
     newest = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: -run.generation)
     kept = {run.record.run for run in newest[:keep]}
-    kinds = ("run", "plan", "attempt", "outcome", "checkpoint")
+    kinds = ("run", "plan", "attempt", "outcome", "checkpoint", "verified")
     known = [key for kind in kinds for key, _ in view.of_kind(kind)]
     left = [json.loads(key) for key in view.rolled.left]
     return [

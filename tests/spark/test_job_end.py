@@ -19,7 +19,8 @@ from ferry.model import Origin
 from ferry.net.admin import NotPermitted
 from ferry.spark.copy_job import main
 from ferry.spark.job_end import JobEnd, tell_end, told_end
-from ferry_airflow.operators import FerryCopyOperator, failed
+from ferry_airflow.operators import FerryCopyOperator
+from ferry_airflow.spark_job import failed
 
 FILE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 PROVIDER = AirflowException("Cannot execute: spark-submit copy_job.py. Error code is: 2.")
@@ -84,6 +85,10 @@ def test_the_task_fails_by_the_word_of_its_job(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(SparkSubmitOperator, "execute", submit)
     connection = SimpleNamespace(host="local[2]", extra_dejson={})
-    context = {"dag": SimpleNamespace(dag_id="d"), "run_id": "r", "ti": SimpleNamespace(try_number=1)}
     with pytest.raises(AirflowFailException, match=str(gone)):
-        copy._submit(connection, parse_settings(FILE, "f").flow("a->b"), cast("Context", context))
+        copy.submit(
+            connection,
+            parse_settings(FILE, "f").flow("a->b"),
+            cast("Context", {}),
+            ["--run", "r"],
+        )

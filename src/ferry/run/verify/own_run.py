@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-import time
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.runs import opened_run
@@ -77,7 +77,7 @@ class OwnRun(Verifier):
             opened = opened_run(await self._connections.known.view_with(lane, run), lane, run)
             if opened is None:
                 raise BadInput(f"the ledger has no run {run} of lane {lane}: `ferry ledger --runs` lists its runs")
-            kept = of_run(result, mode, opened.generation, time.time_ns() // 1_000_000)
+            kept = of_run(result, mode, opened.generation, wall_ms())
             await self._connections.ledger.append([run_verified_record(lane, run, kept)])
             return kept
 

@@ -1,0 +1,71 @@
+"""What the tasks of Ferry's DAGs share: names at parse time, their flow when they run, errors as Airflow's."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from airflow.sdk import BaseOperator, Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from ferry.config.flow import FlowConfig
+from ferry.errors import FerryError
+from ferry.model import Origin
+from ferry.spark.job_end import FINAL
+from ferry_airflow.connection import flow_of
+
+
+class Named(Protocol):
+    """A task that holds the names of the configuration file and of the flow."""
+
+    config: str
+    flow: str
+
+
+class FerryOperator(BaseOperator):
+    """A task of a flow's DAG: it holds the names of the file and of the flow, and asks them when it is executed."""
+
+    template_fields = ("config", "flow")
+
+    def __init__(self, *, config: str, flow: str, **kwargs: Any) -> None:
+        """`config` is the path of the configuration file, `flow` is `source->target`."""
+        super().__init__(**kwargs)
+        self.config = config
+        self.flow = flow
+
+
+def flow_named(task: Named) -> FlowConfig:
+    """The flow, with what Airflow's connections say of it; BadInput when the file has none of that name."""
+    logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every connection at INFO
+    return flow_of(Path(task.config), task.flow)
+
+
+def run_of(context: Context) -> str:
+    """The run's id: Airflow's and Ferry's are one."""
+    return str(context["run_id"])
+
+
+def origin_of(context: Context) -> Origin:
+    """The task's process and try, as the origin of what it writes."""
+    return Origin(
+        host=f"{socket.gethostname()}:{os.getpid()}",
+        dag_id=str(context["dag"].dag_id),
+        dag_run_id=run_of(context),
+        try_number=int(context["ti"].try_number),
+    )
+
+
+@contextmanager
+def airflow_errors() -> Iterator[None]:
+    """Ferry's errors as Airflow's: those that a retry meets again fail at once."""
+    try:
+        yield
+    except FINAL as error:
+        raise AirflowFailException(str(error)) from None
+    except FerryError as error:
+        raise AirflowException(str(error)) from None

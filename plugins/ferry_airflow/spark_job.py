@@ -1,0 +1,161 @@
+"""A task whose work is a job on Spark: by spark-submit, or over a running Spark Connect server."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook, Context
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowRuntimeError,
+)
+
+from ferry.config.flow import FlowConfig
+from ferry.errors import BadInput
+from ferry.spark.job_end import JobEnd, told_end
+from ferry_airflow.base import airflow_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+KILL_GRACE_SECONDS = 4.0
+"""Airflow kills a task 5 s after it asked it to end; by then nothing of Spark may be left."""
+
+CONNECT = "spark_connect"
+CLUSTER_MODE = "cluster"
+EXIT_REFUSED = 2
+
+
+class FerrySparkOperator(SparkSubmitOperator):
+    """Runs one of Ferry's jobs. The Spark connection decides how: type `spark` or `spark_connect`."""
+
+    template_fields = (*SparkSubmitOperator.template_fields, "config", "flow")
+    job: ClassVar[str]
+    """The job's file."""
+    killed: ClassVar[str]
+    """What is said when the task was told to end."""
+
+    def __init__(self, *, config: str, flow: str, conn_id: str, **kwargs: Any) -> None:
+        """`config` is the path of the configuration file, `flow` is `source->target`, `conn_id` a Spark connection.
+
+        `kwargs` are SparkSubmitOperator's own, such as `executor_memory`, `py_files` or `conf`.
+        """
+        super().__init__(application=str(job_path(self.job)), conn_id=conn_id, name=f"ferry {flow}", **kwargs)
+        self.config = config
+        self.flow = flow
+        self._connected = False
+
+    def on_kill(self) -> None:
+        """End the driver in order, so that it ends what is open; then make sure that nothing of Spark is left."""
+        if self._connected:
+            from ferry.spark.job import Terminated  # noqa: PLC0415 - Spark only where it is used
+
+            self._connected = False
+            raise Terminated  # in the midst of the job's function, which interrupts Spark and ends what is open
+        from ferry_airflow.processes import end_job  # noqa: PLC0415 - as above
+
+        submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - the hook has no other name
+        if submit is not None and submit.poll() is None:
+            end_job(submit.pid, self.application, grace_seconds=KILL_GRACE_SECONDS)
+        if self._hook is not None:
+            super().on_kill()
+
+    def spark_connection(self) -> Any:
+        """The Spark connection; the provider would take a missing one for `yarn` without a word."""
+        try:
+            connection = BaseHook.get_connection(self._conn_id)
+        except (AirflowNotFoundException, AirflowRuntimeError):
+            raise AirflowFailException(
+                f"Spark connection {self._conn_id!r} does not exist: create it (ferry airflow setup names what is"
+                " missing), or name another in ferry.spark.conn.id"
+            ) from None
+        if connection.conn_type not in ("spark", CONNECT):
+            raise AirflowFailException(
+                f"connection {self._conn_id!r} is of type {connection.conn_type!r}: make it 'spark' or 'spark_connect'"
+            )
+        return connection
+
+    def submit(self, connection: Any, flow: FlowConfig, context: Context, arguments: Sequence[str]) -> None:
+        """Run the job by spark-submit, with `arguments` behind those that every job has; fails by its own word."""
+        from ferry.spark.handover import emptied, offered  # noqa: PLC0415 - as above
+        from ferry.spark.lifeline import SUPERVISOR_VARIABLE, supervisor  # noqa: PLC0415 - as above
+        from ferry.spark.package import zip_package  # noqa: PLC0415 - as above
+        from ferry.spark.submit import submit_conf  # noqa: PLC0415 - as above
+
+        master, deploy_mode = str(connection.host or ""), connection.extra_dejson.get("deploy-mode")
+        if deploy_mode == CLUSTER_MODE and flow.connections:
+            named = ", ".join(sorted(flow.connections.values()))
+            raise AirflowFailException(
+                f"flow {flow.flow} uses Airflow connection {named}, which a driver in the Spark cluster cannot be"
+                f" handed: make the deploy mode of {self._conn_id!r} client"
+            )
+        self.conf = {**submit_conf(), **(self.conf or {})}
+        self.application_args = ["--config", self.config, "--flow", self.flow, *arguments]
+        env = {str(key): str(value) for key, value in (self.env_vars or {}).items()}
+        if deploy_mode != CLUSTER_MODE:
+            env |= emptied(flow, os.environ)
+            env[SUPERVISOR_VARIABLE] = supervisor()
+            env.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ferry-")))
+            end = folder / "end.json"
+            if deploy_mode != CLUSTER_MODE:
+                with airflow_errors():
+                    clients = stack.enter_context(offered(flow, folder / "clients"))
+                self.application_args += ["--clients", str(clients), "--end", str(end)]
+            if master.startswith("local"):
+                env.setdefault("PYSPARK_PYTHON", os.environ.get("PYSPARK_PYTHON", sys.executable))
+                env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            elif not self.py_files:
+                self.py_files = str(zip_package(folder / "ferry.zip"))
+            self.env_vars = env
+            try:
+                SparkSubmitOperator.execute(self, context)
+            except AirflowException as error:
+                submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
+                raise failed(error, told_end(end), submit.returncode if submit is not None else None) from None
+
+    def over_connect(self, work: Callable[[Callable[[], SparkSession]], T]) -> T:
+        """What `work` answers in this process, given a session of the Spark Connect server."""
+        from ferry.spark.job import Terminated  # noqa: PLC0415 - as above
+        from ferry.spark.session import connect  # noqa: PLC0415 - as above
+
+        url = SparkConnectHook(self._conn_id).get_connection_url()
+        try:
+            with airflow_errors():
+                self._connected = True
+                return work(lambda: connect(url))
+        except Terminated:
+            raise AirflowException(self.killed) from None
+        finally:
+            self._connected = False
+
+
+def failed(error: AirflowException, told: JobEnd | None, code: int | None) -> AirflowException:
+    """The task's error from the provider's: the job's own word, where it left one, else its exit code.
+
+    One that a retry meets again fails at once.
+    """
+    sentence, final = (told.sentence, told.final) if told else (str(error), code == EXIT_REFUSED)
+    return AirflowFailException(sentence) if final else AirflowException(sentence)
+
+
+def job_path(name: str) -> Path:
+    """A job's file: beside this package in a wheel, in `jobs/` of a checkout."""
+    package = Path(__file__).parent
+    for path in (package / "jobs" / name, package.parents[1] / "jobs" / name):
+        if path.exists():
+            return path
+    raise BadInput(f"the job file {name} is not beside {package}: install Ferry's wheel anew")

@@ -35,6 +35,9 @@ class Mapped:
     def translate(self, offset: int):  # type: ignore[no-untyped-def]
         return self.offsets.translate(offset)
 
+    def trouble_at(self, offset: int) -> str | None:
+        return self.trouble
+
 
 COPIED = OffsetMap(
     [Segment(source_start=10, target_start=0, count=10), Segment(source_start=25, target_start=11, count=5)],

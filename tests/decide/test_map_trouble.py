@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.groups.map_trouble import Present, map_trouble
-from ferry.decide.groups.offset_map import Exact, LogStart, OffsetMap
+from ferry.decide.groups.map_trouble import Cut, Present, map_cut, map_trouble
+from ferry.decide.groups.offset_map import Exact, InGap, LogStart, OffsetMap
 from ferry.errors import Refused
 from ferry.model import Flow, Gap, Receipt, RefusalKind, Segment, TopicPartition
 from ferry.run.groups.offset_maps import PartitionMap
@@ -98,3 +98,37 @@ def test_a_map_gives_nothing_before_the_targets_log_start_and_nothing_at_all_in_
     assert replace(made, backward=True).translate(4) == Exact(offset=4), "it leads to the source"
     with pytest.raises(Refused, match="cut off"):
         replace(made, trouble="cut off").translate(4)
+
+
+def test_a_log_that_was_cut_ends_the_map_there_until_a_run_has_decided_how_to_go_on() -> None:
+    cut = map_cut(LAST, (), 24)
+    assert cut is not None
+    assert "offsets of orders-0 from 24 on are not translated, for it was copied up to 30, but" in cut.why
+    went_back = replace(RESTARTED, end=24, void_from=24)
+    assert map_cut(LAST, (went_back,), 24) is None, "its map holds nothing from there on"
+    assert map_cut(LAST, (went_back,), 26) is None
+    for other in (replace(went_back, generation=4), replace(went_back, void_from=-1), replace(went_back, void_from=25)):
+        assert map_cut(LAST, (other,), 24) == cut
+
+
+def test_no_offset_leads_past_a_cut_and_none_comes_from_behind_it() -> None:
+    """Copied are 0 to 9 and 14 to 29; 10 to 13 were markers or aborted. The source was cut at 14, then at 20."""
+    segments = [Segment(source_start=0, target_start=0, count=10), Segment(source_start=14, target_start=11, count=16)]
+    offsets = OffsetMap(segments, first=0, end=30, last=30, other=28)
+    made = PartitionMap(source=SOURCE, target=TARGET, offsets=offsets, cut=Cut(at=20, why="cut"))
+    assert [made.translate(at) for at in (9, 12, 19)] == [Exact(offset=9), InGap(offset=11), Exact(offset=16)]
+    assert [made.trouble_at(at) for at in (20, 29, 30, 99)] == ["cut"] * 4
+    with pytest.raises(Refused, match="cut"):
+        made.translate(20)
+    before = replace(made, cut=Cut(at=14, why="cut"))
+    assert [before.trouble_at(at) for at in (9, 10, 13, 14)] == [None, "cut", "cut", "cut"], "12 leads to a lost record"
+    back = OffsetMap(
+        [Segment(source_start=s.target_start, target_start=s.source_start, count=s.count) for s in segments],
+        first=0,
+        end=27,
+        last=28,
+        other=30,
+    )
+    returning = replace(made, offsets=back, backward=True)
+    assert [returning.trouble_at(at) for at in (9, 16, 17, 28)] == [None, None, "cut", "cut"]
+    assert replace(made, trouble="gone").trouble_at(0) == "gone"

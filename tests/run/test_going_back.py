@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.clock import wall_ms
+from ferry.decide.groups.offset_map import Exact
 from ferry.decide.ledger.history import current_segments
 from ferry.decide.ledger.ledger import gaps
 from ferry.decide.ledger.receipts import receipts
@@ -19,11 +20,23 @@ from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import Refused
-from ferry.model import Plan, Receipt, RefusalKind
+from ferry.model import Plan, Receipt, RefusalKind, TopicPartition, Why
 from ferry.run.copy.task import run_slot
+from ferry.run.groups.translate import translate, translate_group
 from ferry.run.micro_run import local_origin
 from tests.cli.program import ferry
-from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
+from tests.harness import (
+    Lab,
+    commit_offsets,
+    committed_offsets,
+    create_topic,
+    delete_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topic,
+    send,
+)
 from tests.run.test_faults import wait_until
 
 RESTARTING = {
@@ -279,11 +292,39 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     wait_until(lambda: partition()[0] == second.node_id)
     send(producer(three_brokers, linger_ms=200), topic, numbered(40, start=1_000))
 
+    assert_nothing_is_translated_from_where_it_was_cut(lab, topic)
     assert_the_new_log_is_copied_from_where_it_was_cut(lab, topic)
+    assert_nothing_is_translated_from_where_it_was_cut(heedless, topic)
     assert_the_new_log_is_copied_from_where_the_lane_stands(heedless, topic)
     assert_what_the_copy_lost_is_copied_again(other, back)
     send(producer(three_brokers, linger_ms=200), f"{topic}-half", numbered(40, start=1_000))
     assert_the_rest_of_a_run_is_not_read_from_another_log(half, begun)
+
+
+def assert_nothing_is_translated_from_where_it_was_cut(lab: Lab, topic: str) -> None:
+    """Before any run has seen that 50 to 79 are other records now: by hand, for groups, and on the way back."""
+    place, copy = TopicPartition(topic, 0), TopicPartition(lab.target_topic(topic), 0)
+    groups = {f"{lab.alias}-{at}": at for at in (30, 49, 50, 60, 80)}
+    for name, at in groups.items():
+        commit_offsets(lab.source, name, {(topic, 0): at})
+    assert translate(lab.flow, place, 49).outcome == Exact(offset=49)
+    assert translate(lab.flow, copy, 49, backward=True).outcome == Exact(offset=49)
+    for at in (50, 60, 80):
+        with pytest.raises(Refused, match=f"offsets of {topic}-0 from 50 on are not translated"):
+            translate(lab.flow, place, at)
+        with pytest.raises(Refused, match=f"offsets of {topic}-0 from 50 on are not translated"):
+            translate(lab.flow, copy, at, backward=True)
+    with lab.runs() as runs:
+        _, done = runs.sync_groups("after-the-cut", only=frozenset(groups))
+    assert done is not None
+    assert (done.groups, {one.group: one.why for one in done.left}) == (
+        2,
+        {name: Why.FAILED for name, at in groups.items() if at >= 50},
+    )
+    found = {name: committed_offsets(lab.target, name, lab.target_topic(topic), 1) for name in groups}
+    assert found == {name: {0: at} if at < 50 else {} for name, at in groups.items()}
+    told = translate_group(lab.flow, f"{lab.alias}-60")
+    assert (told.found, [(at, offset) for at, offset, _ in told.troubled]) == ((), [(place, 60)])
 
 
 def assert_the_new_log_is_copied_from_where_it_was_cut(lab: Lab, topic: str) -> None:
@@ -299,6 +340,7 @@ def assert_the_new_log_is_copied_from_where_it_was_cut(lab: Lab, topic: str) -> 
     assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
     (gap,) = report.plan.gaps
     assert (gap.start, gap.end, gap.void_from) == (80, 50, 50)
+    assert translate(lab.flow, TopicPartition(topic, 0), 60).outcome.offset > 80, "the new record, behind the lost ones"
     assert values(lab.target.bootstrap, lab.target_topic(topic)) == [*range(80), *range(1_000, 1_040)]
     assert lab.micro_run().state is RunState.SUCCESS
     assert_map_is_true(lab, topic)

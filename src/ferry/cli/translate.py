@@ -47,10 +47,10 @@ def translate_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Say where a reader of one side goes on at the other, by the ledger; only the target cluster is asked.
+    """Say where a reader of one side goes on at the other, by the ledger at the target.
 
-    With --group the cluster where the group stands is asked for its offsets, too. Exit code 1 when an offset is before
-    the first copied one or behind the last.
+    The source is asked whether it still has what was copied; when it does not answer, there is a warning. Exit code 1
+    when an offset is before the first copied one or behind the last.
     """
     # Imported here: the command line starts light.
     from ferry.model import TopicPartition
@@ -63,7 +63,8 @@ def translate_command(
         chosen = desk.flow(flow)
         whole = translate_group(chosen, group, backward=reverse, patience_s=patience)
         print_json(_group_json(chosen, whole, reverse)) if desk.as_json else _print_group(whole, reverse)
-        return NOT_KNOWN if whole.uncopied or any(_is_vague(found) for _, found in whole.found) else 0
+        vague = any(_is_vague(found) for _, found in whole.found)
+        return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
     if topic is None or partition is None or offset is None:
         raise BadInput(
             "translate is not told what to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP"
@@ -88,6 +89,10 @@ def _group_json(flow: FlowConfig, whole: GroupTranslation, reverse: bool) -> dic
             for places in (whole.uncopied, whole.foreign)
             for place, offset in places
         ],
+        "not_translated": [
+            {"topic": place.topic, "partition": place.partition, "offset": offset, "why": why}
+            for place, offset, why in whole.troubled
+        ],
     }
 
 
@@ -101,7 +106,10 @@ def _print_group(whole: GroupTranslation, reverse: bool) -> None:
         rows[-1] += [answer.topic, answer.partition, found.outcome.offset]
     for places in (whole.uncopied, whole.foreign):
         rows += [[place.topic, place.partition, offset, "not copied", None, None, None] for place, offset in places]
+    rows += [[place.topic, place.partition, at, "not translated", None, None, None] for place, at, _ in whole.troubled]
     print_table([*here, "outcome", *there], rows, right=["partition", "offset"])
+    for why in dict.fromkeys(why for _, _, why in whole.troubled):
+        print(why)
 
 
 def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:

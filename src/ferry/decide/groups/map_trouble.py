@@ -57,5 +57,27 @@ def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """From source offset `at` on a map leads to records that the source has lost; `why`, as a sentence."""
+
+    at: int
+    why: str
+
+
+def map_cut(last: Receipt, gaps: Sequence[Gap], at: int) -> Cut | None:
+    """Where a source log that was cut `at` an offset, before the end of its `last` receipt, ends a partition's map.
+
+    None when a run has decided since how to go on: the map of its gaps holds nothing from there on.
+    """
+    if any(gap.generation > last.generation and 0 <= gap.void_from <= at for gap in gaps):
+        return None
+    return Cut(
+        at=at,
+        why=f"offsets of {last.source} from {at} on are not translated, for it was copied up to {last.end}, but its "
+        "log was truncated there since (unclean leader election?): do what a run's refusal source-truncated says",
+    )
+
+
 def _differ(then: str, now: str) -> bool:
     return bool(then and now and then != now)

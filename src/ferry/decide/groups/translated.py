@@ -18,9 +18,8 @@ class Maps(Protocol):
     def target(self) -> TopicPartition:
         """Its copy."""
 
-    @property
-    def trouble(self) -> str | None:
-        """Why it leads nowhere; None when it holds."""
+    def trouble_at(self, offset: int) -> str | None:
+        """Why it does not lead on from an offset; None when it does."""
 
     def translate(self, offset: int) -> Translated:
         """As OffsetMap."""
@@ -66,8 +65,9 @@ def translated(
                 if rules.takes_topic(source.topic):
                     uncopied.setdefault(group, []).append(source)
                 continue
-            if made.trouble is not None:
-                troubled.setdefault(group, {})[made.target] = made.trouble
+            why = made.trouble_at(at.offset)
+            if why is not None:
+                troubled.setdefault(group, {})[made.target] = why
                 continue
             outcome = made.translate(at.offset)
             found.append(

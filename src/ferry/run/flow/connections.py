@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
 from ferry.config.clients import ConnectionOptions, flow_client_options
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.errors import FerryError
 from ferry.model import Flow
 from ferry.net.cluster import Cluster, Options, event_loop
 from ferry.net.ledger import LedgerTopic
@@ -20,6 +22,9 @@ from ferry.net.security import security_arguments
 from ferry.run.flow.known_ledger import KnownLedger
 
 T = TypeVar("T")
+
+SOURCE_PATIENCE_S = 5.0
+"""How long a source is tried that need not answer."""
 
 IN_FLIGHT_PER_CONNECTION = 64
 """Ferry counts produce requests itself (five); the client must not refuse the ledger reads between them."""
@@ -106,6 +111,11 @@ class FlowConnections(TargetConnection):
         source = flow_client_options(flow, "source", "consumer")
         return cls(flow.flow, flow_client_options(flow, "target", "producer"), source, patience_s=patience_s)
 
+    @property
+    def has_source(self) -> bool:
+        """Whether the source answered."""
+        return True
+
     async def _open(self) -> None:
         # Side by side: one of them is often far away.
         for opening in [self.loop.call_soon_with_future(cluster.open) for cluster in (self.source, self.target)]:
@@ -115,3 +125,52 @@ class FlowConnections(TargetConnection):
         """Drop the connections."""
         self.source.close()
         super().close()
+
+
+class EitherSide(FlowConnections):
+    """Both clusters of a flow, as far as they answer; `down` holds why one does not."""
+
+    def __init__(
+        self, flow: Flow, target: ConnectionOptions, source: ConnectionOptions, *, patience_s: float = 60.0
+    ) -> None:
+        """As TargetConnection."""
+        super().__init__(flow, target, source, patience_s=patience_s)
+        self.down: dict[str, FerryError] = {}
+
+    @property
+    def has_source(self) -> bool:
+        """Whether the source answered."""
+        return self.source.alias not in self.down
+
+    async def _open(self) -> None:
+        for cluster, opened in self.both(lambda cluster: cluster.open()):
+            try:
+                await opened
+            except FerryError as error:
+                self.down[cluster.alias] = error
+        if len(self.down) == 2:
+            raise self.down[self.target.alias]
+
+    def both(self, work: Callable[[Cluster], Awaitable[T]]) -> list[tuple[Cluster, Awaitable[T]]]:
+        """Begin something with each cluster that is not down, side by side."""
+        up = [cluster for cluster in (self.source, self.target) if cluster.alias not in self.down]
+        return [(cluster, self.loop.call_soon_with_future(partial(work, cluster))) for cluster in up]
+
+
+class TargetFirst(EitherSide):
+    """The target, and the source as far as it answers within SOURCE_PATIENCE_S, for after a disaster it does not.
+
+    Raises Unreachable when the target does not answer.
+    """
+
+    def __init__(
+        self, flow: Flow, target: ConnectionOptions, source: ConnectionOptions, *, patience_s: float = 60.0
+    ) -> None:
+        """As TargetConnection; `patience_s` is the target's."""
+        super().__init__(flow, target, source, patience_s=patience_s)
+        self.source.patience_s = min(patience_s, SOURCE_PATIENCE_S)
+
+    async def _open(self) -> None:
+        await super()._open()
+        if self.target.alias in self.down:
+            raise self.down[self.target.alias]

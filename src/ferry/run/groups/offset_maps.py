@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.decide.groups.adopted_map import approximate
-from ferry.decide.groups.map_trouble import Present, map_trouble
+from ferry.decide.groups.map_trouble import Cut, Present, map_cut, map_trouble
 from ferry.decide.groups.offset_map import LogStart, OffsetMap, Translated
 from ferry.decide.ledger.adoption_codec import adopted_receipt, adoptions
 from ferry.decide.ledger.codec import encode
@@ -26,6 +26,7 @@ from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.flow.rows import read_blocks
+from ferry.run.flow.source_cuts import source_cuts
 from ferry.run.flow.summaries import LedgerLog
 
 Asked = Mapping[TopicPartition, Collection[int] | None]
@@ -43,7 +44,8 @@ class PartitionMap:
 
     `asked` are the offsets that it was loaded for; None: all. What the lane took over from another replicator is in
     `adoptions`, `gaps` say what of it does not hold any more. `log_start` is the target's, where it is known. With a
-    `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more.
+    `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more; with a `cut`
+    it leads nowhere from there on.
     """
 
     source: TopicPartition
@@ -55,21 +57,36 @@ class PartitionMap:
     asked: frozenset[int] | None = None
     log_start: int | None = None
     trouble: str | None = None
+    cut: Cut | None = None
+
+    def trouble_at(self, offset: int) -> str | None:
+        """Why the map does not lead on from an offset, as a sentence; None when it does. LookupError as `translate`."""
+        if self.trouble is not None or self.cut is None:
+            return self.trouble
+        if self.backward:
+            return self.cut.why if self._led_to(offset).offset >= self.cut.at else None
+        # Who stands in a gap right before the cut would be led behind it.
+        beyond = offset >= self.cut.at or self._led_to(offset).offset >= self._led_to(self.cut.at).offset
+        return self.cut.why if beyond else None
 
     def translate(self, offset: int) -> Translated:
         """As OffsetMap; Approximate for what was adopted, LogStart for what the target has deleted.
 
-        Raises Refused with the `trouble`, LookupError when the map was not loaded for this offset.
+        Raises Refused with the trouble at the offset, LookupError when the map was not loaded for this offset.
         """
-        if self.trouble is not None:
-            raise Refused(self.trouble)
-        if self.asked is not None and offset not in self.asked:
-            raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
-        adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
-        found = adopted or self.offsets.translate(offset)
+        why = self.trouble_at(offset)
+        if why is not None:
+            raise Refused(why)
+        found = self._led_to(offset)
         if self.log_start is not None and not self.backward and found.offset < self.log_start:
             return LogStart(offset=self.log_start)
         return found
+
+    def _led_to(self, offset: int) -> Translated:
+        if self.asked is not None and offset not in self.asked:
+            raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
+        adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
+        return adopted or self.offsets.translate(offset)
 
 
 async def offset_maps(
@@ -78,29 +95,34 @@ async def offset_maps(
     """The maps of the `asked` partitions of the source (`backward`: of the target), to translate these offsets of each.
 
     What the lane has copied nothing of is not in the answer. A source partition whose copy was renamed in between has
-    the map to its newest copy. What the clusters show now is held against its last receipt (`PartitionMap.trouble`),
-    the source's side over FlowConnections only. One look at the ledger and one at each cluster serve all partitions.
-    BadInput when the flow never ran.
+    the map to its newest copy. What the clusters show now is held against its last receipt (`PartitionMap.trouble`,
+    `cut`), the source's side over FlowConnections only, and when it answers. One look at the ledger and one at each
+    cluster serve all partitions. BadInput when the flow never ran.
     """
     view = await connection.view()
     lasts = newest_receipts(view, lane, asked, backward=backward)
     there = await _target_logs(connection.target, lasts.values())
+    here = _SourceLogs()
+    if isinstance(connection, FlowConnections) and connection.has_source:
+        here = await _source_logs(connection.source, lasts.values())
+    if not backward:  # where it was cut, too, is asked of the map
+        asked = {
+            place: offsets if offsets is None or place not in here.cuts else {*offsets, here.cuts[place]}
+            for place, offsets in asked.items()
+        }
     maps = await load_maps(connection.ledger, view, lane, asked, there.stable, backward=backward)
-    sources, cluster_id = {}, ""
-    if isinstance(connection, FlowConnections) and not backward and lasts:
-        sources = await connection.source.refresh({last.source.topic for last in lasts.values()})
-        cluster_id = connection.source.cluster_id
     found = {}
     for place, made in maps.items():
         last = lasts[place]
         now = Present(
-            source_cluster_id=cluster_id,
-            source_topic_id=sources[last.source.topic].id_text if last.source.topic in sources else "",
+            source_cluster_id=here.cluster_id,
+            source_topic_id=here.ids.get(last.source.topic, ""),
             target_topic_id=there.ids.get(last.target.topic, ""),
             target_end=there.ends.get(last.target),
         )
         trouble = map_trouble(last, made.gaps, now)
-        found[place] = replace(made, log_start=there.starts.get(last.target), trouble=trouble)
+        cut = map_cut(last, made.gaps, here.cuts[last.source]) if last.source in here.cuts else None
+        found[place] = replace(made, log_start=there.starts.get(last.target), trouble=trouble, cut=cut)
     return found
 
 
@@ -251,3 +273,26 @@ async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetL
         ends = (await listed_offsets(cluster, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)).found
     ids = {name: info.id_text for name, info in topics.items()}
     return _TargetLogs(ids=ids, starts=starts.found, stable=stable.found, ends=ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SourceLogs:
+    """The source cluster, the ids of its topics, and where its logs were cut, as far as that can be learned."""
+
+    cluster_id: str = ""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    cuts: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+async def _source_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _SourceLogs:
+    if not lasts:
+        return _SourceLogs()
+    topics = await cluster.refresh({last.source.topic for last in lasts})
+    found = await source_cuts(cluster, lasts)
+    cuts = dict(found.at)
+    if found.untold:
+        ends = await listed_offsets(cluster, dict.fromkeys(found.untold, LATEST), isolation=READ_UNCOMMITTED)
+        copied = {last.source: last.end for last in lasts}
+        cuts |= {place: end for place, end in ends.found.items() if end < copied[place]}
+    ids = {name: info.id_text for name, info in topics.items()}
+    return _SourceLogs(cluster_id=cluster.cluster_id or "", ids=ids, cuts=cuts)

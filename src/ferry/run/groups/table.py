@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from ferry.config.clients import ConnectionOptions
 from ferry.config.flow import FlowConfig
 from ferry.decide.groups.offset_map import Translated
 from ferry.decide.groups.table import GroupsOfSide, GroupTable, group_tables, narrowed, places_of
 from ferry.decide.groups.which import is_own
 from ferry.errors import FerryError
-from ferry.model import Flow, GroupKind, ListedGroup, TopicPartition
+from ferry.model import GroupKind, ListedGroup, TopicPartition
 from ferry.model.group import NO_STATE
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.group_offsets import fetch_offsets
 from ferry.net.groups import describe_groups, list_groups
 from ferry.net.offsets import LATEST, listed_offsets
-from ferry.run.flow.connections import FlowConnections
+from ferry.run.flow.connections import EitherSide
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 
 T = TypeVar("T")
@@ -56,32 +55,8 @@ def find_groups(
     Writes nothing. No request is made for a single group, so thousands are quick. A side that does not answer is
     named, and the other one is shown. Raises Unreachable or Refused when neither answers.
     """
-    with _EitherSide.of(flow, patience_s=patience_s) as connections:
+    with EitherSide.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(_find, flow, connections, frozenset(groups), frozenset(topics)))
-
-
-class _EitherSide(FlowConnections):
-    """Both clusters of a flow, as far as they answer; `down` holds why one does not."""
-
-    def __init__(
-        self, flow: Flow, target: ConnectionOptions, source: ConnectionOptions, *, patience_s: float = 60.0
-    ) -> None:
-        super().__init__(flow, target, source, patience_s=patience_s)
-        self.down: dict[str, FerryError] = {}
-
-    async def _open(self) -> None:
-        for cluster, opened in self.both(lambda cluster: cluster.open()):
-            try:
-                await opened
-            except FerryError as error:
-                self.down[cluster.alias] = error
-        if len(self.down) == 2:
-            raise self.down[self.target.alias]
-
-    def both(self, work: Callable[[Cluster], Awaitable[T]]) -> list[tuple[Cluster, Awaitable[T]]]:
-        """Begin something with each cluster that is not down, side by side."""
-        up = [cluster for cluster in (self.source, self.target) if cluster.alias not in self.down]
-        return [(cluster, self.loop.call_soon_with_future(partial(work, cluster))) for cluster in up]
 
 
 @dataclass(slots=True)
@@ -95,7 +70,7 @@ class _Lacking:
 
 
 async def _find(
-    flow: FlowConfig, connections: _EitherSide, groups: frozenset[str], topics: frozenset[str]
+    flow: FlowConfig, connections: EitherSide, groups: frozenset[str], topics: frozenset[str]
 ) -> GroupsFound:
     lacking = _Lacking()
     for cluster in (connections.source, connections.target):
@@ -113,9 +88,8 @@ async def _find(
             continue
         sides[cluster.alias] = narrowed(side, names) if names else side
     maps = await _maps(flow, connections, sides[flow.flow.source], lacking)
-    for made in maps.values():
-        if made.trouble is not None:
-            lacking.note(connections.target, made.trouble)
+    for why in sorted(_troubles(sides[flow.flow.source], maps)):
+        lacking.note(connections.target, why)
     stood_on = {alias: places_of(side) for alias, side in sides.items()}
     stood_on[flow.flow.target] |= {one.target for one in maps.values()}
     for cluster, ends in connections.both(partial(_ends, stood_on, lacking)):
@@ -125,7 +99,7 @@ async def _find(
 
     def translate(place: TopicPartition, offset: int) -> tuple[TopicPartition, Translated] | None:
         made = maps.get(place)
-        return None if made is None or made.trouble is not None else (made.target, made.translate(offset))
+        return None if made is None or made.trouble_at(offset) is not None else (made.target, made.translate(offset))
 
     return GroupsFound(
         tables=group_tables(sorted(groups or source.listed.keys() | target.listed.keys()), source, target, translate),
@@ -166,7 +140,7 @@ def _is_mute(group: ListedGroup) -> bool:
 
 
 async def _maps(
-    flow: FlowConfig, connections: _EitherSide, source: GroupsOfSide, lacking: _Lacking
+    flow: FlowConfig, connections: EitherSide, source: GroupsOfSide, lacking: _Lacking
 ) -> Mapping[TopicPartition, PartitionMap]:
     """The offset maps of what the source's groups stand on; none before the flow's first run."""
     asked: dict[TopicPartition, set[int]] = {}
@@ -180,6 +154,12 @@ async def _maps(
     except FerryError as error:
         lacking.note(connections.target, f"nothing is translated: {error}")
         return {}
+
+
+def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, PartitionMap]) -> set[str]:
+    """Why offsets of the source's groups are not translated, each reason once."""
+    standing = ((place, one.offset) for places in source.offsets.values() for place, one in places.items())
+    return {why for place, offset in standing if place in maps and (why := maps[place].trouble_at(offset)) is not None}
 
 
 async def _ends(
@@ -198,7 +178,7 @@ async def _ends(
 
 
 def _note_strange_names(
-    connections: _EitherSide,
+    connections: EitherSide,
     groups: Collection[str],
     topics: Mapping[str, str],
     source: GroupsOfSide,

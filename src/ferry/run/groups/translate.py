@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,8 +11,10 @@ from ferry.decide.groups.offset_map import Translated
 from ferry.errors import BadInput
 from ferry.model import TopicPartition
 from ferry.net.group_offsets import fetch_offsets
-from ferry.run.flow.connections import FlowConnections, TargetConnection
+from ferry.run.flow.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +31,12 @@ def translate(
 ) -> Translation:
     """Where `offset` of a source partition went; `backward`: where `offset` of a target partition came from.
 
-    Asks the target only. Raises Unreachable, and BadInput when the flow's lane has copied nothing of the partition.
+    The source is asked whether it still has what was copied, when it answers; else that is a warning. Raises
+    Unreachable without the target, Refused where one side does not have what was copied any more, and BadInput when the
+    flow's lane has copied nothing of the partition.
     """
-    with TargetConnection.of(flow, patience_s=patience_s) as connection:
+    with TargetFirst.of(flow, patience_s=patience_s) as connection:
+        _warn_of_silence(connection)
         return connection.run(partial(_translate, connection, flow, place, offset, backward))
 
 
@@ -39,12 +45,14 @@ class GroupTranslation:
     """What became of all offsets of a group, each with the offset that was asked about.
 
     The lane has copied nothing of `uncopied`, though the flow takes those topics; `foreign` are topics that it leaves.
+    `troubled` are offsets that lead nowhere, each with a sentence that says why.
     """
 
     group: str
     found: tuple[tuple[int, Translation], ...]
     uncopied: tuple[tuple[TopicPartition, int], ...]
     foreign: tuple[tuple[TopicPartition, int], ...]
+    troubled: tuple[tuple[TopicPartition, int, str], ...] = ()
 
 
 def translate_group(
@@ -54,15 +62,16 @@ def translate_group(
 
     Raises Unreachable, Refused, and BadInput when the cluster has no offsets of the group, or the flow never ran.
     """
-    connection = (TargetConnection if backward else FlowConnections).of(flow, patience_s=patience_s)
-    with connection:
+    kind: type[FlowConnections] = TargetFirst if backward else FlowConnections
+    with kind.of(flow, patience_s=patience_s) as connection:
+        _warn_of_silence(connection)
         return connection.run(partial(_translate_group, connection, flow, group, backward))
 
 
 async def _translate_group(
-    connection: TargetConnection, flow: FlowConfig, group: str, backward: bool
+    connection: FlowConnections, flow: FlowConfig, group: str, backward: bool
 ) -> GroupTranslation:
-    cluster = connection.source if isinstance(connection, FlowConnections) else connection.target
+    cluster = connection.target if backward else connection.source
     fetched = await fetch_offsets(cluster, {group: None}, stable=False)
     for error in fetched.failed.values():
         raise error
@@ -78,21 +87,31 @@ async def _translate_group(
     left = [(place, offset) for place, offset in offsets.items() if place not in maps]
     # Whatever a group reads on the target beside the copies is none of the flow's.
     taken = {place for place, _ in left if not backward and flow.selection.takes(place.topic)}
+    found, troubled = [], []
+    for place, offset in offsets.items():
+        if (made := maps.get(place)) is None:
+            continue
+        if (why := made.trouble_at(offset)) is not None:
+            troubled.append((place, offset, why))
+        else:
+            found.append((offset, _told(made, offset)))
     return GroupTranslation(
         group=group,
-        found=tuple(
-            (
-                offset,
-                Translation(
-                    source=maps[place].source, target=maps[place].target, outcome=maps[place].translate(offset)
-                ),
-            )
-            for place, offset in offsets.items()
-            if place in maps
-        ),
+        found=tuple(found),
         uncopied=tuple(one for one in left if one[0] in taken),
         foreign=tuple(one for one in left if one[0] not in taken),
+        troubled=tuple(troubled),
     )
+
+
+def _told(made: PartitionMap, offset: int) -> Translation:
+    return Translation(source=made.source, target=made.target, outcome=made.translate(offset))
+
+
+def _warn_of_silence(connection: FlowConnections) -> None:
+    if isinstance(connection, EitherSide) and not connection.has_source:
+        why = connection.down[connection.source.alias]
+        log.warning("whether the source still has what was copied is not known: %s", why)
 
 
 async def _translate(
@@ -102,7 +121,7 @@ async def _translate(
     if made is None:
         other = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=not backward)).get(place)
         raise BadInput(_nothing_of(flow, place, other, backward))
-    return Translation(source=made.source, target=made.target, outcome=made.translate(offset))
+    return _told(made, offset)
 
 
 def _nothing_of(flow: FlowConfig, place: TopicPartition, other: PartitionMap | None, backward: bool) -> str:

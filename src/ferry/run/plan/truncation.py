@@ -9,33 +9,24 @@ from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.map_block import MapRow
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.progress import next_offset
-from ferry.decide.plan.truncation import diverged, held_upto, with_high_watermark
+from ferry.decide.plan.truncation import held_upto, with_high_watermark
 from ferry.model import Receipt, TopicPartition
 from ferry.net.cluster import Cluster
-from ferry.net.epochs import epoch_ends
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
 from ferry.run.flow.known_ledger import KnownLedger
+from ferry.run.flow.source_cuts import source_cuts
 
 
 async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView, ledger: KnownLedger) -> Facts:
     """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
     facts = await _with_high_watermarks(facts, source)
-    last_ones = {
-        last.source: last
+    lasts = [
+        last
         for last in facts.receipts.values()
-        if last.source.topic in facts.sources
-        and last.source.partition in facts.sources[last.source.topic].partitions
-        and last.source_epoch >= 0
-    }
-    # As long as the leader is the one that was read from, nothing was cut; most plans ask nothing.
-    changed = {
-        place: last.source_epoch
-        for place, last in last_ones.items()
-        if source.topics[place.topic].partitions[place.partition].leader_epoch != last.source_epoch
-    }
-    ends = await epoch_ends(source, changed) if changed else {}
-    cut = {place: at for place, end in ends.items() if (at := diverged(last_ones[place], end)) is not None}
+        if last.source.topic in facts.sources and last.source.partition in facts.sources[last.source.topic].partitions
+    ]
+    cut = (await source_cuts(source, lasts)).at
     return replace(_with_diverged(facts, cut), kept=await _kept(facts, lane, view, ledger))
 
 

@@ -1,0 +1,45 @@
+"""Where source logs part from what was copied of them, by their leader epochs (KIP-320)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ferry.decide.plan.truncation import diverged
+from ferry.model import Receipt, TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.epochs import NOT_KNOWN, epoch_ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCuts:
+    """`at`: partitions whose logs were cut, and from which offset on they have other records than were copied, or none.
+
+    `untold` are those whose leader has no leader epochs to tell it by, which leaves their ends.
+    """
+
+    at: dict[TopicPartition, int] = field(default_factory=dict)
+    untold: frozenset[TopicPartition] = frozenset()
+
+
+async def source_cuts(source: Cluster, lasts: Iterable[Receipt]) -> SourceCuts:
+    """Look at the logs of last receipts, without those that the metadata of `source` lack.
+
+    As long as the leader is the one that was read from, nothing was cut: mostly nobody is asked. A partition whose
+    leader does not answer is not told of, and not cut as far as anybody knows.
+    """
+    changed: dict[TopicPartition, Receipt] = {}
+    untold: set[TopicPartition] = set()
+    for last in lasts:
+        topic = source.topics.get(last.source.topic)
+        part = None if topic is None else topic.partitions.get(last.source.partition)
+        if part is None or part.leader_epoch == last.source_epoch >= 0:
+            continue
+        if last.source_epoch < 0:
+            untold.add(last.source)
+        else:
+            changed[last.source] = last
+    ends = await epoch_ends(source, {place: last.source_epoch for place, last in changed.items()}) if changed else {}
+    untold |= {place for place, end in ends.items() if end == NOT_KNOWN}
+    found = {place: diverged(changed[place], end) for place, end in ends.items()}
+    return SourceCuts(at={place: at for place, at in found.items() if at is not None}, untold=frozenset(untold))

@@ -29,7 +29,7 @@ class Answer:
         body = json.loads(self.out)
         document = json.loads((SCHEMAS / f"{schema}.json").read_text())
         Draft202012Validator.check_schema(document)
-        Draft202012Validator(_closed(document)).validate(body)
+        Draft202012Validator(closed(document)).validate(body)
         return body
 
 
@@ -65,13 +65,13 @@ def environment(config: Path | None = None) -> dict[str, str]:
     return others if config is None else {**others, "FERRY_CONFIG": str(config)}
 
 
-def _closed(schema: Any) -> Any:
+def closed(schema: Any) -> Any:
     """The same schema, but documented keys are all that there may be."""
     if isinstance(schema, list):
-        return [_closed(item) for item in schema]
+        return [closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) for key, value in schema.items()}
-    if closed.get("type") == "object" and "properties" in closed:
-        closed.setdefault("additionalProperties", False)
-    return closed
+    whole = {key: closed(value) for key, value in schema.items()}
+    if whole.get("type") == "object" and "properties" in whole:
+        whole.setdefault("additionalProperties", False)
+    return whole

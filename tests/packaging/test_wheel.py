@@ -23,7 +23,10 @@ CHECKOUT = Path(__file__).parents[2]
 EXTRAS = ("airflow", "spark")
 """What docs/airflow.md says to install where DAGs are parsed and tasks run."""
 
-ON_EXTRAS = ("ferry.spark", "ferry.run.ledger.parquet", "ferry_airflow", "pyspark", "pyarrow", "gssapi")
+ON_EXTRAS = (
+    *("ferry.spark", "ferry.run.ledger.parquet", "ferry.run.reports.charts"),
+    *("ferry_airflow", "pyspark", "pyarrow", "gssapi"),
+)
 """What only an installation with an extra can import."""
 
 TWO_LINES = "from ferry_airflow.dags import flow_dags  # one Airflow DAG per flow\nglobals().update(flow_dags())\n"

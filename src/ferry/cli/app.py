@@ -27,6 +27,7 @@ from ferry.cli.output import print_error
 from ferry.cli.pausing import pause_command, resume_command
 from ferry.cli.plan import plan_command
 from ferry.cli.policy import policy_app
+from ferry.cli.reports import reports_app
 from ferry.cli.run import run_command
 from ferry.cli.skip import skip_command
 from ferry.cli.translate import translate_command
@@ -99,6 +100,7 @@ app.add_typer(hand_back_app, name="hand-back")
 app.command("flows")(flows_command)
 app.command("translate")(translate_command)
 app.command("verify")(verify_command)
+app.add_typer(reports_app, name="reports")
 app.command("version")(version_command)
 app.add_typer(config_app, name="config")
 app.add_typer(policy_app, name="policy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +17,7 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.group_sync import DryRunOption, GroupsOption, made_by, only_groups
-from ferry.cli.output import count_of, print_json, print_table
+from ferry.cli.output import count_of, print_json, print_table, time_text
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
 
@@ -70,7 +69,7 @@ def snapshot_command(
         body = {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]}
         print_json(body)
     elif listing:
-        rows = [(one.name, _time(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
+        rows = [(one.name, time_text(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
         print_table(("snapshot", "taken", "by", "groups"), rows, right=("groups",))
     else:
         done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
@@ -113,7 +112,7 @@ def diff_command(
         if cells:
             print_table(("group", "topic", "partition", "then", "now"), cells, right=("partition", "then", "now"))
         verb = "differs" if len(cells) == 1 else "differ"
-        print(f"{count_of(len(cells), 'offset')} {verb} from snapshot {found.name} of {_time(found.at_ms)}")
+        print(f"{count_of(len(cells), 'offset')} {verb} from snapshot {found.name} of {time_text(found.at_ms)}")
     return 1 if differ else 0
 
 
@@ -172,7 +171,3 @@ def rollback_command(
 
 def _json(one: Snapshot) -> dict[str, object]:
     return {"name": one.name, "at_ms": one.at_ms, "who": one.who or None, "groups": one.groups}
-
-
-def _time(at_ms: int) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

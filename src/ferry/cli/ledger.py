@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +16,7 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
-from ferry.cli.output import print_json, print_table, size
+from ferry.cli.output import print_json, print_table, size, time_text
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
 
@@ -136,7 +135,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
         ],
         (
             [
-                _time(row.at_ms),
+                time_text(row.at_ms),
                 row.run,
                 row.source.topic,
                 row.source.partition,
@@ -160,7 +159,7 @@ def _print_holders(found: list[Holder], skipped: list[Gap], adopted: list[Adopti
     for one in adopted:
         print(
             f"offset {offset} of {one.source} was copied to {one.target} by MirrorMaker {one.by.value[-1]}, up to "
-            f"{one.end} ({one.where}): adopted by {one.who} at {_time(one.at_ms)}, run {one.run}"
+            f"{one.end} ({one.where}): adopted by {one.who} at {time_text(one.at_ms)}, run {one.run}"
         )
     for holder in found:
         receipt, segment = holder.receipt, holder.segment
@@ -175,11 +174,13 @@ def _print_holders(found: list[Holder], skipped: list[Gap], adopted: list[Adopti
             )
         if holder.void is not None:
             gap = holder.void
-            print(f"that does not hold since run {gap.run} at {_time(gap.at_ms)}: {gap.reason} [{gap.why}, {gap.how}]")
+            print(
+                f"that does not hold since run {gap.run} at {time_text(gap.at_ms)}: {gap.reason} [{gap.why}, {gap.how}]"
+            )
     for gap in skipped:
         by = f", by {gap.who}" if gap.who else ""
         print(
-            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {_time(gap.at_ms)} with "
+            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {time_text(gap.at_ms)} with "
             f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
         )
     if not found and not skipped and not adopted:
@@ -194,7 +195,7 @@ def _print_runs(past: list[PastRun]) -> None:
         ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],
         (
             [
-                _time(run.opened.record.started_ms),
+                time_text(run.opened.record.started_ms),
                 run.opened.record.run,
                 run.state.value,
                 len(run.report.plan.slices) if run.report else None,
@@ -214,11 +215,7 @@ def _print_runs(past: list[PastRun]) -> None:
 def _print_pauses(found: list[Pause]) -> None:
     for pause in found:
         what = f"topic {pause.topic}" if pause.topic else "the whole flow"
-        until = f"until {_time(pause.until_ms)}" if pause.until_ms else "until resumed"
-        print(f"{what} is paused since {_time(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
+        until = f"until {time_text(pause.until_ms)}" if pause.until_ms else "until resumed"
+        print(f"{what} is paused since {time_text(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
     if not found:
         print("nothing is paused")
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -13,6 +13,7 @@ from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSel
 from ferry.config.guards import Guards
 from ferry.config.layers import Role, Side
 from ferry.config.origins import Origin
+from ferry.config.report import ReportConfig
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, StartOffsets, StartTime
 from ferry.errors import BadInput
@@ -157,6 +158,8 @@ class FlowConfig:
     providers: Providers
     connections: Mapping[str, str] = field(default_factory=dict)
     """The Airflow connection in place of a cluster's settings, by alias."""
+    report: ReportConfig = field(default_factory=ReportConfig)
+    """Where reports of drills and switches go, and the goals in them."""
     unknown: frozenset[str] = frozenset()
     """Aliases whose connection is not looked up: their clients cannot be had."""
 

@@ -18,6 +18,7 @@ from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.origins import origins_of
 from ferry.config.policies import flow_policy
 from ferry.config.properties import Property
+from ferry.config.report import FOLDER, KEY, PASSWORD, ReportConfig
 from ferry.config.secrets import ClientProperties, Providers
 from ferry.config.start import Start, parse_start
 from ferry.model import Flow, VerifyMode
@@ -149,6 +150,7 @@ class FlowReader:
             providers=self.providers,
             connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
             unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
+            report=self._report(),
         )
 
     def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:
@@ -193,6 +195,21 @@ class FlowReader:
         return AclSync(
             policy=AclPolicy(self._value("ferry.sync.acls.policy", values.one_of(tuple(AclPolicy)))),
             mapping=self._value("ferry.sync.acls.principal.mapping", principal_mapping),
+        )
+
+    def _report(self) -> ReportConfig:
+        secret: dict[str, str] = {}
+        for name in (KEY, PASSWORD):
+            entry = self.entries.of_flow(self.flow, name)
+            self.settings.append(Setting.of(name, entry, ""))
+            if entry is not None:
+                secret[name] = entry.value
+        return ReportConfig(
+            folder=self._value(FOLDER, values.location),
+            signing=ClientProperties(values_by_key=secret),
+            rpo_seconds=self._value("ferry.rpo.seconds", values.optional_integer(0)),
+            rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
+            providers=self.providers,
         )
 
     def _replication_factor(self) -> int | None:

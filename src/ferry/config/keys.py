@@ -242,6 +242,38 @@ FERRY_KEYS = (
         values="an Airflow pool; empty: `ferry_{source}_{target}`",
         meaning="the one-slot pool that keeps two runs of a flow apart",
     ),
+    FerryKey(
+        name="ferry.report.dir",
+        default="ferry-reports",
+        values="a folder, or the URL of one in an object store (`s3://bucket/path`)",
+        meaning="where the [reports](drills.md#reports) of drills and switches are kept",
+    ),
+    FerryKey(
+        name="ferry.report.private.key",
+        default="",
+        values="a private key in PEM (Ed25519, ECDSA, RSA), or the path of its file; empty: reports are not signed",
+        meaning="the key that signs reports",
+    ),
+    FerryKey(
+        name="ferry.report.private.key.password",
+        default="",
+        values="text",
+        meaning="the password of that key, where it is encrypted",
+    ),
+    FerryKey(
+        name="ferry.rpo.seconds",
+        default="",
+        values="seconds, at least 0; empty: no goal",
+        meaning="the goal for the age of the oldest record that a failover would lose; drills hold their figure "
+        "against it",
+    ),
+    FerryKey(
+        name="ferry.rto.seconds",
+        default="",
+        values="seconds, at least 0; empty: no goal",
+        meaning="the goal for the time from a failover's begin to service at the target; drills hold their figure "
+        "against it",
+    ),
 )
 
 CONNECTION = FerryKey(

@@ -113,6 +113,13 @@ def optional_name(text: str) -> str:
     return name(text) if text.strip() else ""
 
 
+def location(text: str) -> str:
+    """A folder, or the URL of one."""
+    if not text.strip() or "\0" in text:
+        raise BadValue(f"{text!r} is no folder; write a path, or a URL as s3://bucket/path")
+    return text.strip()
+
+
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     """A reader of one word of `choices`."""
 

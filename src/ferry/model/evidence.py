@@ -1,0 +1,233 @@
+"""What a drill or a switch leaves behind as evidence: who did what when, what would be lost, and what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.model.flow import Flow, TopicPartition
+
+
+class EvidenceKind(StrEnum):
+    """What was done. The first four are drills, the others are for good."""
+
+    TABLETOP = "tabletop"
+    SHADOW = "shadow"
+    PARTIAL = "partial"
+    FULL = "full"
+    FAILOVER = "failover"
+    SWITCHOVER = "switchover"
+    FAILBACK = "failback"
+
+    @property
+    def is_drill(self) -> bool:
+        """Whether it was an exercise."""
+        return self in (EvidenceKind.TABLETOP, EvidenceKind.SHADOW, EvidenceKind.PARTIAL, EvidenceKind.FULL)
+
+
+class EvidenceOutcome(StrEnum):
+    """How it ended. `deviations`: everything was done, and something was not as it should be."""
+
+    SUCCESS = "success"
+    DEVIATIONS = "deviations"
+    FAILED = "failed"
+    REFUSED = "refused"
+
+
+class StepOutcome(StrEnum):
+    """How one step ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceCluster:
+    """One of the two clusters, by its alias and its own id."""
+
+    alias: str
+    cluster_id: str
+    brokers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of the timeline. Times are ms; `approved_by` is empty where nobody was asked."""
+
+    name: str
+    title: str
+    began_ms: int
+    ended_ms: int
+    outcome: StepOutcome
+    detail: str = ""
+    approved_by: str = ""
+    approved_ms: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return (self.ended_ms - self.began_ms) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What the target lacks of one source partition, which a failover at that moment loses: its RPO.
+
+    `records` counts offsets, so it is an upper bound; `seconds` is the age of the oldest of them. None: not known.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    position: int | None
+    source_end: int | None
+    records: int | None
+    bytes: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMoved:
+    """One consumer group: where it was taken to, and what its members read twice or never there.
+
+    Of its `partitions`, `exact` go on at the very record that they would have read next; None: nobody compared.
+    `reread` and `skipped` count records, None where that cannot be said; `waiting` records were not copied yet.
+    """
+
+    group: str
+    target_group: str
+    partitions: int
+    committed: int
+    exact: int | None
+    reread: int | None
+    skipped: int | None
+    waiting: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One moment of the copying: records still to be copied, and the rate since the sample before."""
+
+    at_ms: int
+    lag_records: int
+    records_per_second: float
+    bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """One figure beside what it should be at most; `wanted` None: nobody said. `measured` None: not known."""
+
+    name: str
+    unit: str
+    wanted: float | None
+    measured: float | None
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the figure is within the goal; None without a goal. Not known is not met."""
+        if self.wanted is None:
+            return None
+        return self.measured is not None and self.measured <= self.wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What a comparison of both clusters' content said, in short."""
+
+    equal: bool
+    complete: bool
+    partitions: int
+    records: int
+    bytes: int
+    seconds: float
+    differences: int
+    findings: tuple[str, ...] = ()
+    """One sentence for each difference that is shown, and for each range that could not be compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """Something that had to hold, and whether it did: a sentence for each side."""
+
+    name: str
+    held: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceReport:
+    """All of it. `id` is unique in a flow; `who` began it. Times are ms, `rto_s` seconds from the loss to service."""
+
+    id: str
+    kind: EvidenceKind
+    flow: Flow
+    lane: str
+    policy: str
+    clusters: tuple[EvidenceCluster, ...]
+    who: str
+    version: str
+    began_ms: int
+    ended_ms: int
+    outcome: EvidenceOutcome
+    summary: str
+    steps: tuple[Step, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    losses_at_ms: int = 0
+    """When the losses were measured; 0: they were not."""
+    rto_s: float | None = None
+    rto_means: str = ""
+    """What the RTO was taken of, in a sentence."""
+    groups: tuple[GroupMoved, ...] = ()
+    verification: Compared | None = None
+    samples: tuple[Sample, ...] = ()
+    checks: tuple[Check, ...] = ()
+    would: tuple[str, ...] = ()
+    """What was not done but would be: the plan of a tabletop drill, or of a dry run."""
+    deviations: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """From first to last."""
+        return (self.ended_ms - self.began_ms) / 1000
+
+    @property
+    def lost_records(self) -> int | None:
+        """Records of all partitions that the target lacks, at most; None when no partition tells."""
+        known = [loss.records for loss in self.losses if loss.records is not None]
+        return sum(known) if known or not self.losses else None
+
+    @property
+    def lost_seconds(self) -> float | None:
+        """The largest age of what the target lacks; None when a partition that lacks something does not tell."""
+        if any(loss.records is None or loss.seconds is None for loss in self.losses):
+            return None
+        return max((loss.seconds for loss in self.losses if loss.seconds is not None), default=0.0)
+
+    @property
+    def reread(self) -> int | None:
+        """Records that the groups read twice; None when one cannot tell."""
+        counts = [group.reread for group in self.groups]
+        return sum(count for count in counts if count is not None) if None not in counts else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """The report before a report in its folder: file name and SHA-256 (hex) of its JSON, and of its page, if any."""
+
+    name: str
+    sha256: str
+    page_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """Whose key signs: the algorithm, and the SHA-256 (hex) of the public key's SubjectPublicKeyInfo (RFC 5280)."""
+
+    algorithm: str
+    key_sha256: str

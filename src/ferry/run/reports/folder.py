@@ -1,0 +1,190 @@
+"""A folder of reports: written one behind the other, each naming the one before it, and read back to be checked."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from ferry.config.report import ReportConfig
+from ferry.decide.evidence.chain import (
+    SIGNATURE,
+    Kept,
+    broken_links,
+    index_json,
+    number_of,
+    page_name,
+    report_name,
+    sha256,
+)
+from ferry.decide.evidence.codec import SealedReport, decode_report, encode_report
+from ferry.errors import Corrupt, OutcomeUnknown
+from ferry.model.evidence import EvidenceReport
+from ferry.run.reports.page import check_renderer, rendered
+from ferry.run.reports.signing import Public, SigningKey, holds
+from ferry.run.reports.store import Store, check_writable, store_of
+
+log = logging.getLogger(__name__)
+
+INDEX = "index.json"
+
+_TRIES = 20
+"""Others may write to the same folder: so often a number may be taken by somebody else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Where a report came to lie, and the SHA-256 of its JSON: kept elsewhere, it shows that nothing was cut off."""
+
+    number: int
+    where: str
+    page: str
+    json: str
+    sha256: str
+    is_signed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One report of a folder after a check; `problem` is empty when all holds. `signed` is None when nobody looked."""
+
+    kept: Kept
+    signed: bool | None
+    problem: str
+
+
+class ReportFolder:
+    """Where the reports of a flow go. `prepare` before anything begins, `write` at the end."""
+
+    def __init__(self, store: Store, key: SigningKey | None) -> None:
+        self._store = store
+        self._key = key
+
+    @classmethod
+    def of(cls, config: ReportConfig, folder: str | None = None) -> Self:
+        """As the configuration says, or in `folder`; BadInput when the key cannot be read."""
+        return cls(store_of(folder or config.folder), SigningKey.of(config.key()))
+
+    @property
+    def where(self) -> str:
+        """The folder's path or URL."""
+        return self._store.where
+
+    def prepare(self) -> None:
+        """See that a report can be written; Refused or BadInput, with the remedy, when not."""
+        check_renderer()
+        check_writable(self._store)
+        self._newest()
+
+    def write(self, evidence: EvidenceReport) -> Written:
+        """Write a report behind the last one. OSError when the folder does not take it any more."""
+        for _ in range(_TRIES):
+            before = self._newest()
+            report = SealedReport(
+                number=1 if before is None else before.number + 1,
+                evidence=evidence,
+                previous=None if before is None else before.link,
+                signer=None if self._key is None else self._key.signer,
+            )
+            content = encode_report(report)
+            name = report_name(report.number)
+            try:
+                self._store.create(name, content)
+            except FileExistsError:
+                log.debug("%s was written by somebody else in the meantime", name)
+                continue
+            return self._finished(report, name, content)
+        raise OutcomeUnknown(
+            f"{self._store.where} takes no report: its next number was taken {_TRIES} times by others; write it again"
+        )
+
+    def _finished(self, report: SealedReport, name: str, content: bytes) -> Written:
+        digest = sha256(content)
+        page = rendered(report, digest).encode()
+        for each, body in ((name, content), (page_name(name), page)):
+            if body is page:
+                self._store.replace(each, body)
+            if self._key is not None:
+                self._store.replace(f"{each}{SIGNATURE}", self._key.sign(body))
+        self._store.replace(INDEX, json.dumps(index_json(read_folder(self._store)), indent=1).encode())
+        return Written(
+            number=report.number,
+            where=self._store.where,
+            page=f"{self._store.where.rstrip('/')}/{page_name(name)}",
+            json=f"{self._store.where.rstrip('/')}/{name}",
+            sha256=digest,
+            is_signed=self._key is not None,
+        )
+
+    def _newest(self) -> Kept | None:
+        """The last report as it lies there, readable or not: what was changed is found by who checks."""
+        names = self._store.names()
+        numbers = [number for name in names if (number := number_of(name)) is not None]
+        return _kept(self._store, report_name(max(numbers)), names) if numbers else None
+
+
+def read_folder(store: Store) -> list[Kept]:
+    """All reports of a folder, in order."""
+    names = store.names()
+    found = sorted((number, name) for name in names if (number := number_of(name)) is not None)
+    return [_kept(store, name, names) for _, name in found]
+
+
+def _kept(store: Store, name: str, names: list[str]) -> Kept:
+    content = store.read(name)
+    report, trouble = None, ""
+    try:
+        report = decode_report(content, name)
+    except Corrupt as error:
+        trouble = str(error)
+    page = page_name(name)
+    return Kept(
+        number=number_of(name) or 0,
+        name=name,
+        sha256=sha256(content),
+        page_sha256=sha256(store.read(page)) if page in names else None,
+        report=report,
+        trouble=trouble,
+    )
+
+
+def check_folder(store: Store, keys: Mapping[str, Public] | None, last: str | None = None) -> list[Checked]:
+    """Each report with what is wrong with it, in order; a missing one stands at the one that follows it.
+
+    `keys` are those that may have signed, by SHA-256; None: signatures are not looked at. `last` as `broken_links`.
+    """
+    kept = read_folder(store)
+    names = set(store.names())
+    broken = broken_links(kept, last)
+    checked = []
+    for one in kept:
+        problem = "" if keys is None else "; ".join(_signature_problems(store, one, keys, names))
+        chain = "; ".join(broken.pop(name) for name in list(broken) if (number_of(name) or 0) <= one.number)
+        checked.append(
+            Checked(
+                kept=one,
+                signed=None if keys is None else not problem,
+                problem="; ".join(sentence for sentence in (chain, problem) if sentence),
+            )
+        )
+    return checked
+
+
+def _signature_problems(store: Store, one: Kept, keys: Mapping[str, Public], names: set[str]) -> Iterator[str]:
+    if one.report is None:
+        return  # said already
+    signer = one.report.signer
+    public = None if signer is None else keys.get(signer.key_sha256)
+    if signer is None:
+        yield f"{one.name} is not signed"
+    elif public is None:
+        yield f"{one.name} is signed by another key, {signer.key_sha256} ({signer.algorithm}): add it by --key"
+    else:
+        for name in (one.name, page_name(one.name)):
+            lost = next((each for each in (name, f"{name}{SIGNATURE}") if each not in names), None)
+            if lost is not None:
+                yield f"{lost} is gone"
+            elif not holds(public, store.read(name), store.read(f"{name}{SIGNATURE}")):
+                yield f"the signature of {name} does not hold: the file was changed, or another key signed it"

@@ -1,0 +1,164 @@
+"""Where reports lie: a folder of this machine, or an object store through fsspec. Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any, Protocol
+
+from ferry.config.report import FOLDER
+from ferry.errors import BadInput, Refused
+
+
+class Store(Protocol):
+    """A flat folder of small files. Each method raises OSError as the file system does."""
+
+    where: str
+
+    def names(self) -> list[str]:
+        """The files that are there; none when the folder is not."""
+
+    def read(self, name: str) -> bytes:
+        """The content of a file; FileNotFoundError when there is none."""
+
+    def create(self, name: str, content: bytes) -> None:
+        """Write a new file, durably; FileExistsError when there is one."""
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file over one that may be there."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file."""
+
+
+def store_of(folder: str) -> Store:
+    """The store that a path or URL names; BadInput when this installation does not know the URL's scheme."""
+    scheme, separator, rest = folder.partition("://")
+    if not separator:
+        return LocalStore(Path(folder))
+    if scheme == "file":
+        return LocalStore(Path(rest))
+    return _ObjectStore(folder)
+
+
+def check_writable(store: Store) -> None:
+    """Write a small file and remove it again; Refused, with the remedy, when that fails."""
+    probe = f".probe-{secrets.token_hex(8)}"
+    try:
+        store.names()
+        store.create(probe, b"a report may be written here\n")
+        store.delete(probe)
+    except Exception as error:
+        if isinstance(error, (AttributeError, NameError)):
+            raise
+        raise Refused(
+            f"reports cannot be written to {store.where} ({_reason(error)}), so nothing was begun: make it writable, or"
+            f" name another folder as {FOLDER}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+
+
+class LocalStore:
+    """A folder, made when it is written to. Its files are readable by its group, not by everybody."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.where = str(path)
+
+    def names(self) -> list[str]:
+        """As Store."""
+        try:
+            return sorted(entry.name for entry in self._path.iterdir() if entry.is_file())
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str) -> bytes:
+        """As Store."""
+        return (self._path / name).read_bytes()
+
+    def create(self, name: str, content: bytes) -> None:
+        """As Store."""
+        with self._written(content) as made:
+            os.link(made, self._path / name)  # a rename would replace what is there
+        self._sync_folder()
+
+    def replace(self, name: str, content: bytes) -> None:
+        """As Store."""
+        with self._written(content) as made:
+            made.replace(self._path / name)
+        self._sync_folder()
+
+    def delete(self, name: str) -> None:
+        """As Store."""
+        (self._path / name).unlink()
+
+    @contextlib.contextmanager
+    def _written(self, content: bytes) -> Any:
+        self._path.mkdir(parents=True, exist_ok=True)
+        made = self._path / f".{secrets.token_hex(8)}.tmp"
+        try:
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "wb") as file:  # noqa: PTH123
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            yield made
+        finally:
+            made.unlink(missing_ok=True)
+
+    def _sync_folder(self) -> None:
+        descriptor = os.open(self._path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class _ObjectStore:
+    """Objects under a URL; one put makes an object whole, and its store refuses a second of the same name."""
+
+    def __init__(self, url: str) -> None:
+        self.where = url
+        try:
+            # Imported here: only who keeps reports in an object store has it.
+            from fsspec.core import url_to_fs  # noqa: PLC0415
+        except ImportError:
+            raise BadInput(
+                f"{FOLDER} {url} needs the package fsspec, and the one for its scheme: install"
+                " ferry-replicator[reports], or name a folder of this machine"
+            ) from None
+        try:
+            self._fs, self._path = url_to_fs(url, use_listings_cache=False)
+        except (ImportError, ValueError) as error:
+            raise BadInput(f"{FOLDER} {url}: {error}; install that package, or name another folder") from None
+
+    def names(self) -> list[str]:
+        """As Store."""
+        try:
+            found = self._fs.ls(self._path, detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(str(path).rpartition("/")[2] for path in found)
+
+    def read(self, name: str) -> bytes:
+        """As Store."""
+        return bytes(self._fs.cat_file(self._at(name)))
+
+    def create(self, name: str, content: bytes) -> None:
+        """As Store."""
+        self._fs.pipe_file(self._at(name), content, mode="create")
+
+    def replace(self, name: str, content: bytes) -> None:
+        """As Store."""
+        self._fs.pipe_file(self._at(name), content)
+
+    def delete(self, name: str) -> None:
+        """As Store."""
+        self._fs.rm_file(self._at(name))
+
+    def _at(self, name: str) -> str:
+        return f"{self._path.rstrip('/')}/{name}"

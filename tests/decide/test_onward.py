@@ -13,7 +13,7 @@ from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.receipts import lane_ends
 from ferry.decide.ledger.report import GuardCount, guard_counts
-from ferry.decide.plan.facts import Facts, SourcePartition, Unserved
+from ferry.decide.plan.facts import Facts, OpenTransaction, SourcePartition, Unserved
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.truncation import diverged, held_upto, with_high_watermark
 from ferry.errors import Refused
@@ -337,3 +337,27 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
     assert let.refusals == ()
     assert [piece.start for piece in let.slices] == [0, 0]
     assert any("a.orders-0 already holds records" in note and "copied behind it" in note for note in let.notes)
+
+
+OPEN = OpenTransaction(producer_id=4711, start=41, last_ms=1_767_225_600_000, transactional_id="billing-1")
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["behind our records", "before the first copy"])
+def test_an_open_transaction_of_somebody_else_is_named_and_only_a_policy_copies_behind_it(copied: bool) -> None:
+    facts = replace(SOUND, undecided={RECEIPT.target: OPEN})
+    facts = facts if copied else replace(facts, receipts={}, positions={}, first_run=True)
+    refused, let = planned(facts), planned(facts, foreign_writer=SKIP)
+    (refusal,) = refused.refusals
+    assert (refusal.topic, refusal.partition, refusal.kind) == ("orders", 0, RefusalKind.FOREIGN_WRITER)
+    assert refusal.message == (
+        "somebody else has a transaction open on target a.orders-0, from offset 41 on (producer id 4711, transactional "
+        "id billing-1, last record of 2026-01-01T00:00:00+00:00): let its producer end it, or abort it with "
+        "kafka-transactions.sh abort --topic a.orders --partition 0 --start-offset 41, and take the writer's right to "
+        "write; or copy behind it, whatever comes of it, with ferry.guard.foreign.writer = skip"
+    )
+    assert [piece.source.topic for piece in refused.slices] == ["users"]
+    assert (let.refusals, [piece.source.topic for piece in let.slices]) == ((), ["orders", "users"])
+    assert any("transaction open on target a.orders-0" in note for note in let.notes)
+    untold = replace(OPEN, producer_id=-1, last_ms=-1, transactional_id="")
+    (refusal,) = planned(replace(facts, undecided={RECEIPT.target: untold})).refusals
+    assert "a.orders-0, from offset 41 on: let its producer end it" in refusal.message

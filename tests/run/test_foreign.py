@@ -1,8 +1,10 @@
-"""Somebody else writes to the copies: before a plan, between plan and copy, and between two chunks."""
+"""Somebody else writes to the copies, also in transactions: before a plan, before the copy, between two chunks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+
+from confluent_kafka import Producer
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
@@ -16,6 +18,16 @@ from tests.run.hooks import Hooks, copy_held
 def meddle(lab: Lab, topic: str, count: int = 1) -> None:
     """A producer that is not Ferry's writes to a copy."""
     send(producer(lab.target), lab.target_topic(topic), [Message(value=b"foreign")] * count)
+
+
+def begin(lab: Lab, name: str, *topics: str) -> Producer:
+    """A producer that is not Ferry's with one record in each copy, in a transaction that it has not ended."""
+    client = producer(lab.target, transactional_id=name)
+    client.init_transactions(30)
+    client.begin_transaction()
+    for topic in topics:
+        send(client, lab.target_topic(topic), [Message(value=b"foreign")])
+    return client
 
 
 def keys(lab: Lab, topic: str) -> list[bytes]:
@@ -86,7 +98,7 @@ def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_wh
 def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_the_guard_says_so(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
-    """Somebody's topic has the copy's name; then the ledger is lost, and all would be copied once more."""
+    """Somebody's topic has the copy's name, or got records before the first of ours; then the ledger is lost."""
     taken, free = names = [f"{topic}-taken", f"{topic}-free"]
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
     for name in names:
@@ -115,3 +127,93 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
         assert {refusal.topic for refusal in runs.preview().refusals} == set(names)
     assert lab.micro_run().state is RunState.FAILED
     assert keys(lab, free) == [b"0", b"1", b"2"]
+
+
+def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_end(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """Its records can not be seen yet; once the lane had copied behind them nobody would look there again."""
+    kept, gone, fresh, let = names = [f"{topic}-{end}" for end in ("kept", "gone", "fresh", "let")]
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    lab = replace(lab, settings={"ferry.guard.foreign.writer": f"fail, skip:{let}"})
+    client = producer(source_cluster)
+    for name in (kept, gone, let):
+        create_topic(source_cluster, name)
+        send(client, name, numbered(10))
+    assert lab.micro_run().records == 30
+    create_topic(source_cluster, fresh)
+    create_topic(target_cluster, lab.target_topic(fresh))
+    for name in names:
+        send(client, name, numbered(5, start=10))
+    committing, aborting = begin(lab, f"{topic}-c", kept, let), begin(lab, f"{topic}-a", gone, fresh)
+
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 5)
+    said = {refusal.topic: (refusal.kind, refusal.message) for refusal in report.refusals}
+    assert {name: kind for name, (kind, _) in said.items()} == dict.fromkeys(
+        (kept, gone, fresh), RefusalKind.FOREIGN_WRITER
+    )
+    for name, start, writer in ((kept, 11, "c"), (gone, 11, "a"), (fresh, 0, "a")):
+        assert f"open on target {lab.target_topic(name)}-0, from offset {start} on (producer id " in said[name][1]
+        assert f"transactional id {topic}-{writer}, last record of " in said[name][1]
+        assert f"abort --topic {lab.target_topic(name)} --partition 0 --start-offset {start}" in said[name][1]
+    ((gap, why),) = [(gap.source.topic, gap.why) for gap in report.plan.gaps]
+    assert (gap, why) == (let, RefusalKind.FOREIGN_WRITER)
+    with lab.runs() as runs:
+        assert {refusal.topic for refusal in runs.preview().refusals} == {kept, gone, fresh}
+
+    committing.commit_transaction(30)
+    aborting.abort_transaction(30)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.PARTIAL, 10)
+    ((refused, message),) = [(refusal.topic, refusal.message) for refusal in report.refusals]
+    assert refused == kept
+    assert f"somebody else wrote to target {lab.target_topic(kept)}-0, at offset 11" in message
+    numbers = [b"%d" % number for number in range(15)]
+    assert keys(lab, kept) == [*numbers[:10], b"foreign"]
+    assert keys(lab, let) == [*numbers[:10], b"foreign", *numbers[10:]]
+    assert (keys(lab, gone), keys(lab, fresh)) == (numbers, numbers[10:])
+    strict = replace(lab, settings={})
+    assert {refusal.topic for refusal in strict.micro_run().refusals} == {kept}, "what was accepted stays so"
+
+
+def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_and_the_runs_own_is_not_taken_for_one(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    late, busy = names = [f"{topic}-{end}" for end in ("late", "busy")]
+    settings = {"tasks.max": "1", "ferry.chunk.bytes": "20000"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names), settings=settings)
+    client = producer(source_cluster, batch_num_messages=50)
+    for name in names:
+        create_topic(source_cluster, name)
+        send(client, name, numbered(10))
+    assert lab.micro_run().records == 20
+    send(client, late, numbered(5, start=10))
+    send(client, busy, numbered(1_000, start=10, size=200))
+    strangers: list[Producer] = []
+    found: list[set[str]] = []
+
+    def preview() -> None:
+        with lab.runs() as others:
+            found.append({refusal.topic for refusal in others.preview().refusals})
+
+    with lab.runs() as runs:
+        plan = runs.plan("two", local_origin())
+        strangers.append(begin(lab, f"{topic}-l", late))  # between plan and copy
+        hooks = Hooks(
+            before={"commit": preview}, after={"commit": lambda: strangers.append(begin(lab, f"{topic}-b", busy))}
+        )
+        result = copy_held(runs, plan, 0, hooks)
+    assert found == [{late}], "busy has a transaction open, too: the run's own"
+    assert {refusal.topic: refusal.kind for refusal in result.refusals.values()} == dict.fromkeys(
+        names, RefusalKind.FOREIGN_WRITER
+    )
+    for refusal in result.refusals.values():
+        assert "somebody else has a transaction open on " in refusal.message
+        assert refusal.message.endswith("; then run again")
+    assert 0 < sum(receipt.records for receipt in result.receipts) < 1_000
+    for stranger in strangers:
+        stranger.abort_transaction(30)
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert keys(lab, busy) == [b"%d" % number for number in range(1_010)]
+    assert lab.assert_equal() == 1_025

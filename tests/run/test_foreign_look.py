@@ -31,3 +31,30 @@ def test_what_the_lane_wrote_meanwhile_is_its_own(receipts: list[Receipt], fate:
     records = [(record, fate) for receipt in receipts for record in receipt_records(receipt)]
     view = fold(lying(*records), 99)
     assert bool(without_own(FOUND, LANE, view).foreign) is foreign
+
+
+MISSING = -1
+OTHERS = OpenTransaction(producer_id=7, start=41, last_ms=5, transactional_id="billing")
+UNTOLD = replace(OTHERS, transactional_id="")
+ENDED = replace(UNTOLD, producer_id=-1)
+RUN = RunRecord(flow=FLOW, lane=LANE, run="run-2", slots=1, config_digest="", started_ms=0)
+OUTCOME = outcome_record(LANE, "run-2", (), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("transaction", "ledger", "foreign"),
+    [
+        (OTHERS, [RUN_RECORD, *receipt_records(NEXT)], True),
+        (UNTOLD, [RUN_RECORD, OUTCOME], True),
+        (UNTOLD, [RUN_RECORD], False),
+        (ENDED, [RUN_RECORD, OUTCOME], True),
+        (ENDED, [RUN_RECORD, *receipt_records(NEXT), OUTCOME], False),
+    ],
+    ids=["named", "unnamed at rest", "unnamed at work", "ended", "ended with a receipt"],
+)
+def test_an_open_transaction_that_nobody_names_is_taken_for_the_lanes_own_only_where_it_may_be(
+    transaction: OpenTransaction, ledger: list[Record], foreign: bool
+) -> None:
+    view = fold(lying(*((record, Fate.COMMITTED) for record in ledger)), 99)
+    facts = replace(FOUND, foreign={}, undecided={RECEIPT.target: transaction})
+    assert bool(without_own(facts, LANE, view).undecided) is foreign

@@ -1,10 +1,13 @@
-"""Transactions that are open on partitions, as their leaders know them (DescribeProducers, KIP-664)."""
+"""Transactions that are open on partitions, as their leaders tell (DescribeProducers, KIP-664), and whose they are.
+
+It only serves what is said of them: what cannot be learned is left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from kafka.protocol.admin import DescribeProducersRequest
+from kafka.protocol.admin import DescribeProducersRequest, ListTransactionsRequest
 
 from ferry.decide.plan.facts import OpenTransaction
 from ferry.errors import FerryError
@@ -14,10 +17,10 @@ from ferry.net.cluster import Cluster
 
 async def open_transactions(
     cluster: Cluster, places: Collection[TopicPartition]
-) -> dict[TopicPartition, OpenTransaction]:
-    """The oldest open transaction of each partition that has one.
+) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
+    """The open transactions of each partition that has some, the oldest first.
 
-    It only serves notes: what cannot be learned (a broker before 2.8, no READ on the topic) is left out.
+    Left out are those that a broker before 2.8 leads, and those that this login may not READ.
     """
     by_leader: dict[int, dict[str, list[int]]] = {}
     for place in sorted(places):
@@ -25,7 +28,7 @@ async def open_transactions(
             by_leader.setdefault(cluster.leader(place), {}).setdefault(place.topic, []).append(place.partition)
         except FerryError:
             continue
-    found: dict[TopicPartition, OpenTransaction] = {}
+    found: dict[TopicPartition, tuple[OpenTransaction, ...]] = {}
     topic = DescribeProducersRequest.TopicRequest
     for node, parts in by_leader.items():
         request = DescribeProducersRequest(
@@ -37,12 +40,33 @@ async def open_transactions(
             continue
         for row in answer.topics:
             for part in row.partitions:
-                begun = [one for one in part.active_producers if one.current_txn_start_offset >= 0]
-                if not part.error_code and begun:
-                    oldest = min(begun, key=lambda one: one.current_txn_start_offset)
-                    found[TopicPartition(topic=row.name, partition=part.partition_index)] = OpenTransaction(
-                        producer_id=oldest.producer_id,
-                        start=oldest.current_txn_start_offset,
-                        last_ms=oldest.last_timestamp,
+                begun = [
+                    OpenTransaction(
+                        producer_id=one.producer_id, start=one.current_txn_start_offset, last_ms=one.last_timestamp
                     )
+                    for one in part.active_producers
+                    if one.current_txn_start_offset >= 0
+                ]
+                if not part.error_code and begun:
+                    place = TopicPartition(topic=row.name, partition=part.partition_index)
+                    found[place] = tuple(sorted(begun, key=lambda one: one.start))
+    return found
+
+
+async def transactional_ids(cluster: Cluster, producer_ids: Collection[int]) -> dict[int, str]:
+    """The transactional ids of producers, as the coordinators know them (ListTransactions).
+
+    Left out are those that no coordinator knows (a hanging transaction), that this login may not DESCRIBE, and those of
+    brokers before 3.0.
+    """
+    found: dict[int, str] = {}
+    if not producer_ids:
+        return found
+    request = ListTransactionsRequest(state_filters=[], producer_id_filters=sorted(producer_ids))
+    for node in cluster.brokers:
+        try:
+            answer = await cluster.ask(request, node)
+        except FerryError:
+            continue
+        found |= {one.producer_id: one.transactional_id for one in answer.transaction_states}
     return found

@@ -58,11 +58,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """A transaction that holds back a partition's last stable offset: from where, and its last record's time (ms)."""
+    """A transaction that holds back a partition's last stable offset: from where, and its last record's time (ms).
+
+    What its leader does not tell is -1, or an empty `transactional_id`.
+    """
 
     producer_id: int
     start: int
     last_ms: int
+    transactional_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +204,8 @@ class Facts:
     """Those of the absent topics of which the source's brokers say that no topic has their id any more."""
     foreign: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By target partition the first offset behind our last record that somebody else wrote."""
+    undecided: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
+    """By target partition a transaction of somebody else that is open there."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
     held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic, Unserved
+from ferry.decide.plan.facts import Facts, OpenTransaction, SourceTopic, TargetTopic, Unserved
+from ferry.decide.plan.undecided import undecided_sentence
 from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition
 
 ANEW = "leave the topic out here (topics.exclude), and copy it anew under another alias of the source cluster"
@@ -163,37 +164,47 @@ def target_trouble(
 
 
 def foreign_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt, start: int) -> Trouble | None:
-    """Records of somebody else behind ours at the target; None when there are none. The lane would go on at `start`."""
-    offset = facts.foreign.get(last.target)
-    if offset is None:
+    """Records of somebody else behind ours at the target, or a transaction that may become some; None: there are none.
+
+    The lane would go on at `start`.
+    """
+    offset, transaction = facts.foreign.get(last.target), facts.undecided.get(last.target)
+    if offset is not None:
+        ours = f", behind our last record at {last.target_next - 1}" if last.target_next > 0 else ""
+        message = (
+            f"somebody else wrote to target {last.target}, at offset {offset}{ours}: find the writer and take its "
+            f"right to write, then {ANEW}; or leave its records where they are with ferry.guard.foreign.writer = skip"
+        )
+    elif transaction is not None:
+        message = _undecided(last.target, transaction)
+    else:
         return None
-    return Trouble.of(
-        topic,
-        number,
-        RefusalKind.FOREIGN_WRITER,
-        f"somebody else wrote to target {last.target}, at offset {offset}, behind our last record at "
-        f"{last.target_next - 1}: find the writer and take its right to write, then {ANEW}; or leave its records "
-        "where they are with ferry.guard.foreign.writer = skip",
-        restart=start,
-        lost=(start, start),
+    return Trouble.of(topic, number, RefusalKind.FOREIGN_WRITER, message, restart=start, lost=(start, start))
+
+
+def _undecided(place: TopicPartition, transaction: OpenTransaction) -> str:
+    return (
+        f"{undecided_sentence(f'target {place}', place, transaction)}; or copy behind it, whatever comes of it, with "
+        "ferry.guard.foreign.writer = skip"
     )
 
 
 def occupied_refusal(facts: Facts, topic: SourceTopic, number: int, target: TargetTopic) -> Refusal | None:
-    """Records in a copy that the ledger has no receipt of; None when it is empty."""
+    """Records in a copy that the ledger has no receipt of, or a transaction that may become some; None: it is empty."""
     place = TopicPartition(topic=target.name, partition=number)
-    offset = facts.foreign.get(place)
-    if offset is None:
+    offset, transaction = facts.foreign.get(place), facts.undecided.get(place)
+    if offset is not None:
+        message = (
+            f"target {place} already holds records, from offset {offset} on, of which the ledger has no receipt: "
+            "when MirrorMaker copied them, take over from it (ferry adopt); when the ledger was lost, write it again "
+            "from an export (ferry ledger rebuild), or delete the copy to have it copied anew; when somebody else "
+            f"writes there, {ANEW}, or copy behind these records with ferry.guard.foreign.writer = skip"
+        )
+    elif transaction is not None:
+        message = _undecided(place, transaction)
+    else:
         return None
-    return Refusal(
-        topic=topic.name,
-        partition=number,
-        kind=RefusalKind.FOREIGN_WRITER,
-        message=f"target {place} already holds records, from offset {offset} on, of which the ledger has no receipt: "
-        "when MirrorMaker copied them, take over from it (ferry adopt); when the ledger was lost, write it again from "
-        "an export (ferry ledger rebuild), or delete the copy to have it copied anew; when somebody else writes there, "
-        f"{ANEW}, or copy behind these records with ferry.guard.foreign.writer = skip",
-    )
+    return Refusal(topic=topic.name, partition=number, kind=RefusalKind.FOREIGN_WRITER, message=message)
 
 
 def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None) -> Refusal | None:

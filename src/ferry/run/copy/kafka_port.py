@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import (
     NOT_THROTTLED,
@@ -38,7 +39,7 @@ from ferry.run.copy.packing import PackingRules
 from ferry.run.copy.pump import REQUEST_BYTES, Pump
 from ferry.run.copy.share import Rate, Share
 from ferry.run.copy.slot import SlotRef
-from ferry.run.others.foreign import ends_after_look
+from ferry.run.others.foreign import look_behind
 
 
 def transactional_id(flow: Flow, lane: str, slot: int) -> str:
@@ -214,28 +215,38 @@ class KafkaSlot:
     async def _look_behind(
         self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
     ) -> dict[TopicPartition, int]:
-        """Where our first batches must come to lie; raises Dropped where somebody else wrote since the plan's look."""
+        """Where our first batches must come to lie.
+
+        Raises Dropped where somebody else wrote since the plan's look, or has a transaction open; Hindered where nobody
+        can tell now.
+        """
         begins = {
             piece.target: max(piece.target_end, target_next)
             for piece, _, target_next in todo.values()
             if piece.target_end >= 0 and not piece.merged
         }
-        ends, foreign = await ends_after_look(self._target, begins)
-        drops = [
-            drop(
-                piece,
-                RefusalKind.FOREIGN_WRITER,
-                source_next,
-                f"somebody else wrote to {piece.target} on cluster {self._target.alias}, at offset "
-                f"{foreign[piece.target]}, after run {plan.run} was planned: find the writer and take its right to "
-                "write, then run again",
-            )
-            for piece, source_next, _ in todo.values()
-            if piece.target in foreign
-        ]
+        behind = await look_behind(self._target, begins)
+        drops = []
+        for piece, source_next, _ in todo.values():
+            where = f"{piece.target} on cluster {self._target.alias}"
+            offset, transaction = behind.foreign.get(piece.target), behind.undecided.get(piece.target)
+            unseen = behind.unseen.get(piece.target)
+            if unseen is not None:
+                passing = unseen.kind is not RefusalKind.NOT_AUTHORIZED
+                why = f"{where} could not be looked into before it is written, {unseen.why}"
+                drops.append(drop(piece, unseen.kind, source_next, why, passing=passing))
+            elif offset is not None:
+                why = (
+                    f"somebody else wrote to {where}, at offset {offset}, after run {plan.run} was planned: find the "
+                    "writer and take its right to write, then run again"
+                )
+                drops.append(drop(piece, RefusalKind.FOREIGN_WRITER, source_next, why))
+            elif transaction is not None:
+                why = f"{undecided_sentence(where, piece.target, transaction)}; then run again"
+                drops.append(drop(piece, RefusalKind.FOREIGN_WRITER, source_next, why))
         if drops:
-            raise Dropped(drops)
-        return ends
+            raise verdict(drops)
+        return dict(behind.ends)
 
     async def copy_chunk(self) -> list[PartProgress]:
         """As SlotPort."""

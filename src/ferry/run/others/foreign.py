@@ -2,85 +2,133 @@
 
 After the fencing all of our markers are there. So behind our last record lie one marker, which is not looked at, and
 more only where chunks were aborted, or somebody else has written. A copy of which the ledger has no receipt is looked
-into from its beginning: its records are somebody else's, or the ledger was lost.
+into from its beginning: its records are somebody else's, or the ledger was lost. And a transaction that is open on a
+copy is somebody else's: nobody can see yet what it wrote, and behind our next records nobody would look again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from ferry.config.flow import FlowConfig
 from ferry.config.guards import OnGuard
 from ferry.decide.ledger.ledger import LedgerView, accounted
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
-from ferry.decide.plan.facts import Facts
+from ferry.decide.ledger.runs import newest_run, outcome
+from ferry.decide.plan.facts import Facts, OpenTransaction, Unserved
 from ferry.decide.plan.lost_ledger import accounted_positions
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import Receipt, RefusalKind, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.open_transactions import open_transactions, transactional_ids
 from ferry.run.others.neighbours import without_unseen
 from ferry.run.others.strangers import first_strangers
 
 
-async def with_foreign_writers(flow: FlowConfig, lane: str, facts: Facts, target: Cluster, view: LedgerView) -> Facts:
-    """`facts` with the first record on each target partition that is not the flow's.
+async def with_foreign_writers(
+    flow: FlowConfig, lane: str, facts: Facts, target: Cluster, view: LedgerView, writers: Collection[str]
+) -> Facts:
+    """`facts` with the first record on each target partition that is not the flow's, and with others' transactions.
 
-    Topics that several flows share have a look of their own (`ferry.run.others.neighbours`).
+    `writers` are the transactional ids of the lane's own slots. Topics that several flows share have a look of their
+    own (`ferry.run.others.neighbours`).
     """
     ids = {name: topic.topic_id for name, topic in facts.targets.items()}
     before = accounted(view, lane, ids)
-    begins: dict[TopicPartition, int] = {}
-    for place, last in facts.receipts.items():
-        topic = facts.targets.get(place.topic)
-        if topic is None or place.partition not in topic.ends or flow.merge.matches(last.source.topic):
-            continue
-        if last.target_next < 0 or (last.target_topic_id and topic.topic_id not in ("", last.target_topic_id)):
-            continue
-        begin = max(last.target_next, before.get(place, 0))
-        # A predecessor's end was looked up: its markers lie before it, and none of ours behind it yet.
-        marker = 1 if begin == last.target_next and not last.adopted else 0
-        if topic.ends[place.partition] - begin > marker:
-            begins[place] = begin
-    sources = {place: facts.receipts[place].source.topic for place in begins}
+    sources, begins = _behind_receipts(flow, facts, before)
     uncopied = _uncopied(flow, facts)
     first = await listed_offsets(target, dict.fromkeys(uncopied, EARLIEST), isolation=READ_UNCOMMITTED)
     for place, offset in first.found.items():
+        sources[place] = uncopied[place]
         begin = max(offset, before.get(place, 0))
         if facts.targets[place.topic].ends[place.partition] > begin:
-            begins[place], sources[place] = begin, uncopied[place]
-    if not begins:
-        return facts
-    stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
+            begins[place] = begin
+    unseen = uncopied.keys() - first.found.keys()
+    # Later than the ends: one below them is where a transaction is open.
+    stable = await listed_offsets(target, dict.fromkeys(sources, LATEST), isolation=READ_COMMITTED)
+    ends = {place: facts.targets[place.topic].ends[place.partition] for place in stable.found}
+    undecided = await _others_transactions(target, stable.found, ends, writers)
     parts = {place: [(begin, stable.found[place])] for place, begin in begins.items() if place in stable.found}
     looked = await first_strangers(
         target, {place: ranges for place, ranges in parts.items() if ranges[0][0] < ranges[0][1]}
     )
-    failed = stable.failed | looked.failed
+    unseen |= (sources.keys() - stable.found.keys()) | looked.failed.keys()
     seen = {
         place: ranges[0][1]
         for place, ranges in parts.items()
-        if place not in failed
+        if place not in unseen
         and (
             place not in looked.found or flow.guards.of(RefusalKind.FOREIGN_WRITER, sources[place]) is not OnGuard.FAIL
         )
     }
     topics = {place.topic for place in seen}
     kept = {place: offset for place, offset in before.items() if place.topic in topics}
-    facts = without_unseen(facts, failed.keys(), failed)
-    return replace(facts, foreign=looked.found, accounted={**facts.accounted, **kept, **seen})
+    facts = without_unseen(facts, unseen, first.failed | stable.failed | looked.failed)
+    return replace(facts, foreign=looked.found, undecided=undecided, accounted={**facts.accounted, **kept, **seen})
+
+
+def _behind_receipts(
+    flow: FlowConfig, facts: Facts, before: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, str], dict[TopicPartition, int]]:
+    """Copies with records of the lane's, with their source topics; and where more than its marker lies behind them."""
+    sources: dict[TopicPartition, str] = {}
+    begins: dict[TopicPartition, int] = {}
+    for place, last in facts.receipts.items():
+        topic = facts.targets.get(place.topic)
+        if topic is None or place.partition not in topic.ends or flow.merge.matches(last.source.topic):
+            continue
+        if not _has_records(last) or (last.target_topic_id and topic.topic_id not in ("", last.target_topic_id)):
+            continue
+        sources[place] = last.source.topic
+        begin = max(last.target_next, before.get(place, 0))
+        # A predecessor's end was looked up: its markers lie before it, and none of ours behind it yet.
+        marker = 1 if begin == last.target_next and not last.adopted else 0
+        if topic.ends[place.partition] - begin > marker:
+            begins[place] = begin
+    return sources, begins
+
+
+def _has_records(last: Receipt) -> bool:
+    """Whether the lane wrote to the copy at all: its receipts may be of markers and aborted transactions alone."""
+    return last.target_next >= 0
+
+
+async def _others_transactions(
+    target: Cluster,
+    stable: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    writers: Collection[str],
+) -> dict[TopicPartition, OpenTransaction]:
+    """By partition that is not stable up to its end the oldest transaction that none of our `writers` has open.
+
+    One that nobody tells more of, or that has ended since, begins at the last stable offset.
+    """
+    held = [place for place, offset in stable.items() if offset < ends[place]]
+    told = await open_transactions(target, held)
+    names = await transactional_ids(target, {one.producer_id for begun in told.values() for one in begun})
+    found: dict[TopicPartition, OpenTransaction] = {}
+    for place in held:
+        unknown = OpenTransaction(producer_id=-1, start=stable[place], last_ms=-1)
+        for one in told.get(place, (unknown,)):
+            name = names.get(one.producer_id, "")
+            if name not in writers:
+                found[place] = replace(one, transactional_id=name)
+                break
+    return found
 
 
 def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
-    """Target partitions that are not empty and that the lane has no receipt of, with their source topics."""
+    """Target partitions with records though no receipt of the lane names any, with their source topics."""
     found: dict[TopicPartition, str] = {}
     for name in facts.sources:
         topic = facts.targets.get(flow.policy.format_remote_topic(flow.flow.source, name))
         if topic is None or flow.merge.matches(name):
             continue
         places = (TopicPartition(topic=topic.name, partition=number) for number, end in topic.ends.items() if end > 0)
-        found |= {place: name for place in places if place not in facts.receipts}
+        lasts = {place: facts.receipts.get(place) for place in places}
+        found |= {place: name for place, last in lasts.items() if last is None or not _has_records(last)}
     return found
 
 
@@ -94,24 +142,47 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     for receipt in receipts:
         reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))
     found = {place: offset for place, offset in facts.foreign.items() if reached.get(place, -1) <= offset}
-    return replace(facts, foreign=found, positions=accounted_positions(facts, receipts))
+    newest = newest_run(view, lane)
+    at_work = newest is not None and outcome(view, lane, newest.record.run) is None
+
+    def is_own(place: TopicPartition, one: OpenTransaction) -> bool:
+        """Only where nobody tells whose it is; one that has ended meanwhile shows in the receipts, if it is ours."""
+        ended = one.producer_id < 0 and reached.get(place, -1) > one.start
+        return not one.transactional_id and (at_work or ended)
+
+    undecided = {place: one for place, one in facts.undecided.items() if not is_own(place, one)}
+    positions = accounted_positions(facts, receipts)
+    return replace(facts, foreign=found, undecided=undecided, positions=positions)
 
 
-async def ends_after_look(
-    target: Cluster, begins: Mapping[TopicPartition, int]
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Where target partitions end now, and the first offset at or behind each of `begins` that somebody else wrote.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What lies behind offsets of target partitions: where those end, and what somebody else wrote or is writing.
 
-    A transaction that is open there is somebody else's, too: our own have ended when this is asked. One that has been
-    open since before proves nothing about what came since. Partitions that cannot be asked are in neither.
+    Partitions that could not be looked into are in `unseen` alone.
     """
+
+    ends: Mapping[TopicPartition, int]
+    foreign: Mapping[TopicPartition, int]
+    undecided: Mapping[TopicPartition, OpenTransaction]
+    unseen: Mapping[TopicPartition, Unserved]
+
+
+async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> Behind:
+    """Look at target partitions, from `begins` on, whose own transactions have all ended: an open one is another's."""
     stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
-    parts = {place: [(begins[place], end)] for place, end in stable.found.items() if end > begins[place]}
-    looked = await first_strangers(target, parts)
-    found = dict(looked.found)
-    for place, end in ends.found.items():
-        if end > stable.found[place] >= begins[place] and place not in found:
-            found[place] = stable.found[place]
-    known = {place: end for place, end in ends.found.items() if place not in looked.failed}
-    return known, found
+    told = {place: offset for place, offset in stable.found.items() if place in ends.found}
+    undecided = await _others_transactions(target, told, ends.found, ())
+    looked = await first_strangers(
+        target, {place: [(begins[place], end)] for place, end in told.items() if end > begins[place]}
+    )
+    failed = stable.failed | ends.failed | looked.failed
+    nobody = Unserved(kind=RefusalKind.NO_LEADER, why="it has no leader: bring its brokers back")
+    unseen = {place: failed.get(place, nobody) for place in begins.keys() - told.keys() | looked.failed.keys()}
+    return Behind(
+        ends={place: end for place, end in ends.found.items() if place not in unseen},
+        foreign=looked.found,
+        undecided={place: one for place, one in undecided.items() if place not in unseen},
+        unseen=unseen,
+    )

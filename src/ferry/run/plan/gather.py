@@ -136,7 +136,7 @@ async def gather_facts(
         hidden=hidden,
         unmatched=unmatched,
         unfound=await found_nothing(flow, source, target),
-        held=held,
+        held={place: begun[0] for place, begun in held.items()},
         skips=skips(view, lane),
         seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
     )

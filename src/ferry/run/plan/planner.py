@@ -18,6 +18,7 @@ from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.neighbours import without_owned_elsewhere
 from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.ledger.runs import slots_to_fence
 from ferry.decide.ledger.summary import is_due
 from ferry.decide.plan.clock import skew_sentence
 from ferry.decide.plan.deletes import deleted_note, forgetting, forgotten
@@ -34,7 +35,7 @@ from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RefusalKind
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.uncopied import client_quotas, scram_users
-from ferry.run.copy.kafka_port import KafkaLane
+from ferry.run.copy.kafka_port import KafkaLane, transactional_id
 from ferry.run.flow.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.others.foreign import with_foreign_writers, without_own
 from ferry.run.others.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
@@ -87,7 +88,7 @@ class Planner:
         """
         await self._refuse_swapped(view)
         facts = await self.facts(view, positions=Positions.AT_ONCE)
-        if (facts.foreign or forgotten_places(facts)) and await self.ledger.exists():
+        if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.known.view())
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
@@ -290,7 +291,9 @@ class Planner:
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, view, self.known)
         facts = await with_resources(self.flow, facts, self.source, self.target)
-        facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view)
+        slots = range(max(self.flow.tasks_max, slots_to_fence(view, self.lane)))
+        writers = frozenset(transactional_id(self.flow.flow, self.lane, slot) for slot in slots)
+        facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view, writers)
         return await self._with_neighbours(facts, view)
 
     async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:

@@ -20,13 +20,13 @@ def meddle(lab: Lab, topic: str, count: int = 1) -> None:
     send(producer(lab.target), lab.target_topic(topic), [Message(value=b"foreign")] * count)
 
 
-def begin(lab: Lab, name: str, *topics: str) -> Producer:
-    """A producer that is not Ferry's with one record in each copy, in a transaction that it has not ended."""
-    client = producer(lab.target, transactional_id=name)
+def begin(cluster: RunningCluster, name: str, *topics: str) -> Producer:
+    """A producer that is not Ferry's with one record in each topic, in a transaction that it has not ended."""
+    client = producer(cluster, transactional_id=name)
     client.init_transactions(30)
     client.begin_transaction()
     for topic in topics:
-        send(client, lab.target_topic(topic), [Message(value=b"foreign")])
+        send(client, topic, [Message(value=b"foreign")])
     return client
 
 
@@ -99,19 +99,26 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     """Somebody's topic has the copy's name, or got records before the first of ours; then the ledger is lost."""
-    taken, free = names = [f"{topic}-taken", f"{topic}-free"]
+    taken, free, void = names = [f"{topic}-{end}" for end in ("taken", "free", "void")]
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
-    for name in names:
+    for name in (taken, free):
         create_topic(source_cluster, name)
         send(producer(source_cluster), name, numbered(3))
     create_topic(target_cluster, lab.target_topic(taken))
     meddle(lab, taken, 2)
+    create_topic(source_cluster, void)
+    aborting = begin(source_cluster, topic, void)
+    aborting.abort_transaction(30)
 
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.PARTIAL, 3)
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.kind) == (taken, RefusalKind.FOREIGN_WRITER)
     assert f"{lab.target_topic(taken)}-0 already holds records, from offset 0 on" in refusal.message
+    meddle(lab, void)  # its receipt is of an aborted transaction: none of ours lies before
+    refusal = lab.micro_run().refusals[-1]
+    assert (refusal.topic, refusal.kind) == (void, RefusalKind.FOREIGN_WRITER)
+    assert f"somebody else wrote to target {lab.target_topic(void)}-0, at offset 0: find" in refusal.message
     tolerant = replace(lab, settings={"ferry.guard.foreign.writer": "skip"})
     report = tolerant.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 3)
@@ -145,7 +152,8 @@ def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_e
     create_topic(target_cluster, lab.target_topic(fresh))
     for name in names:
         send(client, name, numbered(5, start=10))
-    committing, aborting = begin(lab, f"{topic}-c", kept, let), begin(lab, f"{topic}-a", gone, fresh)
+    committing = begin(target_cluster, f"{topic}-c", lab.target_topic(kept), lab.target_topic(let))
+    aborting = begin(target_cluster, f"{topic}-a", lab.target_topic(gone), lab.target_topic(fresh))
 
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.PARTIAL, 5)
@@ -193,16 +201,17 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
     strangers: list[Producer] = []
     found: list[set[str]] = []
 
+    def meet(name: str) -> None:
+        strangers.append(begin(target_cluster, f"{topic}-{name}", lab.target_topic(name)))
+
     def preview() -> None:
         with lab.runs() as others:
             found.append({refusal.topic for refusal in others.preview().refusals})
 
     with lab.runs() as runs:
         plan = runs.plan("two", local_origin())
-        strangers.append(begin(lab, f"{topic}-l", late))  # between plan and copy
-        hooks = Hooks(
-            before={"commit": preview}, after={"commit": lambda: strangers.append(begin(lab, f"{topic}-b", busy))}
-        )
+        meet(late)  # between plan and copy
+        hooks = Hooks(before={"commit": preview}, after={"commit": lambda: meet(busy)})
         result = copy_held(runs, plan, 0, hooks)
     assert found == [{late}], "busy has a transaction open, too: the run's own"
     assert {refusal.topic: refusal.kind for refusal in result.refusals.values()} == dict.fromkeys(

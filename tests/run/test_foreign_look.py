@@ -8,9 +8,11 @@ import pytest
 
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.model import Fate, Receipt
+from ferry.decide.ledger.run_codec import outcome_record, run_record
+from ferry.decide.plan.facts import OpenTransaction
+from ferry.model import Fate, Origin, Receipt, Record, RunRecord
 from ferry.run.others.foreign import without_own
-from tests.decide.values import FACTS, LANE, RECEIPT, lying
+from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, lying
 
 # The facts know the lane up to target offset 40; records at 41 and behind were found there afterwards.
 FOUND = replace(FACTS, receipts={RECEIPT.target: RECEIPT}, foreign={RECEIPT.target: 41})
@@ -33,12 +35,13 @@ def test_what_the_lane_wrote_meanwhile_is_its_own(receipts: list[Receipt], fate:
     assert bool(without_own(FOUND, LANE, view).foreign) is foreign
 
 
-MISSING = -1
 OTHERS = OpenTransaction(producer_id=7, start=41, last_ms=5, transactional_id="billing")
 UNTOLD = replace(OTHERS, transactional_id="")
 ENDED = replace(UNTOLD, producer_id=-1)
-RUN = RunRecord(flow=FLOW, lane=LANE, run="run-2", slots=1, config_digest="", started_ms=0)
-OUTCOME = outcome_record(LANE, "run-2", (), frozenset())
+RUN_RECORD = run_record(
+    RunRecord(flow=FLOW, lane=LANE, run="run-2", slots=1, config_digest="", started_ms=0, origin=Origin())
+)
+OUTCOME = outcome_record(LANE, "run-2", (), ())
 
 
 @pytest.mark.parametrize(

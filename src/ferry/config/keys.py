@@ -130,8 +130,8 @@ FERRY_KEYS = (
         name="ferry.guard.foreign.writer",
         default="fail",
         values="`fail` or `skip`; for some topics `policy:regex` behind a comma",
-        meaning="records of another producer on the target, or any before a first copy: refused, or left where "
-        "they are",
+        meaning="records of another producer on the target, its open transaction, or any records before a first copy: "
+        "refused, or left where they are",
     ),
     FerryKey(
         name="ferry.guard.tombstones.passed",

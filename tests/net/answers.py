@@ -6,6 +6,7 @@ import struct
 from types import SimpleNamespace
 
 from ferry.model import Record, TopicPartition
+from ferry.net import codes
 from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.wire.records import ProducerIdentity, build_batch
 
@@ -24,17 +25,31 @@ def batch(count: int, base: int = 0, leader_epoch: int = -1) -> bytes:
 def part(
     place: TopicPartition, records: bytes = b"", *, error_code: int = 0, nearer: int = -1, end: int = 100
 ) -> SimpleNamespace:
-    """One partition's part of an answer; `end` is what its broker lets be read."""
+    """One partition's part of an answer; `end` is what its broker lets be read. With an error it tells no offsets."""
     return SimpleNamespace(
         partition_index=place.partition,
         error_code=error_code,
-        high_watermark=end,
-        last_stable_offset=end,
-        log_start_offset=0,
+        high_watermark=-1 if error_code else end,
+        last_stable_offset=-1 if error_code else end,
+        log_start_offset=-1 if error_code else 0,
         aborted_transactions=None,
         preferred_read_replica=nearer,
         records=records,
     )
+
+
+def listed(offsets: dict[TopicPartition, int]) -> SimpleNamespace:
+    """An answer to ListOffsets; -1: the broker leaves the partition's request with an error that may pass."""
+    by_topic: dict[str, list[SimpleNamespace]] = {}
+    for place, offset in offsets.items():
+        by_topic.setdefault(place.topic, []).append(
+            SimpleNamespace(
+                partition_index=place.partition,
+                error_code=codes.OFFSET_NOT_AVAILABLE if offset < 0 else codes.NONE,
+                offset=offset,
+            )
+        )
+    return SimpleNamespace(topics=[SimpleNamespace(name=name, partitions=parts) for name, parts in by_topic.items()])
 
 
 def answer(*parts: SimpleNamespace) -> SimpleNamespace:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,6 +23,8 @@ from ferry.net.intake import ReadFailure
 from ferry.net.offsets import ListedOffsets
 from ferry.net.source import SourceReader
 from tests.net.answers import OTHER, PLACE, answer, batch, lead, part
+
+UNSERVED = Unserved(kind=RefusalKind.NO_LEADER, why="its broker answers nonsense")
 
 
 @pytest.fixture
@@ -60,7 +63,20 @@ def test_what_was_given_up_or_handed_over_takes_nothing_more(feeder: Feeder) -> 
     assert not any(feeder._intake.queues.values())
 
 
-def test_a_nearer_replica_is_read_until_it_fails(feeder: Feeder) -> None:
+def edges(begin: int, end: int, failed: Mapping[TopicPartition, Unserved] | None = None) -> Callable[..., Any]:
+    """Every log begins and ends there."""
+
+    async def log_edges(cluster: Cluster, places: Iterable[TopicPartition]) -> tuple[ListedOffsets, ListedOffsets]:
+        found = [place for place in places if place not in (failed or {})]
+        begins = ListedOffsets(found=dict.fromkeys(found, begin), failed=dict(failed or {}))
+        return begins, ListedOffsets(found=dict.fromkeys(found, end), failed={})
+
+    return log_edges
+
+
+def test_a_nearer_replica_is_read_until_it_fails(feeder: Feeder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferry.net.feeder.log_edges", edges(0, 5))
+    feeder._intake.positions[PLACE] = 6
     handed: list[TopicPartition] = []
     feeder._hand_over = handed.extend
     take_in(feeder, part(PLACE, nearer=2), part(OTHER, batch(10)))
@@ -77,6 +93,41 @@ def test_a_nearer_replica_is_read_until_it_fails(feeder: Feeder) -> None:
     assert (routes.node(PLACE), routes.prefer({PLACE: 2})) == (1, []), "it is not tried again"
     take_in(feeder, behind)
     assert feeder._intake.failures[PLACE].kind is RefusalKind.SOURCE_TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "kind", "said"),
+    [
+        (61, 200, RefusalKind.RETENTION_PASSED, "begins at offset 61 by now, offsets 20 to 60 were deleted after"),
+        (21, 200, RefusalKind.RETENTION_PASSED, "begins at offset 21 by now, offset 20 was deleted after"),
+        (300, 300, RefusalKind.RETENTION_PASSED, "begins at offset 300 by now, offsets 20 to 99 were deleted after"),
+        (0, 19, RefusalKind.SOURCE_TRUNCATED, "ends at offset 19 by now, though 20 to 99 were there .* truncated"),
+    ],
+)
+def test_what_is_out_of_range_was_deleted_or_cut_off_as_the_logs_edges_tell(
+    feeder: Feeder, monkeypatch: pytest.MonkeyPatch, begin: int, end: int, kind: RefusalKind, said: str
+) -> None:
+    """The answer itself has -1 for its high watermark and its log's start."""
+    monkeypatch.setattr("ferry.net.feeder.log_edges", edges(begin, end))
+    feeder._intake.positions[PLACE] = 20
+    take_in(feeder, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))
+    failure = feeder._intake.failures[PLACE]
+    assert (failure.kind, failure.offset) == (kind, 20)
+    assert re.search(said, failure.message), failure.message
+    assert "-1" not in failure.message
+    assert len(feeder._intake.queues[OTHER]) == 1
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_an_offset_that_its_log_has_after_all_is_asked_for_again(
+    feeder: Feeder, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    monkeypatch.setattr("ferry.net.feeder.log_edges", edges(0, 200, None if told else {PLACE: UNSERVED}))
+    why = "offset 0 is out of range, though its log has 0 to 199" if told else "its broker answers nonsense"
+    with pytest.raises(NotServed, match=why) as caught:
+        take_in(feeder, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))
+    assert caught.value.places == [PLACE]
+    assert not feeder._intake.failures
 
 
 def test_the_files_bounds_of_a_fetch_are_kept(feeder: Feeder) -> None:
@@ -109,9 +160,6 @@ def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
     else:
         taking()
         assert PLACE in feeder._intake.finished
-
-
-UNSERVED = Unserved(kind=RefusalKind.NO_LEADER, why="its broker answers nonsense")
 
 
 @pytest.mark.parametrize(

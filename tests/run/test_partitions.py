@@ -75,6 +75,25 @@ def test_records_deleted_out_of_a_batch_do_not_come_back(
     assert lab.assert_equal() == 25
 
 
+def test_what_is_deleted_between_plan_and_copy_is_told_with_its_offsets(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    """The broker's answer is "out of range", without a log start or an end: those are asked for."""
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(40, partitions=2))
+    lab = flow(source_cluster, target_cluster, topic)
+    with lab.runs() as runs:
+        plan = runs.plan("one", local_origin())
+        admin, place = AdminClient({"bootstrap.servers": source_cluster.bootstrap}), TopicPartition(topic, 0, 15)
+        assert admin.delete_records([place])[place].result(30).low_watermark == 15
+        report = lab.copy(runs, plan)
+    assert (report.state, report.records) == (RunState.PARTIAL, 20)
+    (refusal,) = report.refusals
+    assert (refusal.partition, refusal.kind) == (0, RefusalKind.RETENTION_PASSED)
+    assert f"{topic}-0 on cluster {lab.alias} begins at offset 15 by now, offsets 0 to 14 were" in refusal.message
+    assert (lab.micro_run().records, lab.assert_equal()) == (5, 25), "nothing was copied of it yet"
+
+
 def test_a_record_of_ten_megabytes_and_a_name_of_249_characters_are_copied(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:

@@ -17,7 +17,7 @@ from ferry.net import codes
 from ferry.net.cluster import Cluster, TopicInfo, event_loop
 from ferry.run.others.strangers import Strangers, first_strangers
 from ferry.wire.records import ProducerIdentity, build_batch
-from tests.net.answers import lead
+from tests.net.answers import lead, listed
 
 FIRST, SECOND = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 OPEN: dict[TopicPartition, list[Range]] = {FIRST: [(0, 10)], SECOND: [(0, 10)]}
@@ -32,6 +32,7 @@ class Scripted(Cluster):
     def __init__(self, answers: dict[TopicPartition, Answer]) -> None:
         self.answers = answers
         self.leaders = {FIRST: 1, SECOND: 1}
+        self.begins = {FIRST: 10, SECOND: 0}
         super().__init__(event_loop(), "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
 
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
@@ -39,6 +40,9 @@ class Scripted(Cluster):
         return self.topics
 
     async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        if type(request).__name__ == "ListOffsetsRequest":
+            asked = [TopicPartition("orders", each.partition_index) for each in request.topics[0].partitions]
+            return listed({place: self.begins[place] for place in asked})
         parts = []
         for part in request.topics[0].partitions:
             code, records = self.answers[TopicPartition("orders", part.partition)]()
@@ -46,9 +50,9 @@ class Scripted(Cluster):
                 SimpleNamespace(
                     partition_index=part.partition,
                     error_code=code,
-                    high_watermark=10,
-                    last_stable_offset=10,
-                    log_start_offset=10 if code == codes.OFFSET_OUT_OF_RANGE else 0,
+                    high_watermark=-1 if code else 10,
+                    last_stable_offset=-1 if code else 10,
+                    log_start_offset=-1 if code else 0,
                     aborted_transactions=None,
                     preferred_read_replica=-1,
                     records=records,
@@ -78,8 +82,9 @@ def judge() -> Iterator[Callable[..., Strangers]]:
     """Look into both gaps of a cluster whose brokers answer so; the first partition has this leader."""
     used: list[Scripted] = []
 
-    def judge(first: Answer, second: Answer, leader: int = 1) -> Strangers:
+    def judge(first: Answer, second: Answer, leader: int = 1, begin: int = 10) -> Strangers:
         cluster = Scripted({FIRST: first, SECOND: second})
+        cluster.begins[FIRST] = begin
         used.append(cluster)
         cluster.leaders[FIRST] = leader
         cluster.loop.run(partial(cluster.refresh, None))
@@ -122,6 +127,14 @@ def test_a_partition_that_nobody_serves_is_failed(judge: Callable[..., Strangers
 
 def test_what_retention_took_is_no_strangers(judge: Callable[..., Strangers]) -> None:
     assert judge(error(codes.OFFSET_OUT_OF_RANGE), records) == Strangers(found={SECOND: 0}, failed={})
+
+
+@pytest.mark.parametrize("begin", [0, -1], ids=["the log begins before it", "nobody tells where the log begins"])
+def test_what_is_out_of_range_though_retention_took_nothing_is_failed(
+    judge: Callable[..., Strangers], begin: int
+) -> None:
+    judged = judge(error(codes.OFFSET_OUT_OF_RANGE), records, begin=begin)
+    assert (judged.found, set(judged.failed)) == ({SECOND: 0}, {FIRST})
 
 
 def test_metadata_that_cannot_be_had_is_the_clusters_business(

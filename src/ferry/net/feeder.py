@@ -23,7 +23,8 @@ from ferry.net.fetch import (
 )
 from ferry.net.intake import MIN_PARTITION_BYTES, Answer, Intake
 from ferry.net.lineage import Lineage
-from ferry.net.offsets import EARLIEST_LOCAL, listed_offsets
+from ferry.net.offsets import EARLIEST_LOCAL, listed_offsets, log_edges
+from ferry.net.out_of_range import lost_range
 from ferry.net.patience import Patience
 from ferry.net.routes import NO_LEADER, Routes
 from ferry.net.throttle import Throttle
@@ -196,6 +197,7 @@ class Feeder:
         named: dict[TopicPartition, int] = {}
         trouble: dict[TopicPartition, str] = {}
         doubtful: set[TopicPartition] = set()
+        outside: set[TopicPartition] = set()
         now = time.monotonic()
         for part in parts:
             place = part.place
@@ -205,8 +207,8 @@ class Feeder:
             if part.nearer_replica != NO_NODE:  # that is all the answer says: its lack of records means nothing
                 named[place] = part.nearer_replica
             elif part.error_code:
-                if not self._is_final(part):
-                    trouble[place] = codes.describe(part.error_code)
+                if (why := self._passing(part, outside)) is not None:
+                    trouble[place] = why
             elif part.records:
                 self._patience.served(place)
                 self._intake.put(part, memory)
@@ -223,6 +225,7 @@ class Feeder:
         self._intake.wake()
         self._move(self._routes.prefer(named))
         trouble |= await self._settle(doubtful)
+        trouble |= await self._look_outside(outside)
         if trouble:
             raise NotServed(trouble, next(iter(trouble.values())))
 
@@ -253,6 +256,35 @@ class Feeder:
         self._patience.begin(trouble, time.monotonic(), silent=True)
         return trouble
 
+    async def _look_outside(self, places: set[TopicPartition]) -> dict[TopicPartition, str]:
+        """Their leader calls the offsets out of range, and tells no more: the logs' edges say what is lost.
+
+        The partitions whose logs have the offsets after all, or that nobody tells of, and why they do not come.
+        """
+        if not places:
+            return {}
+        try:
+            begins, ends = await log_edges(self._cluster, places)
+        except Unreachable as error:
+            return dict.fromkeys(places, str(error))
+        failed = begins.failed | ends.failed
+        trouble: dict[TopicPartition, str] = {}
+        for place in places:
+            if place not in self.places or not self._intake.wanted(place):
+                continue
+            if place not in ends.found:
+                trouble[place] = failed[place].why if place in failed else "nobody tells where its log begins and ends"
+                continue
+            wanted = self._intake.positions[place], self._intake.ends[place]
+            edges = begins.found[place], ends.found[place]
+            lost = lost_range(place, self._cluster.alias, wanted, edges)
+            if lost is not None:
+                self._intake.fail(place, *lost)
+            else:
+                trouble[place] = f"offset {wanted[0]} is out of range, though its log has {edges[0]} to {edges[1] - 1}"
+        self._intake.wake()
+        return trouble
+
     async def _look_for_leader(self, trouble: NotServed) -> None:
         """Ask the metadata again; hand over what has another leader, and give up what was not served for too long."""
         self._patience.begin(trouble.places, time.monotonic())
@@ -281,18 +313,16 @@ class Feeder:
         if places:
             self._hand_over(places)
 
-    def _is_final(self, part: FetchedPartition) -> bool:
-        """Whether the error of a partition will stay; then the partition has failed."""
+    def _passing(self, part: FetchedPartition, outside: set[TopicPartition]) -> str | None:
+        """What is wrong now with a partition that was answered with an error.
+
+        None where it has failed for good, and where its leader calls the offset out of range: it is `outside` then.
+        """
         place, code, position = part.place, part.error_code, self._intake.positions[part.place]
         if self._routes.is_nearer(place):  # a follower may lag behind its leader: that one decides
-            return False
+            return codes.describe(code)
         if code == codes.OFFSET_OUT_OF_RANGE:
-            self._intake.fail(
-                place,
-                RefusalKind.RETENTION_PASSED if part.log_start_offset > position else RefusalKind.SOURCE_TRUNCATED,
-                f"{place} on cluster {self._cluster.alias} no longer holds offset {position} (log start "
-                f"{part.log_start_offset}, end {part.high_watermark}): plan again, and the plan says what is lost",
-            )
+            outside.add(place)
         elif code in codes.UNAUTHORIZED:
             self._intake.fail(
                 place,
@@ -307,8 +337,8 @@ class Feeder:
                 "partition from another replica, then run again",
             )
         else:
-            return False
-        return True
+            return codes.describe(code)
+        return None
 
 
 class NotServed(Retryable):

@@ -287,7 +287,7 @@ class LedgerTopic:
             await self.cluster.refresh([self.place.topic])
             raise
         for part in fetched(self.cluster, {self.place: at}, answer):
-            if part.error_code == codes.OFFSET_OUT_OF_RANGE and part.high_watermark < end:
+            if part.error_code == codes.OFFSET_OUT_OF_RANGE:
                 raise Retryable(f"ledger {self.place.topic}: the new leader does not yet show offset {at}")
             if part.error_code in codes.UNAUTHORIZED:
                 raise Refused(

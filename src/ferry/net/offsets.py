@@ -14,6 +14,7 @@ from ferry.errors import Refused, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import GROUP, Cluster, TooOld
+from ferry.net.fetch import READ_UNCOMMITTED
 
 EARLIEST = -2
 LATEST = -1
@@ -114,6 +115,17 @@ class _Question:
                 self.failed[place] = _said(self._cluster, node, code)
                 continue
             del self._left[place]
+
+
+async def log_edges(cluster: Cluster, places: Iterable[TopicPartition]) -> tuple[ListedOffsets, ListedOffsets]:
+    """Where logs begin and end (high watermark) now.
+
+    Nothing else tells after a fetch that was out of range: such an answer has -1 for all its offsets. Raises as
+    `listed_offsets`.
+    """
+    begins = await listed_offsets(cluster, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    ends = await listed_offsets(cluster, dict.fromkeys(begins.found, LATEST), isolation=READ_UNCOMMITTED)
+    return begins, ends
 
 
 async def list_offsets(

@@ -76,8 +76,10 @@ async def _read_on(cluster: Cluster, place: TopicPartition, resolver: Resolver, 
     for part in fetched(cluster, {place: at}, answer):
         if part.error_code in codes.UNAUTHORIZED:
             raise Refused(f"not allowed to read topic {place.topic} on cluster {cluster.alias}: grant READ on it")
-        if part.error_code == codes.OFFSET_OUT_OF_RANGE and part.log_start_offset > at:
-            return int(part.log_start_offset)  # retention was faster
+        if part.error_code == codes.OFFSET_OUT_OF_RANGE:
+            begins = await list_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
+            if begins.get(place, 0) > at:
+                return begins[place]  # retention was faster
         if part.error_code:
             await cluster.refresh([place.topic])
             raise Retryable(f"{place} on cluster {cluster.alias}: {codes.advised(part.error_code)}")

@@ -12,7 +12,8 @@ from ferry.errors import Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net import codes
 from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.offsets import EARLIEST, listed_offsets
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 
@@ -37,6 +38,7 @@ async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, l
     strangers = Strangers(found={}, failed={})
     while waiting:
         at = {place: parts[0][0] for place, parts in waiting.items()}
+        outside: list[TopicPartition] = []
         try:
             answers = await target.retrying(partial(_read, target, at))
         except Unreachable as error:
@@ -52,14 +54,31 @@ async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, l
                 del waiting[part.place]
                 continue
             parts = waiting[part.place]
+            if part.error_code == codes.OFFSET_OUT_OF_RANGE:  # retention was faster: what is gone is nobody's
+                outside.append(part.place)
+                continue
             stranger, seen = _judged(part, parts)
             if stranger is not None:
                 strangers.found[part.place] = stranger
                 parts.clear()
-            parts[:] = [(max(low, seen), high) for low, high in parts if high > seen]
-            if not parts:
-                del waiting[part.place]
+            _leave_out(waiting, part.place, seen)
+        begins = await listed_offsets(target, dict.fromkeys(outside, EARLIEST), isolation=READ_UNCOMMITTED)
+        for place in outside:
+            begin = begins.found.get(place, -1)
+            if begin <= at[place]:
+                nobody = f"{place} on cluster {target.alias} does not show offset {at[place]}: look at its brokers"
+                strangers.failed[place] = begins.failed.get(place, Unserved(kind=RefusalKind.NO_LEADER, why=nobody))
+                del waiting[place]
+            else:
+                _leave_out(waiting, place, begin)
     return strangers
+
+
+def _leave_out(waiting: dict[TopicPartition, list[Range]], place: TopicPartition, seen: int) -> None:
+    """What lies before `seen` is judged."""
+    parts = waiting[place] = [(max(low, seen), high) for low, high in waiting[place] if high > seen]
+    if not parts:
+        del waiting[place]
 
 
 def _denied(target: Cluster, place: TopicPartition) -> Unserved:
@@ -126,8 +145,6 @@ def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | 
     A partition that is not the first of a request may come without a whole batch: nothing is judged then.
     """
     seen = min(low for low, _ in open_parts)
-    if part.error_code == codes.OFFSET_OUT_OF_RANGE:  # retention was faster
-        return None, max(part.log_start_offset, seen + 1)
     aborted = AbortedTransactions()
     aborted.learn(part.aborted)
     for batch in batches(part.records):

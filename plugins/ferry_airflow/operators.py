@@ -75,8 +75,8 @@ class FerryReportOperator(FerryOperator):
     """Shows what became of the run, from the ledger alone; fails when anything was refused or is missing."""
 
     def execute(self, context: Context) -> None:
-        """Prints a table; the error of a failing run names what was not copied and why."""
-        from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
+        """Prints a table and counts guards in Airflow's metrics; a failing run's error names what was not copied."""
+        from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
 
         with airflow_errors():
             flow = flow_named(self)
@@ -85,6 +85,7 @@ class FerryReportOperator(FerryOperator):
                 complaint = None
             else:
                 report, newer = steps.report_of(flow, run_of(context))
+                metrics.count_guards(report)
                 lines = tables.report_lines(report)
                 complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
         for line in lines:

@@ -15,6 +15,7 @@ from ferry_airflow.home import LocalHome
 from ferry_airflow.local import guarded, start
 from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted
+from tests.airflow.statsd import Listener
 from tests.harness import Lab
 from tests.spark.jobs import connect_server
 
@@ -38,6 +39,7 @@ class Flows:
     rest: AirflowRest
     source: RunningCluster
     target: RunningCluster
+    metrics: Listener
 
     def lab(self, alias: str) -> Lab:
         """The flow of one test."""
@@ -58,7 +60,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     settings = {
         "plain": {},
         # Nothing is tried again that another try meets again.
-        "refused": {"ferry.retries": "2"},
+        "refused": {"ferry.retries": "2", "ferry.guard.foreign.writer": "fail, skip:refused-let"},
         "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
         "killed": {"ferry.chunk.bytes": "1"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
@@ -100,8 +102,14 @@ def connect_page(_connect_ports: list[int]) -> str:
 
 
 @pytest.fixture(scope="session")
+def _metrics() -> Iterator[Listener]:
+    with Listener() as listener:
+        yield listener
+
+
+@pytest.fixture(scope="session")
 def _airflow(
-    _pair: tuple[RunningCluster, ...], _connect_port: int, tmp_path_factory: pytest.TempPathFactory
+    _pair: tuple[RunningCluster, ...], _connect_port: int, _metrics: Listener, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalHome]:
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
@@ -111,7 +119,7 @@ def _airflow(
     os.environ[f"AIRFLOW_CONN_{SPARK_CONNECT.upper()}"] = f"spark-connect://127.0.0.1:{_connect_port}"
     with guarded(folder / "home"):
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in planted.environment(folder).items():
+            for name, value in (planted.environment(folder) | _metrics.environment).items():
                 patch.setenv(name, value)
             home = start(folder / "home", config=config).home
         yield home
@@ -142,7 +150,11 @@ def _rest(_airflow: LocalHome) -> Iterator[AirflowRest]:
 
 @pytest.fixture
 def flows(
-    _airflow: LocalHome, _rest: AirflowRest, source_cluster: RunningCluster, target_cluster: RunningCluster
+    _airflow: LocalHome,
+    _rest: AirflowRest,
+    _metrics: Listener,
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
 ) -> Flows:
     """The flows under test."""
-    return Flows(home=_airflow, rest=_rest, source=source_cluster, target=target_cluster)
+    return Flows(home=_airflow, rest=_rest, source=source_cluster, target=target_cluster, metrics=_metrics)

@@ -100,6 +100,10 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows
         create_topic(flows.source, topic, partitions)
         send(producer(flows.source), topic, numbered(1_000, partitions=partitions))
     create_topic(flows.target, "refused.refused-bad", 5)
+    for topic in ("refused-taken", "refused-let"):
+        create_topic(flows.source, topic)
+        create_topic(flows.target, f"refused.{topic}")
+        send(producer(flows.target), f"refused.{topic}", numbered(1))
     dag = flows.dag("refused")
     run, state = flows.run("refused")
     assert state == "failed"
@@ -116,6 +120,12 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows
     said = flows.rest.log(dag, run, "report")
     assert "refused-bad" in said
     assert "partial" in said
+    flow = "source=refused,target=trefused,"
+    until(lambda: len(flows.metrics.of(flow)) >= 2, "the report's metrics")
+    assert sorted(flows.metrics.of(flow)) == [
+        f"airflow.ferry.guard.refused,{flow}guard=foreign-writer,topic=refused-taken:1|c",
+        f"airflow.ferry.guard.skipped,{flow}guard=foreign-writer:1|c",
+    ], "a topic with other partitions is refused, too, but there is no policy for it"
 
 
 def test_an_old_run_cleared_copies_nothing(flows: Flows) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from ferry.config.guards import GUARD_KEYS
 from ferry.decide.ledger.runs import Outcome
@@ -129,17 +130,35 @@ GUARDS = frozenset(guard.kind for guard in GUARD_KEYS) | {RefusalKind.STUCK.valu
 """The kinds of refusals that a policy, or somebody by hand, may lift."""
 
 
+class Tripped(NamedTuple):
+    """A guard by the word of its refusals, what came of it (a field of GuardCount), and the source topic."""
+
+    guard: str
+    did: str
+    topic: str
+    """Empty where the whole flow is meant, or the plan keeps no name."""
+
+
+def tripped(refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()) -> Counter[Tripped]:
+    """How often each guard tripped, by topic; `lifted` is what was skipped without a gap."""
+    told = Counter(
+        Tripped(refusal.kind.value, "refused", refusal.topic) for refusal in refusals if refusal.kind.value in GUARDS
+    )
+    told.update(
+        Tripped(gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted", gap.source.topic) for gap in gaps
+    )
+    told.update(Tripped(kind.value, "skipped", "") for kind in lifted)
+    return told
+
+
 def guard_counts(
     refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()
 ) -> dict[str, GuardCount]:
-    """Of the guards that tripped, by the word of their refusals; `lifted` is what was skipped without a gap."""
-    told = Counter((refusal.kind.value, "refused") for refusal in refusals if refusal.kind.value in GUARDS)
-    told.update((gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted") for gap in gaps)
-    told.update((kind.value, "skipped") for kind in lifted)
-    return {
-        kind: GuardCount(**{what: told[kind, what] for what in ("refused", "skipped", "restarted")})
-        for kind in sorted({kind for kind, _ in told})
-    }
+    """Of the guards that tripped, by the word of their refusals; the arguments are those of `tripped`."""
+    told: dict[str, Counter[str]] = {}
+    for (guard, did, _), count in tripped(refusals, gaps, lifted).items():
+        told.setdefault(guard, Counter())[did] += count
+    return {guard: GuardCount(**counts) for guard, counts in sorted(told.items())}
 
 
 def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[str]:

@@ -22,6 +22,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
+from ferry_airflow.alerts import deadline
 from ferry_airflow.naming import dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 
@@ -59,6 +60,7 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
         catchup=False,
         max_active_runs=1,
         params=_params(),
+        deadline=deadline(flow, path),
         tags=["ferry", flow.flow.source, flow.flow.target],
         default_args={"owner": "ferry", "retry_delay": RETRY_DELAY},
     ) as dag:

@@ -75,8 +75,13 @@ class FerryReportOperator(FerryOperator):
     """Shows what became of the run, from the ledger alone; fails when anything was refused or is missing."""
 
     def execute(self, context: Context) -> None:
-        """Prints a table and counts guards in Airflow's metrics; a failing run's error names what was not copied."""
+        """Prints a table and tells who watches; a failing run's error names what was not copied and why."""
+        from ferry.decide.metrics.alerts import Alert  # noqa: PLC0415 - as above
+        from ferry.run.metrics.told import tell_run  # noqa: PLC0415 - as above
         from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
+        from ferry_airflow.alerts import tell  # noqa: PLC0415 - as above
+
+        told: list[Alert] = []
 
         with airflow_errors():
             flow = flow_named(self)
@@ -88,7 +93,9 @@ class FerryReportOperator(FerryOperator):
                 metrics.count_guards(report)
                 lines = tables.report_lines(report)
                 complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
+                told = tell_run(flow, report)
         for line in lines:
             self.log.info("%s", line)
+        tell(flow, told, context)
         if complaint is not None:
             raise AirflowFailException(complaint)

@@ -59,6 +59,7 @@ def run_command(
     # Imported here: the command line starts light.
     from ferry.cli.shapes import run_json
     from ferry.decide.ledger.report import RunState
+    from ferry.run.metrics.told import PATIENCE_S, tell_run
     from ferry.run.micro_run import MicroRuns, local_origin
     from ferry.run.plan.planner import RunOptions
 
@@ -81,6 +82,7 @@ def run_command(
             runs.resume(resume) if resume is not None else runs.open_new(run or new_run("cli"), local_origin(), options)
         )
         report, failure = _copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
+    tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
     print_json(run_json(report)) if desk.as_json else _show(report)
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
         return failure.exit_code

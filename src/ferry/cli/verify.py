@@ -72,6 +72,7 @@ def verify_command(
     # Imported here: the command line starts light.
     from ferry.cli.verified import print_verified
     from ferry.decide.ledger.verified_codec import verified_json
+    from ferry.run.metrics.told import tell_verification
     from ferry.run.verify.survey import Wanted
     from ferry.run.verify.verifier import Verifier
 
@@ -92,6 +93,7 @@ def verify_command(
     ) as verifier:
         found = verifier.survey()
         result = verifier.sum_up(found, verifier.compare(found, _progress(found, quiet=desk.quiet)))
+    tell_verification(chosen, wanted, result)
     print_json(verified_json(result)) if desk.as_json else print_verified(result)
     return 0 if result.is_equal else DIFFERENT
 

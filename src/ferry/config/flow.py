@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from ferry.config.acls import AclSync
+from ferry.config.alerts import Alerts
 from ferry.config.connection import unknown_here
 from ferry.config.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
 from ferry.config.guards import Guards
@@ -149,6 +150,8 @@ class FlowConfig:
     """Most that a run fetches; None is no limit."""
     ledger_replication_factor: int | None
     retries: int
+    alerts: Alerts
+    """Metrics, limits and who is called."""
     spark_conn_id: str
     pool: str
     clients: Mapping[tuple[Side, Role], ClientProperties]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ferry.config import values
+from ferry.config import alerts, values
 from ferry.config.acls import AclPolicy, AclSync, principal_mapping
+from ferry.config.alerts import Alerts
 from ferry.config.catalogue import default_of
 from ferry.config.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.findings import Findings, Setting
@@ -143,6 +144,7 @@ class FlowReader:
             throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_integer(1024)),
             ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
             retries=self._value("ferry.retries", values.integer(0, 1000)),
+            alerts=self._alerts(),
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),
             pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
             clients={place: written_properties(entries) for place, entries in clients.items()},
@@ -210,6 +212,14 @@ class FlowReader:
             rpo_seconds=self._value("ferry.rpo.seconds", values.optional_integer(0)),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
             providers=self.providers,
+        )
+
+    def _alerts(self) -> Alerts:
+        return Alerts(
+            metrics_folder=self._value("ferry.metrics.folder", alerts.folder),
+            late_intervals=self._value("ferry.alert.late.intervals", values.integer(0, 1000)),
+            callback=self._value("ferry.alert.callback", alerts.import_path),
+            arguments=self._value("ferry.alert.callback.arguments", alerts.arguments),
         )
 
     def _replication_factor(self) -> int | None:

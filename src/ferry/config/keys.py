@@ -261,11 +261,18 @@ FERRY_KEYS = (
         meaning="the password of that key, where it is encrypted",
     ),
     FerryKey(
+        name="ferry.metrics.folder",
+        default="",
+        values="an absolute path; empty: no metrics are written",
+        meaning="where each run leaves the flow's [metrics](alerts.md) in Prometheus's text format: the folder of"
+        " node_exporter's textfile collector",
+    ),
+    FerryKey(
         name="ferry.rpo.seconds",
         default="",
         values="seconds, at least 0; empty: no goal",
         meaning="the goal for the age of the oldest record that a failover would lose; drills hold their figure "
-        "against it",
+        "against it, and [alerts](alerts.md) tell of more",
     ),
     FerryKey(
         name="ferry.rto.seconds",
@@ -273,6 +280,24 @@ FERRY_KEYS = (
         values="seconds, at least 0; empty: no goal",
         meaning="the goal for the time from a failover's begin to service at the target; drills hold their figure "
         "against it",
+    ),
+    FerryKey(
+        name="ferry.alert.late.intervals",
+        default="3",
+        values="0 to 1000; 0: nobody counts",
+        meaning="so many times in a row a run was due by `ferry.schedule` and none has succeeded: somebody is told",
+    ),
+    FerryKey(
+        name="ferry.alert.callback",
+        default="",
+        values="the import path of a function or of an Airflow notifier; empty: nobody is called",
+        meaning="whom Airflow's tasks call for each [alert](alerts.md#from-airflow)",
+    ),
+    FerryKey(
+        name="ferry.alert.callback.arguments",
+        default="",
+        values="a JSON object; empty: none",
+        meaning="what the notifier is made with, or the function called with; secrets belong into a connection",
     ),
 )
 

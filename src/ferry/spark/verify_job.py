@@ -20,6 +20,7 @@ from ferry.decide.verify.stretches import dealt
 from ferry.errors import FerryError
 from ferry.files import write_whole
 from ferry.model import Verified
+from ferry.run.metrics.told import tell_verification
 from ferry.run.verify.compare import Compared
 from ferry.run.verify.survey import Wanted
 from ferry.run.verify.verifier import CompareSpec, Verifier
@@ -95,6 +96,7 @@ def main(
         result = verify_flow(request, lambda: session(f"ferry verify {flow}"))
         if out is not None:
             write_whole(out, json.dumps(verified_json(result)))
+        tell_verification(found, wanted, result)
         _tell(result, say)
         return 0 if result.is_equal else DIFFERENT
 

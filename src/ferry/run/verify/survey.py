@@ -37,6 +37,11 @@ class Wanted:
     sample: int | None = None
     seed: int = 0
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it is a part of the flow only."""
+        return any(given is not None for given in (self.topics, self.partition, self.run, self.sample))
+
     def check(self) -> None:
         """Raise BadInput for what cannot be meant."""
         topics = list(self.topics or ())

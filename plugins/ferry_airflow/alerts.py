@@ -1,0 +1,88 @@
+"""Whom Airflow's tasks tell what is wrong with a flow: a function or a notifier that the flow's file names."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseNotifier
+from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+
+from ferry.clock import wall_ms
+from ferry.config.flow import FlowConfig
+from ferry.decide.metrics.due import shortest_interval
+from ferry.errors import BadInput, FerryError
+
+log = logging.getLogger(__name__)
+
+WORD = "ferry_alert"
+"""Under which name a notifier's templates find the alert: `{{ ferry_alert.sentence }}`."""
+_RUNS_LOOKED_AT = 20
+_PATIENCE_S = 20.0
+
+
+def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
+    """The deadline of a flow's runs; None when nobody is to be told, or the schedule has no times.
+
+    It passes when a run has not succeeded after so many intervals. Whether another one has succeeded since is then
+    looked up in the ledger (`late`).
+    """
+    interval = shortest_interval(flow.schedule)
+    if flow.alerts.callback is None or interval is None or not flow.alerts.late_intervals:
+        return None
+    return DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=flow.alerts.late_intervals * interval,
+        callback=SyncCallback(f"{__name__}.{late.__name__}", kwargs={"config": str(config), "flow": str(flow.flow)}),
+        name=f"{flow.flow} is late",
+    )
+
+
+def late(context: Mapping[str, Any], config: str, flow: str) -> None:
+    """Called by Airflow when a run's deadline has passed; tells when no run has succeeded in time."""
+    from ferry.decide.metrics.alerts import Alert, AlertKind, late_alert  # noqa: PLC0415 - only where they are used
+    from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
+    from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
+
+    found = flow_of(Path(config), flow)
+    run = str(context["dag_run"]["dag_run_id"])
+    alert: Alert | None
+    try:
+        with LedgerAccess(found, patience_s=_PATIENCE_S) as access:
+            view = access.view_with_newest(found.lane, _RUNS_LOOKED_AT)
+        alert = late_alert(found, run, view, wall_ms())
+    except FerryError as error:
+        sentence = f"run {run} of flow {flow} is late, and whether another has succeeded is not known: {error}"
+        alert = Alert(kind=AlertKind.LATE, flow=flow, run=run, sentence=sentence)
+    if alert is not None:
+        tell(found, [alert], context)
+
+
+def tell(flow: FlowConfig, alerts: Iterable[Any], context: Mapping[str, Any]) -> None:
+    """Call the flow's callback for each alert. One that fails is logged: a run that is done is not undone by it."""
+    if flow.alerts.callback is None:
+        return
+    for alert in alerts:
+        log.warning("alert (%s): %s", alert.kind, alert.sentence)
+        try:
+            _call(flow.alerts.callback, dict(flow.alerts.arguments), alert, context)
+        except Exception:
+            log.exception("%s did not take the alert: correct ferry.alert.callback", flow.alerts.callback)
+
+
+def _call(path: str, arguments: dict[str, Any], alert: Any, context: Mapping[str, Any]) -> None:
+    module, _, name = path.rpartition(".")
+    try:
+        called = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise BadInput(
+            f"ferry.alert.callback = {path} cannot be imported ({error}): correct it, or install it on every worker"
+        ) from error
+    if isinstance(called, type) and issubclass(called, BaseNotifier):
+        called(**arguments)({**context, WORD: alert})
+    else:
+        called(alert, context, **arguments)

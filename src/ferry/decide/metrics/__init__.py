@@ -1,0 +1,1 @@
+"""What numbers tell of a flow's runs, and which of them should wake somebody."""

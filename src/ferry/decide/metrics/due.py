@@ -1,0 +1,35 @@
+"""When a flow's next success is overdue, by its schedule."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from croniter import croniter  # type: ignore[import-untyped]
+
+_LOOKED_AT = 50
+"""Times of a schedule from which its shortest interval is taken: almost any has shown it by then."""
+_ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+_BY_HAND = frozenset({"@once", "@continuous"})
+_ALIASES = {"@quarterly": "0 0 1 */3 *"}
+"""Presets of Airflow's that croniter does not know."""
+
+
+def due_ms(schedule: str | None, since_ms: int, intervals: int) -> int | None:
+    """The schedule's n-th time after `since_ms`, in UTC; None when it has no times, or nobody counts."""
+    if schedule is None or schedule in _BY_HAND or intervals < 1:
+        return None
+    times = croniter(_ALIASES.get(schedule, schedule), datetime.fromtimestamp(since_ms / 1000, UTC))
+    due = since_ms
+    for _ in range(intervals):
+        due = int(times.get_next(float) * 1000)
+    return due
+
+
+def shortest_interval(schedule: str | None) -> timedelta | None:
+    """The shortest time between two runs; None when the schedule has no times."""
+    if schedule is None or schedule in _BY_HAND:
+        return None
+    times = croniter(_ALIASES.get(schedule, schedule), _ANY_TIME)
+    found: list[datetime] = [times.get_next(datetime) for _ in range(_LOOKED_AT)]
+    return min(later - earlier for earlier, later in pairwise(found))

@@ -1,0 +1,1 @@
+"""Numbers of runs handed to whoever watches: Prometheus's text format in a file."""

@@ -1,0 +1,65 @@
+"""What a run's end tells those who watch: metrics into the file, and the findings that somebody should hear of."""
+
+from __future__ import annotations
+
+import logging
+
+from ferry.clock import wall_ms
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.report import Report
+from ferry.decide.metrics.alerts import Alert, alerts_of
+from ferry.decide.metrics.of_run import after_run, with_lag, with_verification
+from ferry.decide.plan.lag import PartitionLag
+from ferry.errors import FerryError
+from ferry.model import Verified
+from ferry.run.metrics.textfile import update
+from ferry.run.plan.lag import measure_lag
+from ferry.run.verify.survey import Wanted
+
+log = logging.getLogger(__name__)
+
+
+PATIENCE_S = 20.0
+"""How long a cluster is tried for the lag: the run itself is over."""
+
+
+def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S) -> list[Alert]:
+    """Write the flow's metrics after a run, with its lag, and answer what calls for somebody.
+
+    A lag that cannot be measured is a warning; the metrics keep the old one with its time, so that its age shows.
+    """
+    if report.plan.lane != flow.lane:
+        return []
+    measured = flow.alerts.metrics_folder is not None or (
+        flow.alerts.callback is not None and flow.report.rpo_seconds is not None
+    )
+    lags = _measured(flow, patience_s) if measured else None
+    at_ms = wall_ms()
+    update(
+        flow,
+        lambda before: (
+            after_run(before, report, flow)
+            if lags is None
+            else with_lag(after_run(before, report, flow), flow, lags, at_ms)
+        ),
+    )
+    return alerts_of(flow, report, lags)
+
+
+def tell_verification(flow: FlowConfig, wanted: Wanted, result: Verified) -> None:
+    """Write the result of a comparison into the flow's metrics.
+
+    Agreement of a part does not take back what was found in another: it is not told.
+    """
+    if result.is_equal and wanted.is_narrow:
+        return
+    at_ms = wall_ms()
+    update(flow, lambda before: with_verification(before, result, at_ms))
+
+
+def _measured(flow: FlowConfig, patience_s: float) -> list[PartitionLag] | None:
+    try:
+        return measure_lag(flow, patience_s=patience_s)
+    except FerryError as error:
+        log.warning("the lag is not known: %s", error)
+        return None

@@ -1,0 +1,160 @@
+"""What runs tell adds up, however often they tell it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import parse_settings
+from ferry.config.values import SCHEDULE_PRESETS
+from ferry.decide.ledger.report import Report
+from ferry.decide.metrics import samples as m
+from ferry.decide.metrics.alerts import AlertKind, alerts_of
+from ferry.decide.metrics.due import due_ms, shortest_interval
+from ferry.decide.metrics.of_run import after_run, only_of, with_lag
+from ferry.decide.metrics.samples import Values, labelled
+from ferry.decide.plan.lag import PartitionLag
+from ferry.model import Flow, Gap, Lifted, RefusalKind, RunVerified, Throttled, VerifyMode
+from tests.decide.values import PLAN, RECEIPT, place, refusal
+
+COMMON = labelled((), source="a", target="b", lane="live")
+
+
+def flow(*lines: str) -> FlowConfig:
+    text = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\na->b.enabled = true\n"
+    return parse_settings(text + "\n".join(lines) + "\n", "f").flow("a->b")
+
+
+FLOW = flow("ferry.schedule = */5 * * * *", "ferry.rpo.seconds = 600")
+
+
+def report(generation: int, records: int, *, refused: int = 0, started_ms: int = 1_000_000) -> Report:
+    """A run that has copied so many records of one topic so far."""
+    return Report(
+        plan=replace(PLAN, flow=Flow(source="a", target="b"), lane="live", generation=generation),
+        started_ms=started_ms,
+        receipts=tuple(replace(RECEIPT, records=1, at_ms=started_ms + 2_000) for _ in range(records)),
+        refusals=tuple(refusal("t", number) for number in range(refused)),
+        unfinished=(),
+        left=(),
+        done=0,
+    )
+
+
+def value(values: Values, metric: m.Metric, **more: str) -> float | None:
+    return values.get((metric.name, labelled(COMMON, **more)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=12))
+def test_counters_have_what_every_run_copied_once(told: list[tuple[int, int]]) -> None:
+    """Runs are told in any order and again, each time with no less than before; late word of an old run is lost."""
+    values: Values = {}
+    copied: dict[int, int] = {}
+    newest = -1
+    for generation, records in told:
+        values = after_run(values, report(generation, max(records, copied.get(generation, 0))), FLOW)
+        if generation >= newest:
+            newest = generation
+            copied[generation] = max(records, copied.get(generation, 0))
+    topic = RECEIPT.target.topic
+    assert (value(values, m.RECORD_COUNT, topic=topic) or 0) == sum(copied.values())
+    assert (value(values, m.RUN_COUNT) or 0) == len(copied)
+    assert only_of(values, FLOW) == values
+
+
+def test_a_run_that_is_not_green_keeps_the_time_of_the_last_success_and_when_the_next_is_due() -> None:
+    good = after_run({}, report(1, 1, started_ms=0), FLOW)
+    bad = after_run(good, report(2, 1, refused=1, started_ms=400_000), FLOW)
+    assert value(good, m.LAST_SUCCESS_TIME) == value(bad, m.LAST_SUCCESS_TIME) == 2
+    assert value(good, m.SUCCESS_DUE_TIME) == value(bad, m.SUCCESS_DUE_TIME) == 900
+    assert value(bad, m.LAST_RUN_TIME) == 402
+    assert [value(bad, m.LAST_RUN_STATE, state=state) for state in ("success", "partial", "failed")] == [0, 1, 0]
+    mended = after_run(bad, report(2, 2, started_ms=400_000), FLOW)
+    assert (value(mended, m.SUCCESS_COUNT), value(mended, m.RUN_COUNT)) == (2, 2)
+    assert value(after_run({}, report(1, 0, refused=1, started_ms=0), FLOW), m.SUCCESS_DUE_TIME) == 900
+
+
+def test_the_lag_of_a_topic_is_the_sum_and_the_oldest_and_topics_that_are_gone_are_not_told() -> None:
+    def lag(topic: str, number: int, records: int | None, seconds: float | None) -> PartitionLag:
+        return PartitionLag(
+            source=place(topic, number),
+            target=place(f"a.{topic}", number),
+            position=0,
+            source_end=records,
+            records=records,
+            bytes=records,
+            seconds=seconds,
+        )
+
+    values = with_lag({}, FLOW, [lag("gone", 0, 1, 1.0)], 0)
+    values = with_lag(values, FLOW, [lag("t", 0, 5, 30.0), lag("t", 1, 7, 20.0), lag("t", 2, None, None)], 5_000)
+    assert value(values, m.LAG_RECORDS, topic="a.t") == 12
+    assert value(values, m.LAG_SECONDS, topic="a.t") == 30
+    assert value(values, m.LAG_UNKNOWN, topic="a.t") == 1
+    assert value(values, m.LAG_TIME) == 5
+    assert not [key for key in values if ("topic", "a.gone") in key[1]]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "intervals", "due"),
+    [
+        ("*/5 * * * *", 3, 900),
+        ("@hourly", 2, 7_200),
+        ("0 8-18 * * 1-5", 1, 8 * 3600),  # Thursday, 1 January 1970
+        ("*/5 * * * *", 0, None),
+        ("@continuous", 3, None),
+        (None, 3, None),
+    ],
+)
+def test_a_success_is_due_when_the_schedule_has_come_round_so_often(
+    schedule: str | None, intervals: int, due: int | None
+) -> None:
+    assert due_ms(schedule, 2_000, intervals) == (None if due is None else due * 1000)
+
+
+def test_every_schedule_that_the_file_may_have_has_times() -> None:
+    for preset in set(SCHEDULE_PRESETS) - {"@once", "@continuous"}:
+        due = due_ms(preset, 0, 1)
+        assert due is not None
+        assert datetime.fromtimestamp(due / 1000, UTC) <= datetime(1971, 1, 1, tzinfo=UTC)
+    assert shortest_interval("*/5 8-18 * * *") == timedelta(minutes=5)
+
+
+def test_what_somebody_should_hear_of_is_one_sentence_each() -> None:
+    behind = PartitionLag(
+        source=place("t"), target=place("a.t"), position=0, source_end=9, records=9, bytes=9, seconds=700.0
+    )
+    gap = Gap(source=place("u"), start=0, end=9, why=RefusalKind.SOURCE_TRUNCATED, run="r", at_ms=1, how=Lifted.SKIP)
+    found = report(1, 1)
+    found = replace(
+        found,
+        plan=replace(found.plan, gaps=(gap,)),
+        receipts=(replace(found.receipts[0], throttled=Throttled(target=1_500)),),
+        verified=RunVerified(
+            mode=VerifyMode.RECEIPT,
+            generation=1,
+            equal=False,
+            partitions=1,
+            records=1,
+            bytes=1,
+            seconds=1.0,
+            not_compared=("t-0 could not be read",),
+        ),
+    )
+    alerts = alerts_of(FLOW, found, [behind])
+    assert {alert.kind for alert in alerts} == {
+        AlertKind.LAG,
+        AlertKind.GUARD,
+        AlertKind.THROTTLED,
+        AlertKind.VERIFICATION,
+    }
+    said = " ".join(alert.sentence for alert in alerts)
+    for words in ("ferry.rpo.seconds = 600", "700 s old", "t-0", "source-truncated 1 skipped", "1.5 s", "not verify"):
+        assert words in said
+    assert alerts_of(FLOW, report(1, 1), [replace(behind, seconds=600.0)]) == []
+    assert alerts_of(FLOW, report(1, 1), [replace(behind, records=None, seconds=None)]), "unknown is not health"

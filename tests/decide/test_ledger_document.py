@@ -22,6 +22,7 @@ from ferry.decide.groups.codec import (
     snapshot_record,
     snapshots,
 )
+from ferry.decide.lanes.codec import dropped_lanes, dropped_record, parse_window, window_record
 from ferry.decide.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.decide.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.decide.ledger.codec import (
@@ -194,6 +195,10 @@ def _summary(key: list[Any], _: Any) -> list[Record]:
     return [*parts, seal_record(parts, view, key[1], seal.first, seal.at_ms)]
 
 
+def _dropped(key: list[Any], body: Any) -> list[Record]:
+    return [dropped_record(one) for one in dropped_lanes(_view(key, body))]
+
+
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "run": lambda _, body: [run_record(parse_run(body))],
     "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
@@ -221,6 +226,8 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "verified": _verified,
     "map": _block,
     "summary": _summary,
+    "window": lambda key, body: [window_record(parse_window(key, body))],
+    "dropped": _dropped,
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }
 """What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""

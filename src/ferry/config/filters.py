@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ferry.config.regex import compile_java
-from ferry.model import Flow
+from ferry.model import Flow, scratch_lane
 from ferry.policy import DefaultReplicationPolicy, ReplicationPolicy, is_ferry_internal, is_heartbeats_topic, would_loop
 
 TOPICS_DEFAULT = (".*",)
@@ -78,6 +78,9 @@ class TopicSelection:
         """Why the flow leaves `topic` out, as half a sentence; None when it copies it."""
         if is_ferry_internal(topic):
             return "it is a ledger of Ferry"
+        lane = scratch_lane(topic)
+        if lane is not None:
+            return f"it is a scratch topic of lane {lane}"
         if self.is_internal(topic):
             return "it is an internal topic of Kafka or MirrorMaker"
         if would_loop(self.policy, topic, self.flow.target):

@@ -135,7 +135,7 @@ class FlowReader:
                 every_runs=self._value("ferry.verify.every.runs", values.integer(1, MOST_RUNS)),
                 schedule=self._value("ferry.verify.schedule", values.schedule),
             ),
-            lane=self._value("ferry.lane", values.name),
+            lane=self._value("ferry.lane", values.live_lane),
             deployment=self._value("ferry.deployment", values.optional_name),
             task_memory_bytes=self._value("ferry.task.memory.bytes", values.integer(1024 * 1024)),
             chunk_bytes=self._value("ferry.chunk.bytes", values.integer(1)),

@@ -9,6 +9,7 @@ from ferry.config.filters import PatternList
 from ferry.config.layers import Side
 from ferry.config.problem import BadValue
 from ferry.config.regex import NotExpressible, compile_java
+from ferry.model import lane_kind
 
 SCHEDULE_PRESETS = (
     "@continuous",
@@ -167,6 +168,14 @@ def name(text: str) -> str:
     if not _NAME.fullmatch(text.strip()):
         raise BadValue(f"{text!r} is not a name; use letters, digits, dot, underscore and hyphen only")
     return text.strip()
+
+
+def live_lane(text: str) -> str:
+    """The name of a lane of scheduled runs."""
+    kind = lane_kind(name(text))
+    if kind is not None:
+        raise BadValue(f"{text!r} is the name of a {kind} lane, whose topics are not those of live: choose another")
+    return name(text)
 
 
 def text(value: str) -> str:

@@ -10,6 +10,7 @@ from ferry.config.filters import PatternList
 from ferry.config.findings import Setting
 from ferry.config.flow import FlowConfig
 from ferry.config.regex import NotExpressible, compile_java
+from ferry.model import scratch_lane
 from ferry.policy import illegal_name, is_ferry_internal, is_heartbeats_topic, would_loop
 
 
@@ -51,6 +52,9 @@ def _never(topic: str) -> str | None:
     illegal = illegal_name(topic)
     if illegal is not None:
         return f"is no topic's name, for it {illegal}; one name can be asked for, no pattern"
+    lane = scratch_lane(topic)
+    if lane is not None:
+        return f"is a scratch topic of lane {lane}, which is never copied"
     return "is a ledger of Ferry, which is never copied" if is_ferry_internal(topic) else None
 
 

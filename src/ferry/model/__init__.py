@@ -10,6 +10,7 @@ from ferry.model.flow import LIVE, Flow, TopicPartition
 from ferry.model.gap import Gap, Lifted
 from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member
 from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
+from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
 from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
@@ -20,6 +21,7 @@ from ferry.model.segment import Segment, joined
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 from ferry.model.verified import RunVerified, Verified, VerifyMode
+from ferry.model.window import OffsetWindow, TimeWindow, Window, WindowRecord, time_text
 
 __all__ = [
     "EVERYBODY",
@@ -50,6 +52,7 @@ __all__ = [
     "GroupKind",
     "GroupOutcome",
     "Heartbeat",
+    "LaneKind",
     "LedgerRecord",
     "Left",
     "Lifted",
@@ -59,6 +62,7 @@ __all__ = [
     "NotComparedKind",
     "NotCopied",
     "OffsetSync",
+    "OffsetWindow",
     "OpenedRun",
     "Origin",
     "Pause",
@@ -75,14 +79,22 @@ __all__ = [
     "Segment",
     "Slice",
     "Throttled",
+    "TimeWindow",
     "TopicChange",
     "TopicPartition",
     "Verified",
     "VerifyMode",
     "Why",
+    "Window",
+    "WindowRecord",
     "Witness",
+    "check_lane",
     "joined",
+    "lane_kind",
     "parse_topic_id",
+    "scratch_lane",
+    "scratch_topic",
+    "time_text",
     "topic_id_of",
     "topic_id_text",
 ]

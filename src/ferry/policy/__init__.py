@@ -1,6 +1,7 @@
 """Replication policies: a topic's name at the source and its name at the target, after MirrorMaker 2."""
 
 from ferry.policy.choice import INTERNAL_SEPARATOR, SEPARATOR, make_policy, policy_name
+from ferry.policy.lane import LanePolicy
 from ferry.policy.mirror_maker import DefaultReplicationPolicy, IdentityReplicationPolicy
 from ferry.policy.names import (
     DEFAULT_SEPARATOR,
@@ -24,6 +25,7 @@ __all__ = [
     "SEPARATOR",
     "DefaultReplicationPolicy",
     "IdentityReplicationPolicy",
+    "LanePolicy",
     "OwnPolicy",
     "ReplicationPolicy",
     "illegal_name",

@@ -14,8 +14,10 @@ from dataclasses import replace
 from ferry.clock import wall_ms
 from ferry.config.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow import FlowConfig
+from ferry.config.lane import lane_flow
 from ferry.decide.acls import AclDiff
 from ferry.decide.groups.codec import checkpoint_record, group_outcome
+from ferry.decide.lanes.windows import WindowPart
 from ferry.decide.ledger.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger.ledger import LedgerView, fold, pauses
 from ferry.decide.ledger.mirror_state import mirror_notes
@@ -27,7 +29,7 @@ from ferry.decide.ledger.verified_codec import due, run_verified
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
-from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice
+from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice, lane_kind
 from ferry.run.copy.ends import SlotEnd, outcome_of
 from ferry.run.copy.kafka_port import CopyLimits
 from ferry.run.copy.share import Rate
@@ -51,7 +53,11 @@ class MicroRuns(LaneSession):
     """Micro-runs of one flow in one lane; holds the connections to both clusters. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
-        """`patience_s`: how long an unreachable cluster is tried."""
+        """`lane`: the flow's own unless named; a backfill or a drill has scratch topics (`ferry.config.lane`).
+
+        `patience_s`: how long an unreachable cluster is tried.
+        """
+        flow = lane_flow(flow, lane)
         # Read before anything is opened: a value that cannot be read must not stop a run half-way.
         self._fetch = flow_fetch_options(flow)
         self._produce = flow_produce_options(flow)
@@ -70,6 +76,17 @@ class MicroRuns(LaneSession):
 
         async def work() -> Plan:
             return await self._planner.preview(await self._view_if_any(), options)
+
+        return self._run(work)
+
+    def window(self, options: RunOptions) -> tuple[WindowPart, ...]:
+        """The window of `options` in offsets, and how far the lane has come in it; writes nothing.
+
+        Raises BadInput and Refused for a window that cannot be copied (`ferry.decide.lanes.windows`).
+        """
+
+        async def work() -> tuple[WindowPart, ...]:
+            return await self._planner.window(await self._view_if_any(), options)
 
         return self._run(work)
 
@@ -281,7 +298,7 @@ class MicroRuns(LaneSession):
         nor in a lane beside the flow's own, which does not have all that is copied; nor after a run that was refused
         as a whole, in a lane that never copied: it leaves no topics behind.
         """
-        if self.lane != self.flow.lane:
+        if self.lane != self.flow.lane or lane_kind(self.lane) is not None:
             return None
 
         async def work() -> GroupOutcome | None:

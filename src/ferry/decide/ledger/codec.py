@@ -22,6 +22,8 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["map", lane, topic, partition, generation, number]  a block of an offset map (ferry.decide.ledger.summary)
 ["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist
 ["verified", lane, run]                    what came of a run that verified itself (verified_codec)
+["window", lane, topic, window]           which offsets a window of a source topic is (ferry.decide.lanes.codec)
+["dropped", lane]                         who dropped a lane, when, and what it held
 ["pause", topic]                          a pause; topic "" means the whole flow
 ```
 

@@ -60,6 +60,7 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
     by_key = dict(view.by_key)
     seen: list[str] = []
     deleted: list[tuple[Any, ...]] = []
+    dropped: dict[Any, int] = {}
     runs = [run for run in view.runs if run.generation < resume_at(view)]
     undecided: list[LedgerRecord] = []
     for record in records:
@@ -78,10 +79,14 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
         if key.startswith('["deleted",'):
             # The tombstones of its receipts may be compacted away by now; this record stays.
             deleted.append(tuple(decode_key(record.key)[1:]))
+        if key.startswith('["dropped",'):
+            dropped[decode_key(record.key)[1]] = record.offset
         if key.startswith('["run",'):
             body = decode_value(record.value, f"run record at ledger offset {record.offset}")
             runs.append(OpenedRun(record=parse_run(body), generation=record.offset))
-    rolled = view.rolled.without(seen, deleted) if seen or deleted else view.rolled
+    if dropped:  # by a run that had fenced all slots of the lane
+        runs = [one for one in runs if one.generation > dropped.get(one.record.lane, -1)]
+    rolled = view.rolled.without(seen, deleted, dropped) if seen or deleted or dropped else view.rolled
     return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided), rolled=rolled)
 
 

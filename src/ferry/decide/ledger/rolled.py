@@ -73,12 +73,20 @@ class Rolled:
     chains: Mapping[Chain, Links] = field(default_factory=dict)
     left: Mapping[str, int] = field(default_factory=dict)
 
-    def without(self, keys: Iterable[str], topics: Iterable[tuple[object, ...]]) -> Rolled:
-        """Without records whose keys were written again since, and copies (lane, target topic) that were deleted."""
-        again, gone = frozenset(keys), frozenset(topics)
+    def without(
+        self, keys: Iterable[str], topics: Iterable[tuple[object, ...]], lanes: Iterable[object] = ()
+    ) -> Rolled:
+        """Without records whose keys were written again since, copies (lane, target topic) that were deleted, and lanes
+        that were dropped.
+        """
+        again, gone, dropped = frozenset(keys), frozenset(topics), frozenset(lanes)
         return replace(
             self,
-            chains={of: links for of, links in self.chains.items() if (of.lane, of.target.topic) not in gone},
+            chains={
+                of: links
+                for of, links in self.chains.items()
+                if (of.lane, of.target.topic) not in gone and of.lane not in dropped
+            },
             left={key: at for key, at in self.left.items() if key not in again},
         )
 

@@ -172,6 +172,8 @@ class Facts:
     first_run: bool
     claims: Mapping[str, str]
     pauses: Mapping[str, Pause]
+    begins: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where a window begins, by source partition: the lane goes on there, or behind it."""
     pending: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Source partitions that existed at the first run but could not be asked yet: the time that they begin at."""
     absent: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ferry.config.filters import LEGAL_NAME, TopicSelection
 from ferry.config.guards import Guards, OnGuard
 from ferry.decide.plan.facts import Facts, Unfound
-from ferry.model import Flow, Refusal, RefusalKind
+from ferry.model import Flow, Refusal, RefusalKind, scratch_lane
 from ferry.policy import is_ferry_internal, is_heartbeats_topic
 
 _KEY = "ferry.guard.topics.none"
@@ -127,7 +127,8 @@ def is_bare(selection: TopicSelection, listed: Collection[str]) -> bool:
 
 def _serves(selection: TopicSelection, name: str) -> bool:
     policy = selection.policy
-    return is_ferry_internal(name) or policy.is_internal_topic(name) or is_heartbeats_topic(policy, name)
+    own = is_ferry_internal(name) or scratch_lane(name) is not None
+    return own or policy.is_internal_topic(name) or is_heartbeats_topic(policy, name)
 
 
 def _proving(selection: TopicSelection, listed: Collection[str]) -> list[str]:

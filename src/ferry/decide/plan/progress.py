@@ -15,10 +15,12 @@ UNKNOWN_RECORD_BYTES = 1024
 def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
     """Behind the last receipt; else where the lane's first run began; a later partition: at its beginning.
 
-    From there on, behind what somebody passed by hand.
+    From there on, behind what somebody passed by hand; not before the window that is being copied, if one is.
     """
     if last is not None:
         start = last.end
+    elif source in facts.begins:
+        start = max(part.log_start, facts.begins[source])
     elif facts.first_run:
         start = max(part.log_start, part.start)
     else:
@@ -26,7 +28,7 @@ def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, las
     for gap in facts.skips.get(source, ()):
         if _leads_on(facts, gap, start, last):
             start = gap.end
-    return start
+    return max(start, facts.begins.get(source, start))
 
 
 def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:

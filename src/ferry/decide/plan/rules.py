@@ -39,5 +39,7 @@ class Rules:
     merges: Callable[[str], bool] = lambda _: False
     """Whether a source topic's target is shared with other flows (`ferry.merge.topics`)."""
     guards: Guards = field(default_factory=Guards)
+    scratch: bool = False
+    """Whether the lane's topics are scratch topics: they keep what they are given, until the lane is dropped."""
     only: frozenset[str] | None = None
     """Source topics that this run is narrowed to; None is all."""

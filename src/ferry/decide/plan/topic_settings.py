@@ -63,19 +63,27 @@ def wanted_settings(rules: Rules, source: TopicSettings) -> dict[str, str | None
     return {name: value for name, value in wanted.items() if not rules.config_excluded(name)}
 
 
+_KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
+"""Of scratch topics: history would be deleted by its age within seconds of its copy; dropping the lane deletes it."""
+
+
 def created_settings(rules: Rules, source: TopicSettings | None) -> tuple[tuple[str, str], ...]:
     """The settings that a copy is created with; none when the source does not show its own.
 
     Also when settings are not synchronised, as MirrorMaker 2: with the target's, old records could be deleted at once.
     """
     wanted = {} if source is None else wanted_settings(rules, source)
+    if rules.scratch:
+        wanted |= _KEPT
     return tuple(sorted((name, value) for name, value in wanted.items() if value is not None))
 
 
 def settings_change(
     rules: Rules, source_topic: str, source: TopicSettings, target_topic: str, target: TopicSettings, partitions: int
 ) -> TopicChange | None:
-    """What must be set and reset on an existing copy; None when it is as it should be."""
+    """What must be set and reset on an existing copy; None when it is as it should be, or a scratch topic."""
+    if rules.scratch:
+        return None
     configs: dict[str, str | None] = {}
     for name, value in wanted_settings(rules, source).items():
         if value is None:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from ferry.config.flow import FlowConfig
+from ferry.config.lane import lane_flow
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.errors import Refused
 from ferry.run.flow.connections import FlowConnections
@@ -23,7 +24,8 @@ class LaneSession:
     """The connections to both clusters of one flow, in one lane. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
-        """`patience_s`: how long an unreachable cluster is tried."""
+        """`lane`: the flow's own unless named. `patience_s`: how long an unreachable cluster is tried."""
+        flow = lane_flow(flow, lane)
         self.flow = flow
         self.lane = lane or flow.lane
         self.patience_s = patience_s

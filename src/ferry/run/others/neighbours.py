@@ -19,7 +19,7 @@ from ferry.model import Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
-from ferry.policy import DefaultReplicationPolicy
+from ferry.policy import DefaultReplicationPolicy, LanePolicy
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.flow.rows import NOWHERE
 from ferry.run.others.strangers import first_strangers
@@ -29,7 +29,8 @@ _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
 
 def names_tell_flows_apart(flow: FlowConfig) -> bool:
     """Whether a target topic's name shows which flow writes it."""
-    return isinstance(flow.policy, DefaultReplicationPolicy)
+    policy = flow.policy.base if isinstance(flow.policy, LanePolicy) else flow.policy
+    return isinstance(policy, DefaultReplicationPolicy)
 
 
 async def with_neighbours(

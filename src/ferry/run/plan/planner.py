@@ -12,6 +12,8 @@ from ferry.clock import wall_ms
 from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.config.guards import OnGuard
 from ferry.decide.acls import AclDiff
+from ferry.decide.lanes.codec import window_record
+from ferry.decide.lanes.windows import WindowPart, refuse_endless
 from ferry.decide.ledger.codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.ledger.deployments import admitted, conflict
 from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
@@ -30,8 +32,19 @@ from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.starts import settled_records, start_records
 from ferry.decide.plan.tombstones import seen_records
 from ferry.decide.plan.topics import creation_notes
-from ferry.errors import FerryError, Refused
-from ferry.model import ChangeKind, OpenedRun, Origin, Plan, Record, RefusalKind, RunRecord
+from ferry.errors import BadInput, FerryError, Refused
+from ferry.model import (
+    ChangeKind,
+    OffsetWindow,
+    OpenedRun,
+    Origin,
+    Plan,
+    Record,
+    RefusalKind,
+    RunRecord,
+    Window,
+    lane_kind,
+)
 from ferry.net.cluster import Cluster
 from ferry.net.ledger import LedgerTopic
 from ferry.net.uncopied import client_quotas, scram_users
@@ -45,6 +58,7 @@ from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.sync_acls import AclSyncer
 from ferry.run.plan.truncation import with_truncations
+from ferry.run.plan.windows import Windowed, windowed
 
 DEFAULT_LEDGER_REPLICATION = 3
 
@@ -59,8 +73,15 @@ class RunOptions:
     max_bytes: int | None = None
     max_records: int | None = None
     max_seconds: int | None = None
+    window: Window | None = None
+    """What of the past is copied, and nothing else; a backfill lane needs one."""
     take_over: bool = False
     """Whether the lane is taken from another deployment with another configuration, on purpose."""
+
+    @property
+    def topics(self) -> frozenset[str] | None:
+        """The source topics that the run is for; None is all."""
+        return self.window.topics if isinstance(self.window, OffsetWindow) else self.only
 
 
 WHOLE = RunOptions()
@@ -86,8 +107,11 @@ class Planner:
 
         Raises as `decide_plan`.
         """
+        refuse_endless(self.lane, options.window)
         await self._refuse_swapped(view)
         facts = await self.facts(view, positions=Positions.AT_ONCE)
+        if options.window is not None:
+            facts = (await self._windowed(view, facts, options, "(dry run)")).facts
         if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.known.view())
         plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
@@ -110,12 +134,15 @@ class Planner:
         read, is an error before anything is written: the ledger is read up to its end now. That end is the broker's
         word, so `open_run` reads on from there, to records of its own.
         """
+        refuse_endless(self.lane, options.window)
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         known = await self.known.view()
         await self._refuse_swapped(known)
         record = admitted(known, self.record(run, origin), take_over=options.take_over)
         outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
         decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
+        if options.window is not None:
+            await self.window(known, options)
 
         async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
             return await self._decide(view, opened, options)
@@ -177,6 +204,9 @@ class Planner:
             raise Refused(clock)
         rules = rules_of(self.flow, self.lane, options)
         gathered = facts = await self.facts(view)
+        found = None if options.window is None else await self._windowed(view, facts, options, opened.record.run)
+        if found is not None:
+            gathered = facts = found.facts
         wish = plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         changed = await change_topics(self.target, wish.changes)
         if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
@@ -184,7 +214,8 @@ class Planner:
             plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         await self._record_starts(view, gathered)
         plan = await self._claim(view, facts, plan)
-        await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *seen_records(rules, facts, plan)])
+        kept = seen_records(rules, facts, plan) if found is None else map(window_record, found.records)
+        await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept])
         taken = opened.record.took_over
         notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
         if clock is not None:
@@ -222,6 +253,16 @@ class Planner:
         sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
         targets = await gather_targets(self.flow, self.target, facts.sources.keys() | facts.absent)
         return await self._with_neighbours(replace(facts, sources=sources, targets=targets), view)
+
+    async def window(self, view: LedgerView, options: RunOptions) -> tuple[WindowPart, ...]:
+        """The run's window in offsets, and how far the lane has come in it; writes nothing. Raises as `windowed`."""
+        facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=Positions.NONE)
+        return (await self._windowed(view, facts, options, "")).parts
+
+    async def _windowed(self, view: LedgerView, facts: Facts, options: RunOptions, run: str) -> Windowed:
+        if options.window is None:
+            raise BadInput("no window is named: give one")
+        return await windowed(self.lane, facts, options.window, options.topics, self.source, view, run)
 
     async def _append(self, records: Sequence[Record]) -> None:
         if records:
@@ -302,7 +343,7 @@ class Planner:
 
 def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
     """Whether a run syncs ACLs: not one that is narrowed to some topics, nor while the whole flow is paused."""
-    return options.only is None and "" not in facts.pauses
+    return options.topics is None and options.window is None and "" not in facts.pauses
 
 
 def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
@@ -328,7 +369,8 @@ def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
         way_back=flow.selection.way_back,
         merges=flow.merge.matches,
         guards=flow.guards,
-        only=options.only,
+        scratch=lane_kind(lane) is not None,
+        only=options.topics,
     )
 
 

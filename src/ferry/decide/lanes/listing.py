@@ -1,0 +1,133 @@
+"""The lanes that a ledger knows, and what it would take to forget one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ferry.decide.lanes.codec import Dropped, dropped_record, recorded_windows
+from ferry.decide.ledger.codec import encode
+from ferry.decide.ledger.copied import copied
+from ferry.decide.ledger.history import PastRun, past_runs
+from ferry.decide.ledger.ledger import LedgerView, claims
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.receipt_codec import receipt_key
+from ferry.model import LaneKind, Range, Record, TopicPartition, lane_kind
+
+_OF_LANE = (
+    "accounted",
+    "acl",
+    "acls",
+    "adopted",
+    "attempt",
+    "began",
+    "checkpoint",
+    "deleted",
+    "fenced",
+    "gap",
+    "group",
+    "last",
+    "map",
+    "mirror",
+    "offsets",
+    "outcome",
+    "plan",
+    "receipt",
+    "run",
+    "seen",
+    "snapshot",
+    "start",
+    "verified",
+    "window",
+)
+"""Kinds of records whose keys have the lane behind the kind."""
+_LAST_TO_GO = ("claim", "fenced", "run")
+"""What shows that a lane is there: goes with the last word on it, so that a drop that was cut short can go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanePart:
+    """One source partition that a lane has copied: the offsets, and how many records those were."""
+
+    source: TopicPartition
+    target: TopicPartition
+    ranges: tuple[Range, ...]
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A lane as its ledger knows it. `kind` is None for a live one."""
+
+    name: str
+    kind: LaneKind | None
+    topics: tuple[str, ...]
+    """Those on the target that it owns or has written."""
+    parts: tuple[LanePart, ...]
+    windows: int
+    last_run: PastRun | None
+
+    @property
+    def records(self) -> int:
+        """What it has copied, all told."""
+        return sum(part.records for part in self.parts)
+
+
+def lane_names(view: LedgerView) -> list[str]:
+    """The lanes of which a ledger has anything but that they were dropped."""
+    keys = (json.loads(key) for key in view.by_key if key.startswith(tuple(f'["{kind}",' for kind in _LAST_TO_GO)))
+    return sorted({parts[2] if parts[0] == "claim" else parts[1] for parts in keys})
+
+
+def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]]) -> Lane:
+    """A lane; `rows` are its receipts, and `view` has its newest run whole."""
+    parts = tuple(
+        LanePart(
+            source=one.source,
+            target=one.target,
+            ranges=one.ranges,
+            records=sum(segment.count for segment in one.segments),
+        )
+        for one in copied(view, name, {of: ones for of, ones in rows.items() if of.lane == name})
+    )
+    owned = {topic for topic, owner in claims(view).items() if owner == name}
+    return Lane(
+        name=name,
+        kind=lane_kind(name),
+        topics=tuple(sorted(owned | {part.target.topic for part in parts})),
+        parts=parts,
+        windows=len({one.window for one in recorded_windows(view, name)}),
+        last_run=next(iter(past_runs(view, name, 1)), None),
+    )
+
+
+def forgetting_lane(
+    view: LedgerView, last_word: Dropped, rows: Mapping[Chain, Sequence[MapRow]], blocks: Iterable[bytes]
+) -> list[Record]:
+    """Tombstones for all that the ledger has of a lane, and the last word on it, in the order to be written.
+
+    `rows` are its receipts, `blocks` the keys of what holds them in short.
+    """
+    lane = last_word.lane
+    receipts = [
+        receipt_key(lane, of.target, row.start, of.since)
+        for of, ones in rows.items()
+        if of.lane == lane
+        for row in ones
+    ]
+    known = [json.loads(key) for key in (*view.by_key, *view.rolled.left) if key.startswith('["')]
+    own = [parts for parts in known if _is_of(parts, lane)]
+    first = [encode(parts) for parts in own if parts[0] not in _LAST_TO_GO]
+    last = [encode(parts) for parts in own if parts[0] in _LAST_TO_GO]
+    return [
+        *(Record(key=key, value=None) for key in dict.fromkeys([*receipts, *blocks, *first])),
+        dropped_record(last_word),
+        *(Record(key=key, value=None) for key in last),
+    ]
+
+
+def _is_of(parts: list[Any], lane: str) -> bool:
+    at = 2 if parts[0] == "claim" else 1
+    return bool(parts[0] in (*_OF_LANE, "claim") and parts[at] == lane)

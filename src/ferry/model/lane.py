@@ -1,0 +1,50 @@
+"""Lanes beside the live one: what their names say, and the scratch topics that they write to."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from ferry.errors import BadInput
+
+
+class LaneKind(StrEnum):
+    """What a lane beside the live one is for; its name begins with the word."""
+
+    BACKFILL = "backfill"
+    """Windows of history (`ferry backfill`)."""
+    DRILL = "drill"
+    """A rehearsal: copies that nobody reads in earnest."""
+
+
+_NAME = r"(backfill|drill)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}"
+_LANE = re.compile(_NAME)
+_SCRATCH = re.compile(r".+\.(backfill|drill)\.((?:\1)-[A-Za-z0-9][A-Za-z0-9_-]{0,39})")
+
+
+def lane_kind(lane: str) -> LaneKind | None:
+    """What a lane of this name is for; None for a live one, whatever the file calls it."""
+    found = _LANE.fullmatch(lane)
+    return None if found is None else LaneKind(found.group(1))
+
+
+def check_lane(lane: str, kind: LaneKind) -> str:
+    """The lane's name as it is; BadInput when a lane of this kind cannot be called so."""
+    if lane_kind(lane) is not kind:
+        raise BadInput(
+            f"lane {lane!r} is not a {kind} lane: name it {kind}-NAME, where NAME has up to 40 letters, digits, "
+            f"hyphens and underscores, for example {kind}-january"
+        )
+    return lane
+
+
+def scratch_topic(target: str, lane: str) -> str:
+    """Where a lane writes what the live lane writes to the topic `target`; that one itself for a live lane."""
+    kind = lane_kind(lane)
+    return target if kind is None else f"{target}.{kind}.{lane}"
+
+
+def scratch_lane(topic: str) -> str | None:
+    """The lane whose scratch topic has this name; None when it is no scratch topic."""
+    found = _SCRATCH.fullmatch(topic)
+    return None if found is None else found.group(2)

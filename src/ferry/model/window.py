@@ -1,0 +1,106 @@
+"""Windows: bounded parts of history that a lane copies, by time or by offsets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ferry.errors import BadInput
+from ferry.model.difference import Range
+from ferry.model.flow import TopicPartition
+
+
+def time_text(at_ms: int) -> str:
+    """A time (ms since the epoch) as people write it, in UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeWindow:
+    """From the first record of `from_ms` or later to before the first of `to_ms` or later, partition by partition.
+
+    As Kafka looks times up (ListOffsets): a log need not be ordered by time, and a record with an older timestamp
+    behind such a first one belongs to the later window.
+    """
+
+    from_ms: int
+    to_ms: int
+    allow_deleted: bool = False
+    """Whether what the source still has is enough where records of the window may have been deleted."""
+
+    def __post_init__(self) -> None:
+        """BadInput when it is reversed or empty."""
+        if self.from_ms >= self.to_ms:
+            raise BadInput(
+                f"the window begins at {time_text(self.from_ms)} and ends at {time_text(self.to_ms)}, which is not "
+                "later: exchange the two, or correct one"
+            )
+
+    @property
+    def id(self) -> str:
+        """What tells it from the lane's other windows; the same for each repetition."""
+        return f"{self.from_ms}-{self.to_ms}"
+
+    def __str__(self) -> str:
+        return f"{time_text(self.from_ms)} to {time_text(self.to_ms)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetWindow:
+    """Source offsets `[start, end)` of some partitions; all others are left alone."""
+
+    ranges: Mapping[TopicPartition, Range]
+
+    def __post_init__(self) -> None:
+        """BadInput when it holds nothing, or a range is reversed or empty."""
+        if not self.ranges:
+            raise BadInput("the window names no partition: give the offsets of one at least")
+        for place, (start, end) in sorted(self.ranges.items()):
+            if not 0 <= start < end:
+                raise BadInput(
+                    f"the window of {place} begins at offset {start} and ends before {end}, which is not later: "
+                    "exchange the two, or correct one"
+                )
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The source topics that it names."""
+        return frozenset(place.topic for place in self.ranges)
+
+    @property
+    def id(self) -> str:
+        """As TimeWindow's."""
+        text = json.dumps([[*place, *part] for place, part in sorted(self.ranges.items())])
+        return f"offsets-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    def __str__(self) -> str:
+        count = len(self.ranges)
+        place, (start, end) = min(self.ranges.items())
+        more = f" and {count - 1} more partition(s)" if count > 1 else ""
+        return f"offsets {start} to {end - 1} of {place}{more}"
+
+
+Window = TimeWindow | OffsetWindow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRecord:
+    """What a window of one source topic is in offsets, as the lane's ledger keeps it from its first run on.
+
+    `from_ms` and `to_ms` are None for a window that was given in offsets.
+    """
+
+    lane: str
+    topic: str
+    window: str
+    """The window's id."""
+    from_ms: int | None
+    to_ms: int | None
+    topic_id: str
+    ranges: Mapping[int, Range]
+    """By partition."""
+    run: str
+    at_ms: int

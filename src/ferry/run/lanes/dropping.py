@@ -1,0 +1,162 @@
+"""Drops a backfill or drill lane: its scratch topics, its group of positions, and its part of the ledger.
+
+A drop opens a run in the lane first, as every run is opened: whoever is at work there is fenced. What is gone already
+is no error, and what shows that the lane exists goes last: a drop that was cut short is started again, and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ferry.clock import wall_ms
+from ferry.config.flow import FlowConfig
+from ferry.config.lane import in_lane
+from ferry.decide.lanes.codec import Dropped, dropped_lanes
+from ferry.decide.lanes.listing import Lane, forgetting_lane, lane_names
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.errors import BadInput, FerryError
+from ferry.model import OpenedRun, Origin, Plan, RunRecord, lane_kind, scratch_lane
+from ferry.net.admin import delete_topics
+from ferry.net.group_removal import delete_group
+from ferry.policy import DefaultReplicationPolicy
+from ferry.run.copy.kafka_port import KafkaLane, position_group
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.lanes.listing import known_lane
+from ferry.run.plan.opening import open_run
+
+RUN_PREFIX = "drop-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """What is dropped, or was: a lane, the topics that are there of it, and its group."""
+
+    lane: str
+    topics: tuple[str, ...]
+    group: str
+    records: int
+    earlier: Dropped | None = None
+    """The lane was dropped before, and nothing is left of it."""
+
+
+class LaneDrop:
+    """Drops one lane over a connection to the target. Use as a context manager."""
+
+    def __init__(self, flow: FlowConfig, lane: str, *, patience_s: float = 60.0) -> None:
+        """Raises BadInput for a lane that is neither a backfill nor a drill."""
+        if lane_kind(lane) is None:
+            raise BadInput(
+                f"lane {lane} is not dropped: only backfill-NAME and drill-NAME lanes are, never live; ferry lanes "
+                "lists them"
+            )
+        self._flow = in_lane(flow, lane)
+        self._lane = lane
+        self._connection = TargetConnection.of(flow, patience_s=patience_s)
+
+    def __enter__(self) -> LaneDrop:
+        """Connect to the target; Unreachable when it does not answer."""
+        self._connection.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def preview(self) -> Drop:
+        """What would be dropped; writes nothing. BadInput when the ledger has no such lane."""
+        return self._connection.run(self._look)
+
+    def drop(self, run: str, origin: Origin, who: str, *, interrupt: bool = False) -> Drop:
+        """Drop the lane as a run `run` of its own; safe to repeat.
+
+        Raises Refused while a run is at work there (unless `interrupt`), or where a right is missing: then the ledger
+        still has the lane, and the drop can be repeated.
+        """
+
+        async def work() -> Drop:
+            found = await self._look()
+            if found.earlier is not None:
+                return found
+            view = await self._connection.known.view()
+            if not interrupt and not _is_dropping(view, self._lane):
+                refuse_while_at_work(await self._connection.known.view_with_newest(self._lane, 1), self._lane)
+            port = KafkaLane(self._connection.ledger, self._flow.flow, self._lane, self._flow.transaction_timeout_ms)
+            await open_run(port, self._record(run, origin), self._decide, view)
+            await self._delete(found.topics)
+            await delete_group(self._connection.target, found.group)
+            await self._forget(found, who)
+            return found
+
+        return self._connection.run(work)
+
+    async def _look(self) -> Drop:
+        await self._connection.ledger.find()
+        known = self._connection.known
+        view = await known.view()
+        group = position_group(self._flow.flow, self._lane)
+        names = lane_names(view)
+        if self._lane not in names:
+            earlier = next((one for one in dropped_lanes(view) if one.lane == self._lane), None)
+            if earlier is None:
+                others = ", ".join(name for name in names if lane_kind(name) is not None) or "none to drop"
+                raise BadInput(f"flow {self._flow.flow} has no lane {self._lane}: its ledger knows {others}")
+            return Drop(lane=self._lane, topics=(), group=group, records=0, earlier=earlier)
+        lane = await known_lane(known, self._lane)
+        return Drop(lane=self._lane, topics=await self._topics(lane), group=group, records=lane.records)
+
+    async def _topics(self, lane: Lane) -> tuple[str, ...]:
+        """The lane's scratch topics that are there, also one that was created just before a run died."""
+        there = {name for name in await self._connection.target.refresh(None) if scratch_lane(name) == self._lane}
+        return tuple(sorted(name for name in there if name in lane.topics or self._is_ours(name)))
+
+    def _is_ours(self, topic: str) -> bool:
+        """Whether the name alone shows that no other flow can have created the topic."""
+        base = getattr(self._flow.policy, "base", None)
+        return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
+
+    def _record(self, run: str, origin: Origin) -> RunRecord:
+        return RunRecord(
+            flow=self._flow.flow,
+            lane=self._lane,
+            run=run,
+            slots=1,
+            config_digest=self._flow.digest(),
+            started_ms=wall_ms(),
+            origin=origin,
+            deployment=self._flow.deployment,
+        )
+
+    async def _decide(self, view: LedgerView, opened: OpenedRun) -> Plan:
+        self._connection.known.learn(view)
+        record = opened.record
+        return Plan(
+            flow=record.flow,
+            lane=record.lane,
+            run=record.run,
+            generation=opened.generation,
+            slots=record.slots,
+            slices=(),
+            notes=("the lane is dropped",),
+        )
+
+    async def _delete(self, topics: Collection[str]) -> None:
+        target = self._connection.target
+        there = await target.refresh(topics) if topics else {}
+        failed: dict[str, FerryError] = {**await delete_topics(target, {name: there[name].topic_id for name in there})}
+        for error in failed.values():
+            raise error
+
+    async def _forget(self, found: Drop, who: str) -> None:
+        known = self._connection.known
+        view = await known.view()
+        word = Dropped(lane=self._lane, who=who, at_ms=wall_ms(), topics=found.topics, records=found.records)
+        rows = await known.rows(view, lambda of: of.lane == self._lane)
+        blocks = await known.block_keys(view, lambda of: of.lane == self._lane)
+        await self._connection.ledger.append(forgetting_lane(view, word, rows, blocks))
+
+
+def _is_dropping(view: LedgerView, lane: str) -> bool:
+    """Whether the lane's newest run is a drop that was cut short."""
+    newest = max((run for run in view.runs if run.record.lane == lane), key=lambda run: run.generation, default=None)
+    return newest is not None and newest.record.run.startswith(RUN_PREFIX)

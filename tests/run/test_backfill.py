@@ -1,0 +1,143 @@
+"""Windows of history in a lane of their own, on real brokers: in order, nothing twice, nothing late lost."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from ferry.decide.ledger.report import Report
+from ferry.dev import RunningCluster
+from ferry.errors import BadInput, Refused
+from ferry.model import OffsetWindow, TimeWindow, TopicPartition, Window
+from ferry.run.lanes.dropping import RUN_PREFIX, LaneDrop
+from ferry.run.lanes.listing import list_lanes
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.planner import RunOptions
+from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
+
+HOUR = 3_600_000
+LANE = "backfill-january"
+
+
+class History:
+    """A source topic with two partitions and records at chosen hours, and a lane of a flow over it."""
+
+    def __init__(self, source: RunningCluster, target: RunningCluster, topic: str) -> None:
+        self.topic = topic
+        self.lab = Lab(source=source, target=target, alias=new_alias(), topics=(topic,))
+        self.begin = time.time_ns() // 1_000_000 // HOUR * HOUR - 6 * HOUR
+        self._producer = producer(source)
+        create_topic(source, topic, 2)
+
+    def record(self, *hours: float, partition: int = 0) -> None:
+        """Append a record for each of the hours, which is its timestamp and its value."""
+        send(
+            self._producer,
+            self.topic,
+            [
+                Message(value=str(hour).encode(), partition=partition, timestamp=self.begin + int(hour * HOUR))
+                for hour in hours
+            ],
+        )
+
+    def hours(self, start: float, end: float) -> TimeWindow:
+        return TimeWindow(from_ms=self.begin + int(start * HOUR), to_ms=self.begin + int(end * HOUR))
+
+    def runs(self, lane: str = LANE) -> MicroRuns:
+        return MicroRuns(self.lab.flow, lane=lane, patience_s=30.0)
+
+    def copy(self, window: Window, lane: str = LANE, **narrower: int) -> Report:
+        """One micro-run of the window."""
+        with self.runs(lane) as runs:
+            options = RunOptions(window=window, **narrower)
+            return self.lab.copy(runs, runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), options))
+
+    def scratch(self, lane: str = LANE) -> dict[int, list[str]]:
+        """The values in the lane's scratch topic, by partition."""
+        rows = read_topic(self.lab.target.bootstrap, f"{self.lab.target_topic(self.topic)}.backfill.{lane}")
+        return {number: [(value or b"").decode() for _, _, value, *_ in found] for number, found in rows.items()}
+
+
+@pytest.fixture
+def history(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> History:
+    return History(source_cluster, target_cluster, topic)
+
+
+def test_windows_join_without_losing_a_late_record_and_repeat_without_copying_twice(history: History) -> None:
+    history.record(0.5, 1.5, 2.5)
+    history.record(0.2, partition=1)
+    assert history.copy(history.hours(0, 1)).records == 2
+    history.record(0.9, 1.1, partition=1)  # the first came late: the window that it belongs to in time was copied
+    assert [history.copy(history.hours(hour, hour + 1)).records for hour in (1, 2)] == [3, 1]
+    once = history.scratch()
+    assert once == {0: ["0.5", "1.5", "2.5"], 1: ["0.2", "0.9", "1.1"]}
+    assert [history.copy(history.hours(hour, hour + 1)).records for hour in (0, 1, 2)] == [0, 0, 0]
+    assert history.copy(history.hours(0, 3)).records == 0
+    assert history.scratch() == once
+
+
+def test_a_window_takes_as_many_runs_as_its_budget_asks_for(history: History) -> None:
+    history.record(*[0.1 + number / 1000 for number in range(10)])
+    window, seen = history.hours(0, 1), []
+    with history.runs() as runs:
+        while any(part.left for part in runs.window(RunOptions(window=window))):
+            seen.append(history.copy(window, max_records=4).records)
+    assert seen == [4, 4, 2]
+
+
+def test_a_window_goes_behind_a_gap_between_windows_but_never_back(history: History) -> None:
+    history.record(0.5, 1.5, 2.5)
+    assert history.copy(history.hours(0, 1)).records == 1
+    assert history.copy(history.hours(2, 3)).records == 1
+    assert history.scratch()[0] == ["0.5", "2.5"]
+    with pytest.raises(Refused, match=r"without offsets 1 to 1,.* take another lane"):
+        history.copy(history.hours(1, 2))
+    assert history.copy(history.hours(1, 2), lane="backfill-february").records == 1
+
+
+def test_windows_of_offsets(history: History) -> None:
+    history.record(0.1, 0.2, 0.3, 0.4)
+    place = TopicPartition(topic=history.topic, partition=0)
+    assert history.copy(OffsetWindow(ranges={place: (1, 3)})).records == 2
+    assert history.copy(OffsetWindow(ranges={place: (1, 3)})).records == 0
+    assert history.copy(OffsetWindow(ranges={place: (2, 4)})).records == 1
+    assert history.scratch()[0] == ["0.2", "0.3", "0.4"]
+    with pytest.raises(BadInput, match="ends at 4"):
+        history.copy(OffsetWindow(ranges={place: (4, 5)}))
+
+
+def test_a_dropped_lane_leaves_nothing_and_live_goes_on(history: History) -> None:
+    history.record(0.5, 1.5)
+    assert history.lab.micro_run().records == 2
+    history.copy(history.hours(0, 1))
+    history.copy(history.hours(0, 1), lane="drill-other")
+    scratch = f"{history.lab.target_topic(history.topic)}.backfill.{LANE}"
+    flow = history.lab.flow
+    lanes = {lane.name: lane for lane in list_lanes(flow)}
+    assert {name: lane.records for name, lane in lanes.items()} == {"live": 2, LANE: 1, "drill-other": 1}
+    assert lanes[LANE].topics == (scratch,)
+    for _ in range(2):
+        with LaneDrop(flow, LANE) as drop:
+            drop.drop(f"{RUN_PREFIX}{secrets.token_hex(4)}", local_origin(), "ann@desk")
+    admin = AdminClient({"bootstrap.servers": history.lab.target.bootstrap})
+    wait_until(lambda: scratch not in admin.list_topics(timeout=30).topics)
+    groups = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    assert (f"ferry.{flow.flow}.{LANE}" in groups, f"ferry.{flow.flow}.drill-other" in groups) == (False, True)
+    with history.lab.runs() as runs:
+        left = [key for key in runs.ledger().by_key if LANE in key]
+    assert left == [f'["dropped","{LANE}"]']
+    history.record(2.5)
+    assert history.lab.micro_run().records == 1
+    assert history.copy(history.hours(0, 1)).records == 1  # begun again, from nothing
+
+
+def test_what_is_not_a_lane_of_history_is_not_dropped(history: History) -> None:
+    history.record(0.5)
+    history.lab.micro_run()
+    with pytest.raises(BadInput, match="never live"):
+        LaneDrop(history.lab.flow, "live")
+    with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(BadInput, match="has no lane backfill-january"):
+        drop.preview()

@@ -39,6 +39,7 @@ from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain, unpack
 from ferry.decide.ledger.mirror_state import mirror_record, mirror_state
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
 from ferry.decide.ledger.rolled import Block
 from ferry.decide.ledger.run_codec import (
@@ -145,6 +146,13 @@ def _synced(key: list[Any], body: Any) -> list[Record]:
     return [synced_record(key[1], run=body["run"], settings=body["settings"], at_ms=body["at_ms"])]
 
 
+def rebuilt_upto(upto: int) -> Rebuild:
+    found = newest_rebuild(fold(lying(*documented()), 99))
+    assert found is not None
+    assert (found.upto, found.offset >= 0) == (upto, True)
+    return found
+
+
 def _mirror(key: list[Any], _: Any) -> list[Record]:
     return [mirror_record(key[1], mirror_state(fold(lying(*documented()), 99), key[1]))]
 
@@ -228,6 +236,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "summary": _summary,
     "window": lambda key, body: [window_record(parse_window(key, body))],
     "dropped": _dropped,
+    "rebuilt": lambda key, _: [rebuild_record(rebuilt_upto(key[1]))],
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }
 """What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""

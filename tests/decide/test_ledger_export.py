@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.decide.ledger.codec import encode, pause_record
-from ferry.decide.ledger.export import Digest, Exported, ExportHead, head_line, parse_head, parse_records, record_line
+from ferry.decide.ledger.export import (
+    Digest,
+    Exported,
+    ExportEnd,
+    ExportHead,
+    head_line,
+    parse_head,
+    parse_records,
+    record_line,
+)
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import BadInput
@@ -41,7 +50,10 @@ def test_every_record_comes_back_as_it_was(found: list[Record]) -> None:
     ones = exported(found)
     lines = lines_of(ones, 99)
     assert parse_head(lines[0], "x") == HEAD
-    assert list(parse_records(lines, "x")) == [*ones, 99]
+    *records, end = parse_records(lines, "x")
+    assert records == ones
+    assert isinstance(end, ExportEnd)
+    assert (end.upto, len(end.digest)) == (99, 64)
 
 
 @pytest.mark.parametrize("at", range(5))

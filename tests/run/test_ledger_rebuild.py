@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.cli.ledger_file import PARQUET
 from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.rebuilt import FILLER
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.model import LedgerRecord, RefusalKind
 from ferry.net.ledger import ledger_topic
+from ferry.run.copy.kafka_port import transactional_id
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
 from ferry.run.ledger.parquet import ParquetLines, parquet_lines
-from ferry.run.ledger.rebuild import FILLER, rebuild_ledger
+from ferry.run.ledger.rebuild import rebuild_ledger
 from tests.cli.program import ferry
-from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+from tests.harness import (
+    Lab,
+    commit_offsets,
+    committed_offsets,
+    create_topic,
+    delete_topic,
+    new_alias,
+    numbered,
+    producer,
+    send,
+)
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
@@ -66,18 +79,22 @@ def test_a_run_goes_on_where_the_lost_ledger_ended(
     before = {record.offset: (record.key, record.value) for record in kept(lab)}
     read = parquet_lines if suffix == ".parquet" else json_lines
     with pytest.raises(Refused, match="there is a ledger"):
-        rebuild_ledger(lab.flow, path, read, dry_run=False)
+        rebuild_ledger(lab.flow, path, read, who="ann@desk", dry_run=False)
     lose(lab)
-    told = rebuild_ledger(lab.flow, path, read, dry_run=True)
+    told = rebuild_ledger(lab.flow, path, read, who="ann@desk", dry_run=True)
     assert told.records == len(before)
     assert told.ahead == ()
     with TargetConnection.of(lab.flow) as connection:
         assert not connection.run(connection.has_ledger), "a dry run writes nothing"
-    assert rebuild_ledger(lab.flow, path, read, dry_run=False) == told
-    assert {record.offset: (record.key, record.value) for record in kept(lab)} == before
+    assert rebuild_ledger(lab.flow, path, read, who="ann@desk", dry_run=False) == told
+    found = {record.offset: (record.key, record.value) for record in kept(lab)}
+    assert {offset: found[offset] for offset in found if offset < told.upto} == before
+    assert list(found)[len(before) :] == [told.upto], "the mark alone lies behind"
     more(lab, 2)
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 50)
+    assert report.notes[0].startswith("the ledger was rebuilt by ann@desk at 20")
+    assert lab.micro_run().notes == (), "once is enough"
     assert lab.assert_equal() == 150
     generations = [run.generation for run in fold(kept(lab), 0).runs]
     assert generations == sorted(generations)
@@ -86,18 +103,41 @@ def test_a_run_goes_on_where_the_lost_ledger_ended(
 def test_what_was_copied_after_the_export_is_named_and_refused(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
+    group = f"app-{topic}"
     lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
+    lab = replace(lab, settings={**lab.settings, "groups": group})
     more(lab, 0)
+    commit_offsets(source_cluster, group, {(topic, 0): 10})
     assert lab.micro_run().records == 50
     config = lab.write(tmp_path)
+    assert ferry("groups", "sync", config=config).code == 0
     told = ferry("ledger", "export", "--to", path, "--json", config=config).json("ledger-export")
     assert (told["flow"], told["file"]) == (str(lab.flow.flow), str(path))
     more(lab, 1)
+    commit_offsets(source_cluster, group, {(topic, 0): 40})
     assert lab.micro_run().records == 50
+    assert ferry("groups", "sync", config=config).code == 0
+    stands = committed_offsets(target_cluster, group, lab.target_topic(topic), 2)
     lose(lab)
+    # Runs that are refused begin a new ledger, and somebody tells them to wait.
+    assert {refusal.kind for refusal in lab.micro_run().refusals} == {RefusalKind.LEDGER_BEHIND}
+    assert ferry("pause", "--topic", topic, "--why", "the ledger is lost", config=config).code == 0
+    would = ferry("ledger", "rebuild", "--from", path, "--dry-run", "--json", config=config).json("ledger-rebuild")
     answer = ferry("ledger", "rebuild", "--from", path, "--json", config=config)
-    ahead = answer.json("ledger-rebuild")["ahead"]
+    told = answer.json("ledger-rebuild")
+    assert told == would | {"dry_run": False}
+    assert (told["replaced"] > 0, told["carried"]) == (True, 1)
+    ahead = told["ahead"]
     assert answer.code == 1
+    pauses = ferry("ledger", "--pauses", "--json", config=config).json("ledger-pauses")["pauses"]
+    assert [(one["topic"], one["why"]) for one in pauses] == [(topic, "the ledger is lost")]
+    assert ferry("resume", "--topic", topic, config=config).code == 0
+    # The group stands where Ferry put it, which the export does not know.
+    synced = ferry("groups", "sync", config=config)
+    assert (synced.code, committed_offsets(target_cluster, group, lab.target_topic(topic), 2)) == (1, stands)
+    assert f"group {group} stands at {stands[0]} of " in synced.out
+    assert "or Ferry did, for the ledger was rebuilt by " in synced.out
+    assert f"ferry groups sync --force --group {group}" in synced.out
     assert [(one["target_partition"], one["exported"], one["copied"]) for one in ahead] == [(0, 25, 50), (1, 25, 50)]
     # Retention takes what no receipt names, so that the positions alone are left to tell of it.
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
@@ -142,6 +182,56 @@ def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
 
     monkeypatch.setattr("ferry.net.ledger.LedgerTopic.make_ready", die)
     with pytest.raises(KeyboardInterrupt):
-        rebuild_ledger(lab.flow, path, json_lines, dry_run=False)
+        rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
     with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true, which can lose receipts"):
         lab.micro_run()
+    monkeypatch.undo()
+    rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
+    more(lab, 1)
+    assert lab.micro_run().records == 50
+    assert lab.assert_equal() == 100
+
+
+def test_a_ledger_that_tells_of_copied_records_is_not_replaced_and_what_would_be_lost_is_named(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
+    more(lab, 0)
+    assert lab.micro_run().records == 50
+    export(lab, path)
+    lose(lab)
+    delete_topic(target_cluster, lab.target_topic(topic))
+    assert lab.micro_run().records == 50, "who cannot wait for an export copies all anew"
+    copy, ledger = lab.target_topic(topic), ledger_topic(lab.alias)
+    for dry_run in (True, False):
+        with pytest.raises(Refused, match="2 receipts of copied records") as refused:
+            rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=dry_run)
+        said = str(refused.value)
+        assert f"--bootstrap-server {target_cluster.bootstrap} --delete --topic {ledger}, and rebuild again" in said
+        assert f"what was copied of {copy} by it, until these copies are deleted, too" in said
+    more(lab, 1)
+    assert lab.micro_run().records == 50, "it is as it was"
+    assert lab.assert_equal() == 100
+
+
+def test_a_run_that_is_at_work_when_the_ledger_is_lost_does_not_write_into_what_is_rebuilt(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    """Also in a slot that no ledger knows any more: the export is older than the run."""
+    lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
+    more(lab, 0)
+    assert lab.micro_run().records == 50
+    export(lab, path)
+    slot = transactional_id(lab.flow.flow, "live", 7)
+    writer = Producer({"bootstrap.servers": target_cluster.bootstrap, "transactional.id": slot})
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    lose(lab)
+    rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
+    writer.produce(ledger_topic(lab.alias), key=b'["receipt"]', value=b"{}")
+    with pytest.raises(KafkaException) as fenced:
+        writer.commit_transaction(30)
+    assert fenced.value.args[0].code() == KafkaError._FENCED
+    more(lab, 1)
+    assert lab.micro_run().records == 50
+    assert lab.assert_equal() == 100

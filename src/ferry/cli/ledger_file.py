@@ -72,12 +72,13 @@ def rebuild_command(
     the ledger does not know. Exit code 1 when there is such a partition.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.person import person
     from ferry.run.ledger.export import json_lines
     from ferry.run.ledger.rebuild import rebuild_ledger
 
     lines: Callable[[Path], Iterator[bytes]] = _parquet().parquet_lines if _is_parquet(source) else json_lines
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    done = rebuild_ledger(chosen, source, lines, dry_run=dry_run, patience_s=patience)
+    done = rebuild_ledger(chosen, source, lines, who=person(), dry_run=dry_run, patience_s=patience)
     if desk.as_json:
         ahead = [
             {
@@ -88,11 +89,17 @@ def rebuild_command(
             }
             for one in done.ahead
         ]
-        told = {"file": str(source), "records": done.records, "upto": done.upto, "dry_run": dry_run, "ahead": ahead}
-        print_json({"flow": str(chosen.flow), **told})
+        told = {"file": str(source), "records": done.records, "upto": done.upto, "dry_run": dry_run}
+        since = {"replaced": done.replaced, "carried": done.carried}
+        print_json({"flow": str(chosen.flow), **told, **since, "ahead": ahead})
     else:
         would = "would be " if dry_run else ""
         print(f"{done.records} records before ledger offset {done.upto} {would or 'are '}written from {source}")
+        if done.replaced:
+            print(
+                f"the ledger that was begun since {would or 'was '}deleted: runs had left {done.replaced} records that "
+                f"they write again, {done.carried} of pauses, ACLs and lanes {would or 'are '}kept"
+            )
         for one in done.ahead:
             print(
                 f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: "

@@ -11,7 +11,7 @@ from ferry.decide.ledger.settings import NOT_READY, created_with, settings_refus
 from ferry.errors import BadInput, Refused, Retryable
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.net import codes
-from ferry.net.admin import NewTopic, TooFewBrokers, create_topic
+from ferry.net.admin import NewTopic, TooFewBrokers, create_topic, delete_topics
 from ferry.net.appending import BATCH_BYTES, Appender, below_limit
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
@@ -64,14 +64,17 @@ class LedgerTopic:
         if why is not None:
             raise Refused(why)
 
-    async def create_unready(self, replication_factor: int) -> None:
-        """Create a ledger with a setting that `open` refuses: no run begins in it before `make_ready`."""
+    async def create_unready(self, replication_factor: int, *, instead_of: str = "") -> None:
+        """Create a ledger with a setting that `open` refuses: no run begins in it before `make_ready`.
+
+        `instead_of` is the id of a topic of its name that was just deleted.
+        """
         topic = self.place.topic
         try:
             await self._create(replication_factor, NOT_READY)
         except TooFewBrokers:
             await self._create(wanted_replicas(replication_factor, len(self.cluster.brokers)), NOT_READY)
-        await self._appear()
+        await self._appear(instead_of)
         if len(self.cluster.topics[topic].partitions) != 1 or await self.end():
             raise Refused(f"somebody else created ledger {topic} on cluster {self.cluster.alias}: delete it, try again")
 
@@ -81,11 +84,36 @@ class LedgerTopic:
         for error in (await alter_settings(self.cluster, {self.place.topic: list(safe.items())})).values():
             raise error
 
-    async def _appear(self) -> None:
+    async def is_ready(self) -> bool:
+        """Whether it has not the setting of `make_unready`."""
+        configs = await settings_in_force(self.cluster, self.place.topic)
+        return any(configs.get(name) != value for name, value in NOT_READY.items())
+
+    async def make_unready(self) -> None:
+        """Let no run begin in it until `make_ready`; Refused when the cluster does not permit it."""
+        for error in (await alter_settings(self.cluster, {self.place.topic: list(NOT_READY.items())})).values():
+            raise error
+
+    async def delete(self) -> str:
+        """Delete the ledger as it was looked up last, and wait until it is gone; its topic id."""
+        topic = self.place.topic
+        info = self.cluster.topics[topic]
+        for error in (await delete_topics(self.cluster, {topic: info.topic_id})).values():
+            raise error
+
+        async def gone() -> None:
+            if await self.exists():
+                raise Retryable(f"topic {topic} on cluster {self.cluster.alias} was deleted, and is still there")
+
+        await self.cluster.retrying(gone)
+        return info.id_text
+
+    async def _appear(self, instead_of: str = "") -> None:
         topic = self.place.topic
 
         async def visible() -> None:
-            if topic not in await self.cluster.refresh([topic]):
+            found = await self.cluster.refresh([topic])
+            if topic not in found or (instead_of and found[topic].id_text == instead_of):
                 raise Retryable(f"topic {topic} is not yet visible on cluster {self.cluster.alias}")
             self.cluster.leader(self.place)
 

@@ -141,14 +141,14 @@ class _Work:
             if one.target in pending:
                 self._leave(group, one.target, Why.PENDING, self._pending(one))
                 continue
-            write = self._partition(one, offsets.get(one.target), remembered.get(one.target), renew)
+            write = self._partition(one, offsets.get(one.target), remembered.get(one.target), renew, self._doubt(held))
             if write is not None:
                 writes.append(write)
         if writes:
             self.writes[group] = writes
 
     def _partition(
-        self, one: Checkpoint, there: CommittedOffset | None, held: Held | None, renew: bool
+        self, one: Checkpoint, there: CommittedOffset | None, held: Held | None, renew: bool, doubt: str
     ) -> Write | None:
         if there is None:
             return Write(one, None, None)
@@ -159,7 +159,7 @@ class _Work:
             self.unchanged += 1
             return None
         if own is None and not self.rules.force:
-            self._leave(one.group, one.target, Why.MOVED, self._moved(one, there, held))
+            self._leave(one.group, one.target, Why.MOVED, self._moved(one, there, held, doubt))
             return None
         return Write(one, there, own)
 
@@ -231,14 +231,21 @@ class _Work:
     def _leave(self, group: str, place: TopicPartition | None, why: Why, message: str) -> None:
         self.left.append(Left(group=group, place=place, why=why, message=message))
 
-    def _moved(self, one: Checkpoint, there: CommittedOffset, held: Held | None) -> str:
+    def _doubt(self, held: HeldGroup | None) -> str:
+        """What else may have put an offset there: Ferry, in a time of which a ledger that was rebuilt says nothing."""
+        rebuilt = self.rules.rebuilt
+        if rebuilt is None or (held is not None and held.at > rebuilt.offset):
+            return ""
+        return f"; or Ferry did, for {rebuilt.sentence}"
+
+    def _moved(self, one: Checkpoint, there: CommittedOffset, held: Held | None, doubt: str) -> str:
         if held is None:
             what = "where no run put it: ferry groups rollback did, or somebody else"
         else:
             what = f"which is not what Ferry wrote last ({held.wrote.target})"
         return (
-            f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}. By "
-            f"{self.rules.flow.source} it would be {one.target_offset}: keep it, or have it written over by ferry "
+            f"group {one.group} stands at {there.offset} of {one.target} on {self.rules.flow.target}, {what}{doubt}. "
+            f"By {self.rules.flow.source} it would be {one.target_offset}: keep it, or have it written over by ferry "
             f"groups sync --force --group {one.group}"
         )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
@@ -67,7 +67,9 @@ def parse_group(body: Json) -> HeldGroup:
 def held_groups(view: LedgerView, lane: str, takes: Callable[[str], bool]) -> dict[str, HeldGroup]:
     """What the ledger says of the groups that `takes` is true of."""
     return {
-        key[2]: parse_group(_body(record)) for key, record in view.of_kind("group") if key[1] == lane and takes(key[2])
+        key[2]: replace(parse_group(_body(record)), at=record.offset)
+        for key, record in view.of_kind("group")
+        if key[1] == lane and takes(key[2])
     }
 
 

@@ -41,6 +41,8 @@ class HeldGroup:
     sources: Mapping[str, str]
     """The source topic of each target topic."""
     renewed_ms: int
+    at: int = -1
+    """Where its record lies in the ledger; -1: nowhere yet."""
 
     def source_of(self, place: TopicPartition) -> TopicPartition | None:
         """The source partition of a target partition; None where the ledger does not say."""

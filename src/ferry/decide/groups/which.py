@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ferry.decide.ledger.rebuilt import Rebuild
 from ferry.model import Flow, GroupKind, Left, ListedGroup, Why
 
 OWN_GROUPS = "ferry."
@@ -24,6 +25,8 @@ class GroupRules:
     """Just these groups, of those that the flow takes."""
     force: bool = False
     """Whether offsets that somebody else moved on the target are written over."""
+    rebuilt: Rebuild | None = None
+    """The last time that the ledger was written again from an export."""
 
     def concern(self, group: str) -> bool:
         """Whether the group is one of those."""

@@ -24,6 +24,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["verified", lane, run]                    what came of a run that verified itself (verified_codec)
 ["window", lane, topic, window]           which offsets a window of a source topic is (ferry.decide.lanes.codec)
 ["dropped", lane]                         who dropped a lane, when, and what it held
+["rebuilt", upto]                         who wrote the ledger again from an export, up to this offset
 ["pause", topic]                          a pause; topic "" means the whole flow
 ```
 

@@ -45,6 +45,14 @@ class Exported:
     record: Record
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportEnd:
+    """The last line: up to which ledger offset the export goes, and the digest of all lines before."""
+
+    upto: int
+    digest: str
+
+
 def head_line(head: ExportHead) -> bytes:
     """The first line."""
     body = {"flow": head.flow, "topic": head.topic, "cluster_id": head.cluster_id, "at_ms": head.at_ms}
@@ -113,8 +121,8 @@ def _body(line: bytes) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | int]:
-    """The records behind the head, ascending, and last the offset `upto`; BadInput when lines are missing or others.
+def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | ExportEnd]:
+    """The records behind the head, ascending, and last the end; BadInput when lines are missing or others.
 
     `lines` begin with the head. Nothing may be done with the records before the end has come.
     """
@@ -127,7 +135,7 @@ def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | int
             if digest.end_line(body["upto"]) != encode(body):
                 raise BadInput(f"{where} was changed: its lines do not have the digest of its end; export again")
             ended = True
-            yield int(body["upto"])
+            yield ExportEnd(upto=int(body["upto"]), digest=str(body["digest"]))
         elif ended or not isinstance(body.get("offset"), int) or body["offset"] <= at:
             raise BadInput(f"{where} was changed: line {digest.records + 2} is not a record behind offset {at}")
         else:

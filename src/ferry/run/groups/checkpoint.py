@@ -28,6 +28,7 @@ from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.translated import TranslatedGroups, translated
 from ferry.decide.groups.which import GroupRules, chosen, is_own
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.rebuilt import newest_rebuild
 from ferry.errors import FerryError
 from ferry.model import CommittedOffset, Found, GroupOutcome, Left, Record, TopicPartition, Why
 from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
@@ -71,6 +72,7 @@ class GroupSync:
         loop = self.connections.loop
         asked = [loop.call_soon_with_future(list_groups, cluster) for cluster in (source, target)]
         here, there = [await answer for answer in asked]
+        rules = replace(rules, rebuilt=newest_rebuild(view))
         held = held_groups(view, self.lane, rules.concern)
         if held and rules.only is None and not self.flow.finds_new_groups:
             rules = replace(rules, takes_group=held.__contains__)

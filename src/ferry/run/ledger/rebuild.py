@@ -1,30 +1,30 @@
-"""Write a lost ledger again from an export: each record where it was, for generations are ledger offsets."""
+"""Write a lost ledger again from an export: each record where it was, for generations are ledger offsets.
+
+Where a run has begun a new ledger since the loss, that one is deleted, when it says nothing that would be lost with
+it, as runs that were refused leave it. Close it, so that no run begins; end its writers; read it once more; only then
+delete it. Whoever began in between finds records of which no ledger has a receipt, and is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger.codec import decode_key, decode_value, encode
-from ferry.decide.ledger.export import ExportHead, parse_head, parse_records
-from ferry.decide.ledger.receipt_codec import parse_receipt
-from ferry.errors import BadInput, Refused
+from ferry.decide.ledger.rebuilt import Rebuild, Successor, rebuild_record
+from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import Receipt, Record, TopicPartition
 from ferry.net.offsets import group_offsets
-from ferry.run.copy.kafka_port import position_group
+from ferry.net.transactional_ids import transactional_ids
+from ferry.run.copy.kafka_port import KafkaLane, position_group, transactional_id
 from ferry.run.flow.connections import TargetConnection
+from ferry.run.ledger.exported import Beside, Contents, Lines, portions, read_export
 from ferry.run.plan.gather import position_of
 from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
 
-FILLER = Record(key=encode(["filler"]), value=None)
-"""What lies where the lost ledger had a marker, or nothing any more: a tombstone of a key that means nothing."""
-
-Lines = Callable[[Path], Iterator[bytes]]
-"""Reads an export, whatever its format."""
-
-_AT_ONCE = 20_000
+_WINDOW = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,106 +38,175 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What an export holds, and up to which ledger offset; `ahead` is what was copied after it."""
+    """What was, or would be, written. `replaced` are records of a ledger that was begun since, `carried` are kept.
 
-    head: ExportHead
+    `ahead` is what was copied after the export.
+    """
+
     records: int
     upto: int
-    lasts: tuple[Receipt, ...]
+    replaced: int
+    carried: int
     ahead: tuple[Ahead, ...] = ()
 
 
-def rebuild_ledger(flow: FlowConfig, path: Path, lines: Lines, *, dry_run: bool, patience_s: float = 60.0) -> Rebuilt:
-    """Write the ledger of an export into a topic that is not there; nothing when `dry_run`, but all is checked.
+def rebuild_ledger(
+    flow: FlowConfig, path: Path, lines: Lines, *, who: str, dry_run: bool, patience_s: float = 60.0
+) -> Rebuilt:
+    """Write the ledger of an export again; nothing when `dry_run`, but all is checked.
 
     The topic has settings with which no run begins until it is whole. Raises BadInput when the export is not whole or
-    another flow's, Refused when it is another cluster's, or there is a ledger.
+    another flow's, Refused when it is another cluster's, or there is a ledger that is not lost, or says what a rebuild
+    would lose.
     """
-    found = checked(path, lines)
+    contents = read_export(path, lines)
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
-        ledger = connection.ledger
-        if found.head.topic != ledger.place.topic:
-            raise BadInput(f"{path} is of ledger {found.head.topic}, flow {flow.flow} has {ledger.place.topic}")
-        if found.head.cluster_id != (connection.target.cluster_id or ""):
+        work = _Rebuilding(flow=flow, connection=connection, path=path, lines=lines, contents=contents, who=who)
+        work.check_place()
+        return connection.run(work.preview if dry_run else work.write)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rebuilding:
+    flow: FlowConfig
+    connection: TargetConnection
+    path: Path
+    lines: Lines
+    contents: Contents
+    who: str
+
+    def check_place(self) -> None:
+        """Whether the export is of this ledger."""
+        head, ledger, target = self.contents.head, self.connection.ledger, self.connection.target
+        if head.topic != ledger.place.topic:
+            raise BadInput(f"{self.path} is of ledger {head.topic}, flow {self.flow.flow} has {ledger.place.topic}")
+        if head.cluster_id != (target.cluster_id or ""):
             raise Refused(
-                f"{path} is of a ledger on cluster {found.head.cluster_id}, {flow.flow.target} is cluster "
-                f"{connection.target.cluster_id}: its receipts say nothing of the records there"
+                f"{self.path} is of a ledger on cluster {head.cluster_id}, {self.flow.flow.target} is cluster "
+                f"{target.cluster_id}: its receipts say nothing of the records there"
             )
 
-        async def work() -> Rebuilt:
-            if await ledger.exists():
-                raise Refused(
-                    f"there is a ledger {ledger.place.topic} on cluster {flow.flow.target}: a lost one alone is "
-                    "rebuilt; one that a rebuild left unfinished is to be deleted first"
-                )
-            whole = replace(found, ahead=tuple(sorted(await _ahead(flow, connection, found.lasts), key=_place)))
-            if dry_run:
-                return whole
-            await ledger.create_unready(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-            at = 0
-            for first, records in _portions(path, lines, found.upto):
-                offsets = await ledger.append_each(records)
-                if first != at or offsets[-1] != at + len(records) - 1:
-                    raise Refused(
-                        f"somebody else writes to ledger {ledger.place.topic} on cluster {flow.flow.target}: stop the "
-                        "flow, delete the topic, rebuild again"
-                    )
-                at += len(records)
-            await ledger.make_ready()
-            return whole
+    async def preview(self) -> Rebuilt:
+        """What `write` would do, as far as it is to be seen now."""
+        return await self._told(await self._successor())
 
-        return connection.run(work)
-
-
-async def _ahead(flow: FlowConfig, connection: TargetConnection, lasts: Collection[Receipt]) -> list[Ahead]:
-    """What the lanes' positions say beyond the export. A position may be gone: then nothing is said."""
-    found = []
-    for lane in {last.lane for last in lasts}:
-        mine = {last.target: last for last in lasts if last.lane == lane}
-        words = await group_offsets(connection.target, position_group(flow.flow, lane), mine, wait=False)
-        for place, word in words.items():
-            position = None if word is None else position_of(*word)
-            if position is not None and position.source_next > mine[place].end:
-                found.append(Ahead(target=place, exported=mine[place].end, copied=position.source_next))
-    return found
-
-
-def _place(one: Ahead) -> TopicPartition:
-    return one.target
-
-
-def checked(path: Path, lines: Lines) -> Rebuilt:
-    """What an export holds, all of which was read; BadInput when it is not whole."""
-    head = parse_head(next(lines(path), b""), str(path))
-    records = upto = 0
-    lasts: dict[bytes, Receipt] = {}
-    for one in parse_records(lines(path), str(path)):
-        if isinstance(one, int):
-            upto = one
+    async def write(self) -> Rebuilt:
+        """Do it."""
+        ledger, found, instead_of = self.connection.ledger, await self._successor(), ""
+        if found is None:
+            await self._end_writers(found)
         else:
-            records += 1
-            if decode_key(one.record.key)[:1] == ["last"]:
-                lasts.pop(one.record.key, None)
-                if one.record.value is not None:
-                    body = decode_value(one.record.value, f"{path}, ledger offset {one.offset}")
-                    lasts[one.record.key] = parse_receipt(body)
-    return Rebuilt(head=head, records=records, upto=upto, lasts=tuple(lasts.values()))
+            found = await self._closed(found)
+            instead_of = await ledger.delete()
+        told = await self._told(found)
+        await ledger.create_unready(
+            self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION, instead_of=instead_of
+        )
+        at = 0
+        for first, records in portions(self.path, self.lines):
+            at = await self._append(first, records)
+        mark = Rebuild(
+            upto=self.contents.end.upto,
+            who=self.who,
+            at_ms=wall_ms(),
+            file=self.path.name,
+            digest=self.contents.end.digest,
+            exported_at_ms=self.contents.head.at_ms,
+            records=self.contents.records,
+            replaced=told.replaced,
+        )
+        await self._append(at, [*(found.carried if found is not None else ()), rebuild_record(mark)])
+        await ledger.make_ready()
+        return told
 
+    async def _closed(self, found: Successor) -> Successor:
+        """What lies there, when nobody writes to it any more."""
+        ledger = self.connection.ledger
+        was_ready = await ledger.is_ready()
+        await ledger.make_unready()
+        try:
+            await self._end_writers(found)
+            last = await self._successor()
+        except FerryError:
+            if was_ready:
+                await ledger.make_ready()
+            raise
+        return last if last is not None else found
 
-def _portions(path: Path, lines: Lines, upto: int) -> Iterator[tuple[int, list[Record]]]:
-    """All offsets before `upto`, some at a time: the records that were there, and fillers."""
-    first, portion = 0, list[Record]()
-    for one in parse_records(lines(path), str(path)):
-        offset = upto if isinstance(one, int) else one.offset
-        while first + len(portion) < offset:
-            portion.append(FILLER)
-            if len(portion) == _AT_ONCE:
-                yield first, portion
-                first, portion = first + len(portion), []
-        if not isinstance(one, int):
-            portion.append(one.record)
-        if len(portion) >= _AT_ONCE:
-            yield first, portion
-            first, portion = first + len(portion), []
-    if portion:
-        yield first, portion
+    async def _append(self, first: int, records: list[Record]) -> int:
+        """Write records that belong at `first` and behind; where the next one belongs."""
+        ledger = self.connection.ledger
+        offsets = await ledger.append_each(records)
+        if offsets[0] != first or offsets[-1] != first + len(records) - 1:
+            raise Refused(
+                f"somebody else writes to ledger {ledger.place.topic} on cluster {self.flow.flow.target}: stop the "
+                "flow, and rebuild again"
+            )
+        return first + len(records)
+
+    async def _successor(self) -> Successor | None:
+        """The ledger that lies there; Refused when it may not be replaced, None when there is none."""
+        ledger = self.connection.ledger
+        if not await ledger.exists():
+            return None
+        found, beside = Successor(lanes=self.contents.lanes), Beside(self.path, self.lines)
+        at, end = await ledger.start(), await ledger.end()
+        while at < end:
+            records, at = await ledger.read(at, min(end, at + _WINDOW))
+            for record in records:
+                found.take(record, exported=beside.has(record))
+        where = f"ledger {ledger.place.topic} on cluster {self.flow.flow.target}"
+        if found.is_exported and await ledger.is_ready():
+            raise Refused(f"there is a ledger: {where} is the one that {self.path} was exported from, and is not lost")
+        if found.evidence:
+            raise Refused(self._contradiction(where, found))
+        return found
+
+    def _contradiction(self, where: str, found: Successor) -> str:
+        address, topic = ",".join(self.connection.target.addresses), self.connection.ledger.place.topic
+        again = ""
+        if found.topics:
+            again = (
+                f"; the next run refuses then what was copied of {', '.join(sorted(found.topics))} by it, until these "
+                "copies are deleted, too, and copied anew"
+            )
+        return (
+            f"{where} was begun since, and says what {self.path} does not have: {found.evidence}. To do without, put "
+            f"it aside with ferry ledger export '{self.flow.flow}' --to FILE, delete it with kafka-topics.sh "
+            f"--bootstrap-server {address} --delete --topic {topic}, and rebuild again{again}"
+        )
+
+    async def _end_writers(self, found: Successor | None) -> None:
+        """Fence every slot that anybody knows of: a run that the ledger's loss left at work would write into it."""
+        flow = self.flow.flow
+        slots = dict(self.contents.slots)
+        for lane, count in ({} if found is None else found.slots).items():
+            slots[lane] = max(slots.get(lane, 0), count)
+        begins = f"ferry.{flow}."
+        for name in await transactional_ids(self.connection.target, begins):
+            lane, _, number = name.removeprefix(begins).rpartition(".")
+            if lane and number.isdecimal() and name == transactional_id(flow, lane, int(number)):
+                slots[lane] = max(slots.get(lane, 0), int(number) + 1)
+        for lane, count in sorted(slots.items()):
+            await KafkaLane(self.connection.ledger, flow, lane, self.flow.transaction_timeout_ms).fence(count)
+
+    async def _told(self, found: Successor | None) -> Rebuilt:
+        return Rebuilt(
+            records=self.contents.records,
+            upto=self.contents.end.upto,
+            replaced=0 if found is None else found.records,
+            carried=0 if found is None else len(found.carried),
+            ahead=tuple(sorted(await self._ahead(self.contents.lasts), key=lambda one: one.target)),
+        )
+
+    async def _ahead(self, lasts: Collection[Receipt]) -> list[Ahead]:
+        """What the lanes' positions say beyond the export. A position may be gone: then nothing is said."""
+        found = []
+        for lane in {last.lane for last in lasts}:
+            mine = {last.target: last for last in lasts if last.lane == lane}
+            words = await group_offsets(self.connection.target, position_group(self.flow.flow, lane), mine, wait=False)
+            for place, word in words.items():
+                position = None if word is None else position_of(*word)
+                if position is not None and position.source_next > mine[place].end:
+                    found.append(Ahead(target=place, exported=mine[place].end, copied=position.source_next))
+        return found

@@ -19,6 +19,7 @@ from ferry.decide.ledger.deployments import admitted, conflict
 from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.neighbours import without_owned_elsewhere
+from ferry.decide.ledger.rebuilt import rebuild_notes
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import slots_to_fence
 from ferry.decide.ledger.summary import is_due
@@ -218,6 +219,7 @@ class Planner:
         await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept])
         taken = opened.record.took_over
         notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
+        notes += rebuild_notes(view, opened)
         if clock is not None:
             notes.append(f"{clock.partition(': ')[0]}: ferry.guard.clock.skew says to go on")
         notes += [deleted_note(change) for change in changed.done if change.kind is ChangeKind.DELETE]

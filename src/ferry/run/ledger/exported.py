@@ -1,0 +1,95 @@
+"""An export of a ledger as it is read back: all of it before anything is believed, then record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.decide.ledger.codec import decode_key, decode_value
+from ferry.decide.ledger.export import Exported, ExportEnd, ExportHead, parse_head, parse_records
+from ferry.decide.ledger.rebuilt import FILLER
+from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.model import LedgerRecord, Receipt, Record
+
+Lines = Callable[[Path], Iterator[bytes]]
+"""Reads an export, whatever its format."""
+
+_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What an export holds. `lasts` are the newest receipts of partitions, `slots` the most of a lane's runs."""
+
+    head: ExportHead
+    end: ExportEnd
+    records: int
+    lasts: tuple[Receipt, ...]
+    lanes: frozenset[str]
+    """Those whose beginning it knows."""
+    slots: dict[str, int]
+
+
+def read_export(path: Path, lines: Lines) -> Contents:
+    """Read all of an export; BadInput when it is not whole."""
+    head = parse_head(next(lines(path), b""), str(path))
+    records, end = 0, ExportEnd(upto=0, digest="")
+    lasts: dict[bytes, Receipt] = {}
+    lanes: set[str] = set()
+    slots: dict[str, int] = {}
+    for one in parse_records(lines(path), str(path)):
+        if isinstance(one, ExportEnd):
+            end = one
+            continue
+        records += 1
+        key, value = decode_key(one.record.key), one.record.value
+        if key[:1] == ["last"]:
+            lasts.pop(one.record.key, None)
+        if value is None or key[:1] not in (["last"], ["run"], ["fenced"], ["began"]):
+            continue
+        body = decode_value(value, f"{path}, ledger offset {one.offset}")
+        if key[0] == "last":
+            lasts[one.record.key] = parse_receipt(body)
+        elif key[0] == "began":
+            lanes.add(key[1])
+        else:
+            slots[key[1]] = max(slots.get(key[1], 0), int(body["slots"]))
+    return Contents(
+        head=head, end=end, records=records, lasts=tuple(lasts.values()), lanes=frozenset(lanes), slots=slots
+    )
+
+
+def portions(path: Path, lines: Lines) -> Iterator[tuple[int, list[Record]]]:
+    """All offsets before the export's end, some at a time: the records that were there, and fillers."""
+    first, portion = 0, list[Record]()
+    for one in parse_records(lines(path), str(path)):
+        offset = one.upto if isinstance(one, ExportEnd) else one.offset
+        while first + len(portion) < offset:
+            portion.append(FILLER)
+            if len(portion) == _AT_ONCE:
+                yield first, portion
+                first, portion = first + len(portion), []
+        if isinstance(one, Exported):
+            portion.append(one.record)
+        if len(portion) >= _AT_ONCE:
+            yield first, portion
+            first, portion = first + len(portion), []
+    if portion:
+        yield first, portion
+
+
+class Beside:
+    """An export beside a ledger whose records come in ascending order: which of them it has, too."""
+
+    def __init__(self, path: Path, lines: Lines) -> None:
+        self._rest = parse_records(lines(path), str(path))
+        self._next: Exported | ExportEnd | None = next(self._rest, None)
+
+    def has(self, record: LedgerRecord) -> bool:
+        """Whether the export has the very record at its offset."""
+        while isinstance(self._next, Exported) and self._next.offset < record.offset:
+            self._next = next(self._rest, None)
+        if not isinstance(self._next, Exported) or self._next.offset != record.offset:
+            return False
+        return self._next.record == Record(key=record.key, value=record.value)

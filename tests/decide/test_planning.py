@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.config.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.plan.facts import Facts, SourcePartition
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.progress import UNKNOWN_RECORD_BYTES
 from ferry.decide.plan.rules import Rules
 from ferry.errors import BadInput
-from ferry.model import Pause, Plan, Receipt, RefusalKind, TopicPartition
+from ferry.model import Gap, Lifted, Pause, Plan, Receipt, RefusalKind, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
 
 
@@ -172,13 +173,28 @@ ORDERS = replace(FACTS, sources={"orders": topic("orders", part(log_start=10, en
     [
         (replace(ORDERS, first_run=True), 60),  # where the configuration says
         (replace(ORDERS, starts={place("orders"): 70}), 70),  # where the first run began, copied or not
-        (replace(ORDERS, starts={place("orders"): 5}), 10),  # retention went past that
         (ORDERS, 10),  # it came after the first run: its beginning
     ],
 )
 def test_where_a_partition_without_a_receipt_begins(facts: Facts, start: int) -> None:
     (piece,) = planned(facts).slices
     assert (piece.start, piece.end, piece.first) == (start, 100, True)
+
+
+@pytest.mark.parametrize(("began", "kept"), [(5, 5), (3, 7)], ids=["where it began", "behind what was passed by hand"])
+def test_what_retention_took_of_a_partition_that_was_not_begun_since_the_lane_began_is_told(
+    began: int, kept: int
+) -> None:
+    by_hand = Gap(source=place("orders"), start=began, end=kept, why=RefusalKind.STUCK, run="skip-1", at_ms=1)
+    facts = replace(ORDERS, starts={place("orders"): began}, skips={place("orders"): (by_hand,)})
+    plan = planned(facts)
+    ((kind, message),) = [(refusal.kind, refusal.message) for refusal in plan.refusals]
+    assert (kind, plan.slices) == (RefusalKind.RETENTION_PASSED, ())
+    assert f"begins at offset 10, records {kept} to 9 were deleted before being copied" in message
+    plan = planned(facts, replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP))))
+    assert [(piece.start, piece.end) for piece in plan.slices] == [(10, 100)]
+    assert [(gap.start, gap.end, gap.since, gap.how) for gap in plan.gaps] == [(kept, 10, -1, Lifted.SKIP)]
+    assert planned(replace(facts, first_run=True)).refusals == ()
 
 
 def test_a_first_run_that_starts_at_the_end_copies_nothing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.config.guards import OnGuard
 from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
@@ -51,7 +51,16 @@ def onward(
     part = topic.partitions[number]
     stands = next_offset(facts, source, part, last)
     if last is None:
-        return _first(rules, facts, topic, number, target, max(stands, part.log_start))
+        first = _first(rules, facts, topic, number, target, max(stands, part.log_start))
+        # Where it would stand if the source had kept all that was there when the lane began.
+        began = next_offset(facts, source, replace(part, log_start=0), None) if source in facts.starts else stands
+        passed = None if facts.first_run else retention_trouble(topic, number, began)
+        if isinstance(first, Refusal) or passed is None:
+            return first
+        policy = rules.guards.of(passed.refusal.kind, topic.name)
+        if policy is OnGuard.FAIL:
+            return passed.refusal
+        return _lifted(first, passed, policy, _gap(facts, source, passed, policy, first, last, run, generation))
     found = Onward(start=stands, target_next=last.target_next, since=last.since)
     looks: tuple[Callable[[int], Trouble | None], ...] = (
         lambda start: source_trouble(facts, topic, number, last, start),
@@ -107,6 +116,7 @@ def _lifted(now: Onward, trouble: Trouble, policy: OnGuard, gap: Gap) -> Onward:
         since=gap.generation if restart else now.since,
         gaps=(*now.gaps, gap),
         notes=(*now.notes, f"{what}: {how}, as {key} says"),
+        lifted=now.lifted,
     )
 
 
@@ -116,7 +126,7 @@ def _gap(
     trouble: Trouble,
     policy: OnGuard,
     now: Onward,
-    last: Receipt,
+    last: Receipt | None,
     run: str,
     generation: int,
 ) -> Gap:
@@ -134,7 +144,7 @@ def _gap(
         who=f"ferry.guard.{trouble.refusal.kind.replace('-', '.')}",
         reason=what,
         generation=generation,
-        since=last.since,
+        since=-1 if last is None else last.since,
         void_from=trouble.void_from,
         topic_id=facts.sources[source.topic].topic_id,
     )

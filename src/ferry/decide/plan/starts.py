@@ -75,7 +75,8 @@ def start_records(lane: str, facts: Facts) -> list[Record]:
         _start_record(
             lane,
             topic.name,
-            {number: part.start for number, part in topic.partitions.items()} | given.get(topic.name, {}),
+            {number: max(part.log_start, part.start) for number, part in topic.partitions.items()}
+            | given.get(topic.name, {}),
             pending.get(topic.name, {}),
         )
         for topic in facts.sources.values()

@@ -114,13 +114,6 @@ class Text:
             template=value,
         )
 
-    def value(self, number: int) -> bytes:
-        """The value of the `number`-th receipt."""
-        return self.template % {
-            b"digest": number * 2_654_435_761 % (1 << 32),
-            **{name.encode(): found for name, found in _numbers(number).items()},
-        }
-
     def row(self, number: int, at: int) -> MapRow:
         """The same receipt in short."""
         start = number * (RECORDS + 1)
@@ -137,6 +130,12 @@ class Text:
 
 
 _MARK = 87_654_321
+
+
+def holes(number: int) -> dict[bytes, int]:
+    """What fills the holes in the texts for the `number`-th receipts."""
+    found = {name.encode(): value for name, value in _numbers(number).items()}
+    return {b"digest": number * 2_654_435_761 % (1 << 32), **found}
 
 
 def _numbers(number: int) -> dict[str, int]:
@@ -163,8 +162,7 @@ def write_history(bootstrap: str, connection: TargetConnection, receipts: int, c
         {
             "bootstrap.servers": bootstrap,
             "transactional.id": "history",
-            "compression.type": "gzip",
-            "compression.level": 1,
+            "compression.type": "lz4",
             "linger.ms": 50,
             "batch.size": 700_000,
             "queue.buffering.max.messages": 100_000,
@@ -172,21 +170,20 @@ def write_history(bootstrap: str, connection: TargetConnection, receipts: int, c
     )
     producer.init_transactions(60)
     links: dict[Chain, Links] = {}
-    lasts: dict[str, LedgerRecord] = {}
+    lasts: dict[bytes, tuple[int, bytes]] = {}
     texts = [Text.of(partition, clusters) for partition in range(PARTITIONS)]
     topic = ledger_topic(FLOW.source)
     for first in range(0, receipts // PARTITIONS, ROUND):
         rows: dict[Chain, list[MapRow]] = {text.chain: [] for text in texts}
         producer.begin_transaction()
         for number in range(first, min(first + ROUND, receipts // PARTITIONS)):
+            filled = holes(number)
             for text in texts:
-                value, row = text.value(number), text.row(number, at)
+                value, row = text.template % filled, text.row(number, at)
                 rows[text.chain].append(row)
-                producer.produce(topic, value, text.key % row.start, partition=0)
-                producer.produce(topic, value, text.last, partition=0)
-                lasts[text.last.decode()] = LedgerRecord(
-                    offset=at + 1, key=text.last, value=value, fate=Fate.COMMITTED, producer_id=1
-                )
+                producer.produce(topic, value, text.key % row.start, 0)
+                producer.produce(topic, value, text.last, 0)
+                lasts[text.last] = (at + 1, value)
                 at += 2
             producer.poll(0)
         producer.commit_transaction(60)
@@ -196,7 +193,11 @@ def write_history(bootstrap: str, connection: TargetConnection, receipts: int, c
 
     async def summarise() -> None:
         before = fold(*await connection.ledger.read(0, begin))
-        whole = {**before.by_key, **lasts}
+        newest = {
+            key.decode(): LedgerRecord(offset=offset, key=key, value=value, fate=Fate.COMMITTED, producer_id=1)
+            for key, (offset, value) in lasts.items()
+        }
+        whole = {**before.by_key, **newest}
         view = replace(before, end=at, by_key=whole, rolled=Rolled(upto=at, chains=links))
         assert await connection.ledger.end() == at, "the places of the receipts are those that the blocks name"
         await write_summary(connection.ledger, view, generation=at - 1)

@@ -95,6 +95,7 @@ def digest(lines: str = "", base: str = BASE) -> str:
         "west.consumer.fetch.max.bytes = 1\n",
         "west.security.protocol = SSL\n",
         "tasks.max = 7\nferry.retries = 9\n",
+        "ferry.ledger.prune = false\n",
         "ferry.schedule = @daily\nferry.pool = other\nferry.spark.conn.id = other\n",
         "ferry.deployment = other\n",
         "east->west.topics = a\n",

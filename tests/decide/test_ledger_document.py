@@ -39,6 +39,7 @@ from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain, unpack
 from ferry.decide.ledger.mirror_state import mirror_record, mirror_state
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.pruning import parse_pruned, pruned_record
 from ferry.decide.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
 from ferry.decide.ledger.rolled import Block
@@ -233,6 +234,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "checkpoint": _checkpoint,
     "verified": _verified,
     "map": _block,
+    "pruned": lambda key, body: [pruned_record(parse_pruned(key[1], place(key[2], key[3]), body))],
     "summary": _summary,
     "window": lambda key, body: [window_record(parse_window(key, body))],
     "dropped": _dropped,

@@ -22,6 +22,7 @@ from ferry.decide.ledger.codec import gap_record
 from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.plan_codec import plan_records
+from ferry.decide.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, pruned_record
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.run_codec import fenced_record, outcome_record, run_record
@@ -29,6 +30,7 @@ from ferry.decide.ledger.runs import newest_run, outlived, slots_to_fence
 from ferry.decide.plan.deletes import deleted_record
 from ferry.model import Fate, Gap, LedgerRecord, Lifted, Record, RefusalKind, Segment, TopicPartition
 from ferry.run.flow import summaries
+from ferry.run.flow.pruning import sweep, unswept_tombstones
 from ferry.run.flow.rows import rows_of
 from ferry.run.flow.summaries import open_ledger, write_summary
 from ferry.run.groups.saved_offsets import with_saved
@@ -162,6 +164,10 @@ class History:
     runs: int = 0
     transactions: int = 0
     generation: int = 0
+    begins: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The log starts of each partition at the source and at the target."""
+    swept: set[int] = field(default_factory=set)
+    """Where pruning wrote."""
 
     def run(self) -> None:
         """Opens a run, seals a plan, and forgets all but the newest two."""
@@ -234,19 +240,23 @@ class History:
         )
         self.log.write(gap_record(LANE, gap))
         self.stands[target] = (0, target_next, self.generation)
+        self.begins[number] = 0, self.begins.get(number, (0, 0))[1]
 
     def delete(self) -> None:
         """The copy is deleted after its source; all that is known of it is forgotten."""
+        opened = now(open_ledger(self.log, self.log.end))
+        self.log.write(*now(unswept_tombstones(self.log, opened, LANE, {"a.orders"})))
         view = self.log.whole()
         records = [deleted_record(LANE, "a.orders", {"topic": "orders"})]
         records += [
             Record(key=record.key, value=None)
-            for kind in ("receipt", "last", "gap")
+            for kind in ("receipt", "last", "gap", "pruned")
             for key, record in view.of_kind(kind)
             if key[2] in ("a.orders", "orders")
         ]
         self.log.write(*records)
         self.stands.clear()
+        self.begins.clear()
 
     def save(self, name: str, groups: Sequence[str], offset: int) -> None:
         """Offsets of groups are kept under a name, again where it is there already."""
@@ -268,6 +278,41 @@ class History:
         finally:
             self.log.appends_left = None
 
+    def lose(self, number: int, source: float, target: float) -> None:
+        """Retention takes a share of what is left of a partition's logs."""
+        end, target_next, _ = self.stands.get(place("a.orders", number), (0, 0, -1))
+        here, there = self.begins.get(number, (0, 0))
+        # Up to the marker behind the last record, which is the last that a log can lose.
+        here, there = max(here, int(end * source)), max(there, int((target_next + 1) * target))
+        self.begins[number] = here, there
+
+    def prune(self, most: int, appends: int | None = None) -> None:
+        """Takes away what was given up before, and gives up what has gone since; dies after some appends."""
+        before = self.log.end
+        self.log.appends_left = appends
+        starts = LogStarts(
+            source_cluster_id=RECEIPT.source_cluster_id,
+            source_ids={"orders": RECEIPT.source_topic_id},
+            target_ids={"a.orders": RECEIPT.target_topic_id},
+            source={place("orders", number): here for number, (here, _) in self.begins.items()},
+            target={place("a.orders", number): there for number, (_, there) in self.begins.items()},
+        )
+        try:
+            view = now(open_ledger(self.log, self.log.end))
+            now(sweep(self.log, view, LANE, most))
+            found = given_up(view, candidates(view, LANE), starts, run=f"run-{self.runs}", at_ms=1)
+            now(self.log.append_each([pruned_record(one) for one in found]))
+        except Died:
+            pass
+        finally:
+            self.log.appends_left = None
+        self.swept |= set(range(before, self.log.end))
+
+    def unpruned(self) -> LedgerView:
+        """All that was ever written, without what pruning did."""
+        records = [one for one in self.log.seen(0, self.log.end, ()) if one.offset not in self.swept]
+        return fold(records, self.log.end)
+
 
 _SHORT = ("receipt", "plan", "outcome", "offsets", "summary", "map")
 
@@ -284,11 +329,14 @@ def kinds(view: LedgerView, *wanted: str) -> set[str]:
 
 
 def rows_in(view: LedgerView) -> dict[Chain, list[MapRow]]:
-    """The rows of a view that has all its receipts."""
+    """The rows of a view that has all its receipts, but for those that are given up."""
     found: dict[Chain, list[MapRow]] = {}
+    gone = {copy: one.end for copy, one in pruned(view).items()}
     keyed = [record for _, record in view.of_kind("receipt")]
     for record, receipt in zip(keyed, receipts(view), strict=True):
-        found.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))
+        of = Chain.of(receipt)
+        if receipt.end > gone.get(Copy.of(of), -1):
+            found.setdefault(of, []).append(MapRow.of(receipt, record.offset))
     return found
 
 

@@ -22,6 +22,7 @@ from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.history import Holder, PastRun
+    from ferry.decide.ledger.pruning import Pruned
     from ferry.model import Adoption, Gap, Pause, Receipt
 
 DEFAULT_RUNS = 20
@@ -64,6 +65,7 @@ def ledger_command(
     from ferry.decide.ledger.history import holders, past_runs, skipped_at
     from ferry.decide.ledger.ledger import gaps
     from ferry.decide.ledger.ledger import pauses as pauses_in_force
+    from ferry.decide.ledger.pruning import pruned_at
     from ferry.decide.ledger.receipts import receipts
     from ferry.run.ledger.access import LedgerAccess
 
@@ -106,10 +108,11 @@ def ledger_command(
             for one in adoptions(view, chosen.lane)
             if one.source.topic == topic and partition in (None, one.source.partition) and one.start <= offset < one.end
         ]
+        gone = [] if held else pruned_at(view, chosen.lane, topic or "", partition, offset)
         if desk.as_json:
-            print_json(holders_json(held, skipped, adopted))
+            print_json(holders_json(held, skipped, adopted, gone))
         else:
-            _print_holders(held, skipped, adopted, offset)
+            _print_holders(held, skipped, adopted, gone, offset)
         return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
     rows = rows[-last:] if last else rows
     print_json(receipts_json(rows)) if desk.as_json else _print_receipts(rows)
@@ -155,7 +158,9 @@ def _print_receipts(rows: list[Receipt]) -> None:
     )
 
 
-def _print_holders(found: list[Holder], skipped: list[Gap], adopted: list[Adoption], offset: int) -> None:
+def _print_holders(
+    found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], offset: int
+) -> None:
     for one in adopted:
         print(
             f"offset {offset} of {one.source} was copied to {one.target} by MirrorMaker {one.by.value[-1]}, up to "
@@ -183,7 +188,13 @@ def _print_holders(found: list[Holder], skipped: list[Gap], adopted: list[Adopti
             f"offset {offset} of {gap.source} was skipped by run {gap.run} at {time_text(gap.at_ms)} with "
             f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
         )
-    if not found and not skipped and not adopted:
+    for mark in gone:
+        print(
+            f"the receipt of offset {offset} of {mark.source} was pruned with all before {mark.end}, by run {mark.run} "
+            f"at {time_text(mark.at_ms)}: the source's log began at {mark.source_log_start} and that of "
+            f"{mark.copy.target} at {mark.target_log_start}, so neither side had the record any more"
+        )
+    if not found and not skipped and not adopted and not gone:
         print(f"no receipt holds offset {offset}: it is not copied, or was before the lane's start")
 
 

@@ -15,6 +15,7 @@ from ferry.decide.ledger.acl_codec import acl_change_json, acl_json
 from ferry.decide.ledger.adoption_codec import adoption_json as adopted_json
 from ferry.decide.ledger.codec import gap_json
 from ferry.decide.ledger.history import Holder, PastRun
+from ferry.decide.ledger.pruning import Pruned, pruned_json
 from ferry.decide.ledger.receipt_codec import receipt_json
 from ferry.decide.ledger.report import GuardCount, Report, guard_counts
 from ferry.decide.ledger.run_codec import refusal_json
@@ -180,11 +181,15 @@ def receipts_json(receipts: list[Receipt]) -> Json:
     return {"receipts": [receipt_json(receipt) for receipt in receipts]}
 
 
-def holders_json(found: list[Holder], skipped: list[Gap], adopted: list[Adoption]) -> Json:
+def holders_json(found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned]) -> Json:
     """`ferry ledger --offset`: the receipts that hold an offset, with segment and target offset (null: a gap)."""
     return {
         "adopted": [{name: value for name, value in adopted_json(one).items() if name != "v"} for one in adopted],
         "skipped": [gap_json(gap) for gap in skipped],
+        "pruned": [
+            {**pruned_json(one), "target_topic": one.copy.target.topic, "target_partition": one.copy.target.partition}
+            for one in gone
+        ],
         "receipts": [
             {
                 **receipt_json(holder.receipt),

@@ -114,7 +114,9 @@ def _print_group(whole: GroupTranslation, reverse: bool) -> None:
 
 def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
     source, target = (found.outcome.offset, offset) if reverse else (offset, found.outcome.offset)
+    pruned = _pruned(found)
     return {
+        **({} if pruned is None else {"pruned_before": pruned}),
         "outcome": found.outcome.word,
         "source_topic": found.source.topic,
         "source_partition": found.source.partition,
@@ -125,9 +127,22 @@ def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
     }
 
 
+def _pruned(found: Translation) -> int | None:
+    """Up to which offset the ledger was pruned, when the one that was asked about lies before that."""
+    from ferry.decide.groups.offset_map import Before
+
+    return found.outcome.pruned if isinstance(found.outcome, Before) else None
+
+
 def _sentence(found: Translation, offset: int, reverse: bool) -> str:
     here, there = (found.target, found.source) if reverse else (found.source, found.target)
     to = f"offset {found.outcome.offset} of {there}"
+    pruned = _pruned(found)
+    if pruned is not None:
+        return (
+            f"offset {offset} of {here} is deleted on both sides, and so are the receipts of all before {pruned} "
+            f"(ferry.ledger.prune): what is left begins at {to}"
+        )
     return (
         f"offset {offset} of {here} "
         + {

@@ -149,6 +149,8 @@ class FlowConfig:
     throttle_bytes_per_second: int | None
     """Most that a run fetches; None is no limit."""
     ledger_replication_factor: int | None
+    prunes_ledger: bool
+    """Whether receipts go from the ledger once both sides have lost their records."""
     retries: int
     alerts: Alerts
     """Metrics, limits and who is called."""

@@ -143,6 +143,7 @@ class FlowReader:
             transaction_timeout_ms=timeout_ms,
             throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_integer(1024)),
             ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
+            prunes_ledger=self._value("ferry.ledger.prune", values.boolean),
             retries=self._value("ferry.retries", values.integer(0, 1000)),
             alerts=self._alerts(),
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),

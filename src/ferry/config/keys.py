@@ -225,6 +225,13 @@ FERRY_KEYS = (
         meaning="when Airflow compares all that the flow has copied, by the DAG `ferry_verify__{source}__{target}`",
     ),
     FerryKey(
+        name="ferry.ledger.prune",
+        default="true",
+        values="`true` or `false`",
+        meaning="whether receipts go from the ledger when neither the source nor the target has any of their records "
+        "left ([what goes and what stays](ledger.md#pruning)); `false` keeps all evidence",
+    ),
+    FerryKey(
         name="ferry.retries",
         default="3",
         values="0 to 1000",

@@ -41,10 +41,15 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """The offset lies before what was copied. `offset` is the first copied record, or the copied end without one."""
+    """The offset lies before what was copied. `offset` is the first copied record, or the copied end without one.
+
+    With `pruned` it was copied, and neither side has it any more: the receipts of offsets before that one are gone from
+    the ledger, too. `offset` is then the first record that is left.
+    """
 
     word: ClassVar = "before"
     offset: int
+    pruned: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
                                           and `why`, but where retention took them first
 ["map", lane, topic, partition, generation, number]  a block of an offset map (ferry.decide.ledger.summary)
+["pruned", lane, topic, partition]         receipts that are given up (ferry.decide.ledger.pruning)
 ["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist
 ["verified", lane, run]                    what came of a run that verified itself (verified_codec)
 ["window", lane, topic, window]           which offsets a window of a source topic is (ferry.decide.lanes.codec)

@@ -9,13 +9,15 @@ from ferry.decide.ledger.adoption_codec import adoptions
 from ferry.decide.ledger.history import current_segments, holds_until
 from ferry.decide.ledger.ledger import LedgerView, gaps, shared_topics
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.pruning import Pruned, pruned
 from ferry.decide.ledger.receipts import receipts
 from ferry.model import Adoption, Gap, Range, Segment, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """One source partition. `ranges` are the source offsets that receipts still hold, ascending and apart.
+    """One source partition. `ranges` are the source offsets that receipts still hold, ascending and apart, and those of
+    which they held until they were pruned.
 
     `void` are target offsets of copies that do not count any more, for the lane went back from there, and of what
     somebody else copied before the lane took over. `target_next` is the
@@ -43,21 +45,27 @@ def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapRow]]) 
     for of, ones in rows.items():
         found.setdefault(of.source, []).extend((of, row) for row in ones)
     known, shared, adopted = gaps(view, lane), shared_topics(view), list(adoptions(view, lane))
-    return [_copied(found[source], known, shared, adopted) for source in sorted(found) if found[source]]
+    given_up = [one for one in pruned(view).values() if one.copy.lane == lane]
+    return [_copied(found[source], known, shared, adopted, given_up) for source in sorted(found) if found[source]]
 
 
 def _copied(
-    every: list[tuple[Chain, MapRow]], known: Sequence[Gap], shared: Collection[str], adopted: Sequence[Adoption]
+    every: list[tuple[Chain, MapRow]],
+    known: Sequence[Gap],
+    shared: Collection[str],
+    adopted: Sequence[Adoption],
+    given_up: Sequence[Pruned],
 ) -> Copied:
     every.sort(key=lambda one: one[1].at)
     last, last_row = every[-1]
     mine = [row for of, row in every if of.target == last.target]
     later = [gap for gap in known if gap.source == last.source]
+    gone = [one.held(later) for one in given_up if (one.source, one.copy.target) == (last.source, last.target)]
     theirs = [(one.target_start, one.target_next) for one in adopted if one.target == last.target]
     return Copied(
         source=last.source,
         target=last.target,
-        ranges=united((receipt.start, holds_until(receipt, later)) for receipt in mine),
+        ranges=united([*((receipt.start, holds_until(receipt, later)) for receipt in mine), *gone]),
         segments=tuple(current_segments(mine, later)),
         void=united([*_void(mine, later), *theirs]),
         target_next=last_row.target_next,

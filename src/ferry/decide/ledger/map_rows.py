@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ferry.decide.ledger.codec import decode_value
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.pruning import Copy, pruned
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import Links, rest_of
 from ferry.model import Receipt, TopicPartition
@@ -15,8 +17,15 @@ Match = Callable[[Chain], bool]
 
 
 def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
-    """The chains that are known in short and match."""
-    return {of: links for of, links in view.rolled.chains.items() if match(of)}
+    """The chains that are known in short and match, without blocks that are given up."""
+    gone = {copy: one.end for copy, one in pruned(view).items()}
+    found = {of: links for of, links in view.rolled.chains.items() if match(of)}
+    for of, links in found.items() if gone else ():
+        upto = gone.get(Copy.of(of))
+        if upto is not None:
+            blocks = tuple(block for block in links.blocks if block.end > upto)
+            found[of] = replace(links, blocks=blocks, pruned=upto)
+    return found
 
 
 def newer_rows(
@@ -27,9 +36,10 @@ def newer_rows(
     `targets`: target partitions outside of which nothing matches, so that the rest need not be decoded.
     """
     found = {of: rest_of(of, links) for of, links in chains_of(view, match).items()}
+    gone = {copy: one.end for copy, one in pruned(view).items()}
     for receipt, at in _receipts(view, targets):
         of = Chain.of(receipt)
-        if match(of):
+        if match(of) and receipt.end > gone.get(Copy.of(of), -1):
             found.setdefault(of, []).append(MapRow.of(receipt, at))
     return found
 

@@ -43,10 +43,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """A chain's receipts in ledger order: `blocks`, and behind them `rest`, packed, too few for a block yet."""
+    """A chain's receipts in ledger order: `blocks`, and behind them `rest`, packed, too few for a block yet.
+
+    Rows that end at the source offset `pruned` or before are given up, and do not count.
+    """
 
     blocks: tuple[Block, ...] = ()
     rest: bytes = b""
+    pruned: int = -1
+
+    def counting(self, rows: Iterable[MapRow]) -> list[MapRow]:
+        """The rows that are not given up."""
+        return [row for row in rows if row.end > self.pruned]
 
     def first_for(self, offset: int, *, backward: bool = False) -> int:
         """The index of the block in which a source offset (`backward`: target offset) lies, or that ends before it.
@@ -96,7 +104,7 @@ NOTHING_ROLLED = Rolled()
 
 def rest_of(of: Chain, links: Links) -> list[MapRow]:
     """The rows of a chain that are in no block."""
-    return unpack(links.rest, of) if links.rest else []
+    return links.counting(unpack(links.rest, of)) if links.rest else []
 
 
 def grown(of: Chain, links: Links, rows: Sequence[MapRow]) -> Links:

@@ -18,6 +18,7 @@ from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_key, de
 from ferry.decide.ledger.ledger import LedgerView, resume_at
 from ferry.decide.ledger.map_block import Chain, MapRow, unpack
 from ferry.decide.ledger.plan_codec import PART_BYTES
+from ferry.decide.ledger.pruning import without_pruned
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import NO_LINKS, Block, Links, Rolled, grown, packed_blocks, parse_blocks
 from ferry.decide.ledger.run_codec import parse_run
@@ -66,6 +67,7 @@ def rolled_up(view: LedgerView) -> LedgerView:
     chains = dict(view.rolled.chains)
     for of, more in rows.items():
         chains[of] = grown(of, chains.get(of, NO_LINKS), more)
+    chains = without_pruned(chains, view)
     return replace(view, by_key=kept, rolled=replace(view.rolled, upto=upto, chains=chains, left=left))
 
 

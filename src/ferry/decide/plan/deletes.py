@@ -14,6 +14,7 @@ from ferry.config.guards import OnGuard
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.pruning import PRUNED
 from ferry.decide.ledger.receipt_codec import receipt_key
 from ferry.decide.plan.facts import Facts, TargetTopic
 from ferry.decide.plan.rules import Rules
@@ -125,7 +126,7 @@ def forgetting(
         if of.lane == lane and of.target.topic in gone
         for row in ones
     ]
-    for kind in ("last", "accounted", "adopted", "start", "gap"):
+    for kind in ("last", "accounted", "adopted", PRUNED, "start", "gap"):
         names = gone.values() if kind in ("start", "gap") else gone.keys()
         records += [
             Record(key=record.key, value=None)

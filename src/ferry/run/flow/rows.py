@@ -58,7 +58,7 @@ async def read_blocks(
     for of, index in asked:
         block = chains[of].blocks[index]
         if block.at < 0:  # not written yet: read from a ledger without a summary
-            found[of, index] = unpack(block.data, of)
+            found[of, index] = chains[of].counting(unpack(block.data, of))
         else:
             places[block.at] = of, index
     records = await log.read_at(places) if places else {}
@@ -68,5 +68,5 @@ async def read_blocks(
                 f"the block of the offset map of {of.target} (lane {of.lane}) at ledger offset {at} is gone: somebody "
                 "deleted records of the ledger; restore it with `ferry ledger rebuild`"
             )
-        found[of, index] = parse_block(records[at], of)
+        found[of, index] = chains[of].counting(parse_block(records[at], of))
     return found

@@ -6,21 +6,22 @@ ledger. So what an offset needs is found by bisection, and read at known places;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.decide.groups.adopted_map import approximate
 from ferry.decide.groups.map_trouble import Cut, Present, map_cut, map_trouble
-from ferry.decide.groups.offset_map import LogStart, OffsetMap, Translated
+from ferry.decide.groups.offset_map import Before, InGap, LogStart, OffsetMap, Translated
 from ferry.decide.ledger.adoption_codec import adopted_receipt, adoptions
 from ferry.decide.ledger.codec import encode
 from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.map_rows import chains_of, needed_block, newer_rows
+from ferry.decide.ledger.pruning import Pruned, pruned, ranges
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.rolled import NO_LINKS, Links
 from ferry.errors import Refused
-from ferry.model import Adoption, Gap, Receipt, TopicPartition
+from ferry.model import Adoption, Gap, Range, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
@@ -43,9 +44,10 @@ class PartitionMap:
     """Where the offsets of one partition went: `offsets` leads from `source` to `target`, or (`backward`) back.
 
     `asked` are the offsets that it was loaded for; None: all. What the lane took over from another replicator is in
-    `adoptions`, `gaps` say what of it does not hold any more. `log_start` is the target's, where it is known. With a
-    `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more; with a `cut`
-    it leads nowhere from there on.
+    `adoptions`, `gaps` say what of it does not hold any more. `pruned` are offsets whose receipts the ledger does not
+    keep any more, on the side that is asked about. `log_start` is the target's, where it is known. With a `trouble`, a
+    sentence, it leads nowhere: one of the clusters does not have what was copied any more; with a `cut` it leads
+    nowhere from there on.
     """
 
     source: TopicPartition
@@ -55,6 +57,7 @@ class PartitionMap:
     gaps: tuple[Gap, ...] = ()
     backward: bool = False
     asked: frozenset[int] | None = None
+    pruned: tuple[Range, ...] = ()
     log_start: int | None = None
     trouble: str | None = None
     cut: Cut | None = None
@@ -86,7 +89,22 @@ class PartitionMap:
         if self.asked is not None and offset not in self.asked:
             raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
         adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
-        return adopted or self.offsets.translate(offset)
+        return adopted or self._pruned(offset) or self._kept(offset)
+
+    def _pruned(self, offset: int) -> Before | None:
+        """A reader goes on at the first record that is left, as on a log that lost its beginning."""
+        end = _pruned_end(self.pruned, offset)
+        return None if end is None else Before(offset=self._kept(end).offset, pruned=end)
+
+    def _kept(self, offset: int) -> Translated:
+        found = self.offsets.translate(offset)
+        if isinstance(found, Before) and any(end <= offset for _, end in self.pruned):
+            return InGap(offset=found.offset)  # behind what was pruned there lay nothing up to what is left
+        return found
+
+
+def _pruned_end(some: Iterable[Range], offset: int) -> int | None:
+    return next((end for start, end in some if start <= offset < end), None)
 
 
 async def offset_maps(
@@ -150,6 +168,7 @@ class _Loading:
     gaps: list[Gap]
     offsets: frozenset[int] | None
     adoptions: list[Adoption] = field(default_factory=list)
+    pruned: tuple[Range, ...] = ()
     links: dict[Chain, Links] = field(default_factory=dict)
     rows: dict[Chain, list[MapRow]] = field(default_factory=dict)
     blocks: dict[Chain, dict[int, list[MapRow]]] = field(default_factory=dict)
@@ -169,7 +188,8 @@ class _Loading:
             if self.whole:
                 found |= {(of, index) for index in range(len(links.blocks)) if index not in known}
                 continue
-            wanted = {needed_block(links, known, offset, backward=backward) for offset in self.offsets or ()}
+            asked = {_pruned_end(self.pruned, offset) or offset for offset in self.offsets or ()}
+            wanted = {needed_block(links, known, offset, backward=backward) for offset in asked}
             if links.blocks and backward:
                 wanted.add(0)  # it tells the first copied record
             if links.blocks and not self.rows[of]:
@@ -200,6 +220,7 @@ class _Loading:
             gaps=tuple(self.gaps),
             backward=backward,
             asked=asked,
+            pruned=self.pruned,
         )
 
 
@@ -223,13 +244,18 @@ async def load_maps(
     known: dict[TopicPartition, list[Gap]] = {}
     for gap in gaps(view, lane):
         known.setdefault(gap.source, []).append(gap)
+    given_up: dict[TopicPartition, list[Pruned]] = {}
+    for mark in pruned(view).values():
+        if mark.copy.lane == lane and targets.get(mark.copy.target) == mark.source:
+            given_up.setdefault(mark.copy.target, []).append(mark)
     loading: dict[TopicPartition, _Loading] = {}
     for place, last in lasts.items():
-        offsets = asked[place]
+        offsets, mine = asked[place], known.get(last.source, [])
         loading[place] = _Loading(
             last=last,
-            gaps=known.get(last.source, []),
+            gaps=mine,
             offsets=None if offsets is None else frozenset(offsets),
+            pruned=ranges(given_up.get(last.target, ()), mine, backward=backward),
         )
     places = {last.target: place for place, last in lasts.items()}
     for one in adoptions(view, lane):

@@ -19,9 +19,10 @@ from ferry.decide.ledger.deployments import admitted, conflict
 from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.neighbours import without_owned_elsewhere
+from ferry.decide.ledger.pruning import unswept
 from ferry.decide.ledger.rebuilt import rebuild_notes
 from ferry.decide.ledger.receipts import last_receipts
-from ferry.decide.ledger.runs import slots_to_fence
+from ferry.decide.ledger.runs import slots_to_fence, superseded_by
 from ferry.decide.ledger.summary import is_due
 from ferry.decide.plan.clock import skew_sentence
 from ferry.decide.plan.deletes import deleted_note, forgetting, forgotten
@@ -51,6 +52,7 @@ from ferry.net.ledger import LedgerTopic
 from ferry.net.uncopied import client_quotas, scram_users
 from ferry.run.copy.kafka_port import KafkaLane, transactional_id
 from ferry.run.flow.known_ledger import KnownLedger, KnownLedgers
+from ferry.run.flow.pruning import give_up, sweep, tombstones_of, unswept_tombstones
 from ferry.run.others.foreign import with_foreign_writers, without_own
 from ferry.run.others.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
 from ferry.run.plan.change_topics import Changed, change_topics
@@ -149,22 +151,34 @@ class Planner:
             return await self._decide(view, opened, options)
 
         plan = await open_run(self.fencing_lane(), record, decide, known)
-        await self._summarise(plan)
+        await self._keep_short(plan)
         return plan
 
-    async def _summarise(self, plan: Plan) -> None:
-        """Write a summary of the ledger where one is due: once the plan is sealed, so that nothing waits for it.
+    async def _keep_short(self, plan: Plan) -> None:
+        """Write a summary of the ledger where one is due, and prune: once the plan is sealed, so that nothing waits.
 
-        What was known when the plan was decided was read up to a record of this run's own. A run goes on without a
-        summary; the next one writes it.
+        What was known when the plan was decided was read up to a record of this run's own. A run goes on without; the
+        next one does it.
         """
         view = self.known.last
-        if view is None or not is_due(view):
+        if view is None:
             return
+        due = is_due(view)
         try:
-            await self.known.summarise(view, plan.generation)
+            if due:
+                await self.known.summarise(view, plan.generation)
+            if self.flow.prunes_ledger and (due or unswept(view, self.lane)):
+                await self._prune(plan, more=due)
         except FerryError as error:
-            log.warning("run %s: the summary of the ledger is left to the next run: %s", plan.run, error)
+            log.warning("run %s: summary and pruning of the ledger are left to the next run: %s", plan.run, error)
+
+    async def _prune(self, plan: Plan, *, more: bool) -> None:
+        """Take away some of what earlier runs gave up, and give `more` up; not when a newer run owns the lane."""
+        view = await self.known.view()
+        if superseded_by(view, self.lane, plan.generation) is None:
+            await sweep(self.ledger, view, self.lane, tombstones_of(len(plan.slices)))
+            if more:
+                await give_up(self.ledger, view, self.lane, plan.run, self.source, self.target)
 
     def fencing_lane(self) -> KafkaLane:
         """Where a run of the lane is opened: its ledger, and the slots to fence."""
@@ -249,6 +263,7 @@ class Planner:
             def gone(of: Chain) -> bool:
                 return of.lane == self.lane and of.target.topic in names
 
+            await self._append(await unswept_tombstones(self.ledger, view, self.lane, names))
             await self._append(forgetting(view, facts, wish, deleted, await self.known.rows(view, gone)))
             await self._append([Record(key=key, value=None) for key in await self.known.block_keys(view, gone)])
         facts = forgotten(facts, deleted)

@@ -59,7 +59,9 @@ from ferry.decide.plan.deletes import deleted_record
 from ferry.decide.plan.facts import Seen
 from ferry.decide.plan.starts import start_records
 from ferry.decide.plan.tombstones import seen_records
+from ferry.decide.switch.codec import begun_record, done_records, end_record, switch_record, switch_states
 from ferry.model import AclChange, Flow, Record
+from ferry.model.switch import Step
 from tests.decide.values import FACTS, PLAN, RECEIPT, RULES, lying, part, place, topic
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "ledger.md").read_text()
@@ -208,6 +210,19 @@ def _dropped(key: list[Any], body: Any) -> list[Record]:
     return [dropped_record(one) for one in dropped_lanes(_view(key, body))]
 
 
+def _switch(key: list[Any], body: Any) -> list[Record]:
+    """The records of a switch, of which the documented ones make a state."""
+    (state,) = switch_states(fold(lying(*documented()), 99)).values()
+    if len(key) == 2:
+        return [switch_record(state.switch)]
+    if key[2] == "end":
+        assert state.end is not None
+        return [end_record(key[1], state.end)]
+    if len(key) == 3 and body["state"] == "begun":
+        return [begun_record(key[1], state.begun[Step(key[2])])]
+    return done_records(key[1], state.done[Step(key[2])])
+
+
 WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "run": lambda _, body: [run_record(parse_run(body))],
     "fenced": lambda key, body: [fenced_record(key[1], body["run"], body["generation"], body["slots"])],
@@ -239,6 +254,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "window": lambda key, body: [window_record(parse_window(key, body))],
     "dropped": _dropped,
     "rebuilt": lambda key, _: [rebuild_record(rebuilt_upto(key[1]))],
+    "switch": _switch,
     "pause": lambda _, body: [pause_record(parse_pause(body))],
 }
 """What Ferry writes when it means what it reads in a record of that kind, from key and value; of a plan all records."""

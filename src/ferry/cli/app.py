@@ -27,9 +27,12 @@ from ferry.cli.output import print_error
 from ferry.cli.pausing import pause_command, resume_command
 from ferry.cli.plan import plan_command
 from ferry.cli.policy import policy_app
+from ferry.cli.readiness import readiness_command
 from ferry.cli.reports import reports_app
 from ferry.cli.run import run_command
 from ferry.cli.skip import skip_command
+from ferry.cli.switches import switch_app
+from ferry.cli.switching import failback_command, failover_command, switchover_command
 from ferry.cli.translate import translate_command
 from ferry.cli.verify import verify_command
 from ferry.cli.version import version_command
@@ -97,6 +100,11 @@ app.command("resume")(resume_command)
 app.command("skip")(skip_command)
 app.add_typer(adopt_app, name="adopt")
 app.add_typer(hand_back_app, name="hand-back")
+app.command("readiness")(readiness_command)
+app.command("switchover")(switchover_command)
+app.command("failover")(failover_command)
+app.command("failback")(failback_command)
+app.add_typer(switch_app, name="switch")
 app.command("flows")(flows_command)
 app.command("translate")(translate_command)
 app.command("verify")(verify_command)

@@ -105,6 +105,14 @@ class Desk:
                 print_warning(str(problem))
         return settings
 
+    def whole_settings(self, settings: Settings) -> Settings:
+        """The same file with the flows into all clusters: a switch goes both ways, wherever it is called."""
+        # Imported here, like all that is heavy: the command line starts light.
+        from ferry.config.connection import from_environment
+        from ferry.config.settings import load
+
+        return load(settings.path, from_environment) if settings.local else settings
+
     def limited(self, examined: Examined) -> Examined:
         """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
         # Imported here: the command line starts light.

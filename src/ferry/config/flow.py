@@ -53,6 +53,23 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryPoint:
+    """The most of a partition that may be lost (recovery point objective). None is no limit."""
+
+    records: int | None
+    seconds: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedirectHook:
+    """How a switch sends clients to the new cluster: a command, an HTTP call, both, or neither."""
+
+    command: str | None
+    url: str | None = field(repr=False)
+    timeout_seconds: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Periodic:
     """Something that MirrorMaker 2 repeats: Ferry does it at most once in `interval_s` seconds, when a run is on."""
 
@@ -151,6 +168,8 @@ class FlowConfig:
     ledger_replication_factor: int | None
     prunes_ledger: bool
     """Whether receipts go from the ledger once both sides have lost their records."""
+    rpo: RecoveryPoint
+    redirect: RedirectHook
     retries: int
     alerts: Alerts
     """Metrics, limits and who is called."""

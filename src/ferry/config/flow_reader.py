@@ -12,7 +12,16 @@ from ferry.config.alerts import Alerts
 from ferry.config.catalogue import default_of
 from ferry.config.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.findings import Findings, Setting
-from ferry.config.flow import MOST_RUNS, Budget, FlowConfig, InternalTopics, Periodic, Verification
+from ferry.config.flow import (
+    MOST_RUNS,
+    Budget,
+    FlowConfig,
+    InternalTopics,
+    Periodic,
+    RecoveryPoint,
+    RedirectHook,
+    Verification,
+)
 from ferry.config.guards import GUARD_KEYS, Guards, guard_policy
 from ferry.config.keys import FERRY_KEYS_BY_NAME
 from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
@@ -144,6 +153,15 @@ class FlowReader:
             throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_integer(1024)),
             ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
             prunes_ledger=self._value("ferry.ledger.prune", values.boolean),
+            rpo=RecoveryPoint(
+                records=self._value("ferry.rpo.records", values.optional_integer(0)),
+                seconds=self._value("ferry.rpo.seconds", values.optional_integer(0)),
+            ),
+            redirect=RedirectHook(
+                command=self._value("ferry.switch.redirect.command", values.optional_text),
+                url=self._value("ferry.switch.redirect.url", values.optional_url),
+                timeout_seconds=self._value("ferry.switch.redirect.timeout.seconds", values.integer(1)),
+            ),
             retries=self._value("ferry.retries", values.integer(0, 1000)),
             alerts=self._alerts(),
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),

@@ -200,6 +200,37 @@ FERRY_KEYS = (
         " another lane has a rate of its own",
     ),
     FerryKey(
+        name="ferry.rpo.records",
+        default="",
+        values="records, 0 or more; empty: no limit",
+        meaning="how many records of a partition may be lost at most (recovery point objective): `ferry readiness` "
+        "holds the lag against it",
+    ),
+    FerryKey(
+        name="ferry.rpo.seconds",
+        default="",
+        values="seconds, 0 or more; empty: no limit",
+        meaning="the same as the age of the oldest record that is not copied",
+    ),
+    FerryKey(
+        name="ferry.switch.redirect.command",
+        default="",
+        values="a command with its arguments, as a shell splits them; empty: none",
+        meaning="the hook by which [a switch](failover.md#the-hook) sends clients to the new cluster",
+    ),
+    FerryKey(
+        name="ferry.switch.redirect.url",
+        default="",
+        values="an `http` or `https` address; empty: none",
+        meaning="the same as an HTTP call: POST, with the switch as JSON",
+    ),
+    FerryKey(
+        name="ferry.switch.redirect.timeout.seconds",
+        default="60",
+        values="seconds, at least 1",
+        meaning="how long that hook may take",
+    ),
+    FerryKey(
         name="ferry.ledger.replication.factor",
         default="",
         values="1 to 32767; empty: 3, or as many as there are brokers",

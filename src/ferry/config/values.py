@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
 
 from ferry.config.filters import PatternList
 from ferry.config.layers import Side
@@ -182,6 +183,21 @@ def text(value: str) -> str:
     """Any text that is not empty."""
     if not value.strip():
         raise BadValue("is empty; write a value, or remove the line")
+    return value.strip()
+
+
+def optional_text(value: str) -> str | None:
+    """Any text; None where there is none."""
+    return value.strip() or None
+
+
+def optional_url(value: str) -> str | None:
+    """An `http` or `https` address with a host; None where there is none."""
+    if not value.strip():
+        return None
+    address = urlsplit(value.strip())
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise BadValue("is no http or https address; write for example https://gateway.example/switch")
     return value.strip()
 
 

@@ -73,12 +73,15 @@ class LedgerAccess:
 
         return self._connection.run(found)
 
-    def append(self, records: Sequence[Record]) -> None:
-        """Write records, and create the ledger first when there is none; Refused when its settings could lose them."""
+    def append(self, records: Sequence[Record]) -> int:
+        """Write records, and create the ledger first when there is none; the offset of the last one.
+
+        Refused when the ledger's settings could lose them.
+        """
         ledger = self._connection.ledger
 
-        async def work() -> None:
+        async def work() -> int:
             await ledger.open(self._factor)
-            await ledger.append(records)
+            return await ledger.append(records)
 
-        self._connection.run(work)
+        return self._connection.run(work)

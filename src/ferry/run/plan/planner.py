@@ -110,6 +110,10 @@ class Planner:
 
         Raises as `decide_plan`.
         """
+        return (await self.survey(view, options))[1]
+
+    async def survey(self, view: LedgerView, options: RunOptions) -> tuple[Facts, Plan]:
+        """As `preview`, with the facts that the plan was decided from."""
         refuse_endless(self.lane, options.window)
         await self._refuse_swapped(view)
         facts = await self.facts(view, positions=Positions.AT_ONCE)
@@ -123,7 +127,8 @@ class Planner:
         if _concerns_acls(options, facts):
             plan = await self.acls.preview(view, plan)
         why = None if options.take_over else conflict(view, self.record(plan.run, Origin()))
-        return plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
+        noted = plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
+        return facts, noted
 
     async def acl_diff(self, view: LedgerView) -> AclDiff:
         """How the target's ACLs differ from what the source's ask for, by a plan of now; raises as `AclSyncer.diff`."""

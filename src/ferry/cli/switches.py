@@ -1,0 +1,175 @@
+"""`ferry switch`: the switches that a flow's ledger has, one of them in full, and giving one up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.output import print_json, print_table
+from ferry.cli.person import person
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.model.switch import SwitchState
+
+switch_app = typer.Typer(help="Look at switchovers, failovers and failbacks, or give one up.", no_args_is_help=True)
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")]
+RequiredFlow = Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")]
+
+
+@switch_app.callback()
+def switch() -> None:
+    """Look at switchovers, failovers and failbacks, or give one up."""
+
+
+@switch_app.command("list")
+def switch_list_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """List the switches along a flow and back, as far as both ledgers can be read, oldest first."""
+    # Imported here: the command line starts light.
+    from ferry.run.switch.history import all_switches
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    found, unread = all_switches(desk.whole_settings(settings), chosen, patience_s=patience)
+    if desk.as_json:
+        print_json({"flow": str(chosen.flow), "switches": [_line(state) for state in found], "unread": list(unread)})
+        return 0
+    print_table(
+        ("id", "verb", "to", "opened", "state", "next step", "approved by"),
+        (
+            (
+                one["id"],
+                one["verb"],
+                state.switch.via.target,
+                f"{datetime.fromtimestamp(state.switch.at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}",
+                one["state"],
+                one["next_step"],
+                one["approved_by"],
+            )
+            for state in found
+            for one in [_line(state)]
+        ),
+    )
+    for why in unread:
+        print(f"not read: {why}")
+    return 0
+
+
+@switch_app.command("show")
+def switch_show_command(
+    ctx: typer.Context,
+    flow: RequiredFlow,
+    switch_id: IdArgument,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show a switch step by step: who did it, when, and what was found."""
+    # Imported here: the command line starts light.
+    from ferry.run.switch.history import one_switch
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    state = one_switch(desk.whole_settings(settings), chosen, switch_id, patience_s=patience)
+    if desk.as_json:
+        print_json(switch_state_json(state))
+        return 0
+    made = state.switch
+    print(f"{made.verb} {made.id} of {made.named} to {made.via.target}, by {made.who}, approved by {made.approved_by}")
+    print_table(
+        ("step", "by", "seconds", "what was found"),
+        (
+            (done.step, done.who, f"{(done.done_ms - done.begun_ms) / 1000:.1f}", done.evidence.sentence)
+            for done in state.done.values()
+        ),
+        right=("seconds",),
+    )
+    print(_line(state)["state"] if state.end is not None else f"next step: {_line(state)['next_step']}")
+    return 0
+
+
+@switch_app.command("abandon")
+def switch_abandon_command(
+    ctx: typer.Context,
+    flow: RequiredFlow,
+    switch_id: IdArgument,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever reads the ledger later.")],
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
+    # Imported here: the command line starts light.
+    from ferry.run.switch.history import abandon_switch
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    state = abandon_switch(desk.whole_settings(settings), chosen, switch_id, why, person(), patience_s=patience)
+    if desk.as_json:
+        print_json(switch_state_json(state))
+    else:
+        print(f"{state.switch.verb} {switch_id} is abandoned")
+    return 0
+
+
+def _line(state: SwitchState) -> dict[str, Any]:
+    # Imported here: the command line starts light.
+    from ferry.decide.switch.steps import next_step
+
+    due = next_step(state)
+    return {
+        "id": state.switch.id,
+        "verb": state.switch.verb.value,
+        "flow": str(state.switch.named),
+        "to": state.switch.via.target,
+        "opened_ms": state.switch.at_ms,
+        "who": state.switch.who,
+        "approved_by": state.switch.approved_by,
+        "state": "unfinished" if state.end is None else state.end.outcome.value,
+        "next_step": None if due is None else due.value,
+    }
+
+
+def switch_state_json(state: SwitchState) -> dict[str, Any]:
+    """A switch with all that its steps found, as the documented JSON object."""
+    # Imported here: the command line starts light.
+    from ferry.decide.switch.codec import step_json, switch_json
+    from ferry.decide.switch.steps import next_step
+
+    due = next_step(state)
+    end = state.end
+    return {
+        "switch": switch_json(state.switch),
+        "next_step": None if due is None else due.value,
+        "steps": [step_json(done) for done in sorted(state.done.values(), key=lambda one: one.done_ms)],
+        "end": None
+        if end is None
+        else {"outcome": end.outcome.value, "who": end.who, "why": end.why, "at_ms": end.at_ms},
+    }

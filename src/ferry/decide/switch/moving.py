@@ -1,0 +1,233 @@
+"""Where consumer groups go on, on the new cluster: all partitions of a group, or none. Pure.
+
+A group's offsets at the old cluster lead to the new one by two maps: that of the flow along which clients move, for
+what was born at the old cluster, and that of the flow back, turned round, for what was copied there from the new one.
+Where one topic holds both, whoever has the record that is next decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
+from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, LogStart, Translated
+from ferry.decide.groups.translated import Maps
+from ferry.decide.groups.which import NOT_TRANSLATABLE
+from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition
+
+
+class BackMaps(Maps, Protocol):
+    """A map that leads back also names the partition where its copies come from."""
+
+    @property
+    def source(self) -> TopicPartition:
+        """The origin."""
+
+
+_MORE_TO_COME = (InGap, Before)
+"""Outcomes behind which the map has another record, or none at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """One offset on the new cluster: what a group is to have in `place`, and how that was found.
+
+    `source` is the partition of the old cluster that it was translated from and `source_offset` the offset there; None
+    for a topic that the group has not read before. `by` is `via`, `back` or `start`.
+    """
+
+    place: TopicPartition
+    offset: int
+    word: str
+    by: str
+    source: TopicPartition | None = None
+    source_offset: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moving:
+    """What becomes of one group. `why` is what stands against moving it, a sentence; then nothing of it is written.
+
+    `kept` are partitions where it stands further on than the old cluster says: it has read there already.
+    """
+
+    group: str
+    writes: tuple[Placed, ...] = ()
+    unchanged: tuple[Placed, ...] = ()
+    kept: tuple[tuple[Placed, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    why: str | None = None
+    active: bool = False
+
+    @property
+    def offsets(self) -> tuple[tuple[TopicPartition, int], ...]:
+        """Where the group stands when it is moved."""
+        found = [(one.place, one.offset) for one in (*self.writes, *self.unchanged)]
+        return tuple(sorted([*found, *((one.place, there) for one, there in self.kept)]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSide:
+    """The new cluster as far as groups concern it. `failed` says of groups why nothing is known of them."""
+
+    alias: str
+    listed: Mapping[str, ListedGroup]
+    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+    pending: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    log_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+def place_group(
+    committed: Mapping[TopicPartition, CommittedOffset],
+    via: Mapping[TopicPartition, Maps],
+    back: Mapping[TopicPartition, BackMaps],
+    starts: Mapping[TopicPartition, Mapping[TopicPartition, int]],
+    log_starts: Mapping[TopicPartition, int],
+) -> tuple[dict[TopicPartition, Placed], list[str]]:
+    """A group's offsets on the new cluster, and what stands against giving them.
+
+    `via` leads from places of the old cluster to copies, `back` (turned round) from copies at the old cluster to their
+    origins. `starts` are, by place of the old cluster, topics that producers go on in, and where those end: a group
+    begins there, unless something says better.
+    """
+    found: dict[TopicPartition, Placed] = {}
+    against: list[str] = []
+    for source, at in sorted(committed.items()):
+        forward, backward = via.get(source), back.get(source)
+        troubles = [why for one in (forward, backward) if one is not None and (why := one.trouble_at(at.offset))]
+        if troubles:
+            against += troubles
+            continue
+        chosen = _chosen(
+            None if forward is None else forward.translate(at.offset),
+            None if backward is None else backward.translate(at.offset),
+        )
+        if chosen is not None:
+            by, outcome = chosen
+            there = forward.target if by == "via" and forward is not None else None
+            place = there if there is not None else backward.source if backward is not None else None
+            if place is not None:
+                first = log_starts.get(place, 0)
+                late = outcome.offset < first
+                found[place] = Placed(
+                    place=place,
+                    offset=first if late else outcome.offset,
+                    word=LogStart.word if late else outcome.word,
+                    by=by,
+                    source=source,
+                    source_offset=at.offset,
+                    metadata=at.metadata,
+                )
+    topics = {source.topic for source in committed}
+    for source, lives in starts.items():
+        for place, end in lives.items() if source.topic in topics else ():
+            found.setdefault(place, Placed(place=place, offset=end, word="start", by="start"))
+    return found, against
+
+
+def _chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
+    """The word of the flow that has the record that is next; where neither has, of that along which clients move."""
+    if backward is None:
+        return None if forward is None else ("via", forward)
+    if forward is None:
+        return "back", backward
+    if isinstance(forward, Exact) != isinstance(backward, Exact):
+        return ("via", forward) if isinstance(forward, Exact) else ("back", backward)
+    more = isinstance(forward, _MORE_TO_COME), isinstance(backward, _MORE_TO_COME)
+    if more == (True, True):
+        return min(("via", forward), ("back", backward), key=lambda one: one[1].offset)
+    if more == (False, True) and isinstance(forward, Ahead):
+        return "back", backward
+    return "via", forward
+
+
+def decide_moving(
+    group: str,
+    placed: Mapping[TopicPartition, Placed],
+    against: Collection[str],
+    new: NewSide,
+    held: HeldGroup | None,
+) -> Moving:
+    """Whether a group is moved as a whole, and what of it has to be written.
+
+    Over an offset of Ferry's own the old cluster's word counts, backwards, too. Over one that somebody else committed
+    it counts where it leads on; where that one is further on, the group has read there before, and goes on there.
+    """
+    there = new.listed.get(group)
+    if (why := new.failed.get(group)) is not None:
+        return Moving(group=group, why=why)
+    if there is not None and there.is_active:
+        return Moving(
+            group=group,
+            active=True,
+            why=f"group {group} has members on {new.alias}: stop them, or leave it with --leave-group {group}",
+        )
+    if there is not None and there.kind in NOT_TRANSLATABLE:
+        return Moving(
+            group=group, why=f"group {group} is a {_kind(there.kind)} group on {new.alias}: name it otherwise"
+        )
+    pending = sorted(set(new.pending.get(group, ())) & placed.keys())
+    if pending:
+        return Moving(
+            group=group,
+            why=f"group {group} has an offset of {pending[0]} on {new.alias} in a transaction that is not decided: end "
+            "it, or wait for it to end",
+        )
+    if against:
+        return Moving(group=group, why=f"group {group}: {next(iter(against))}")
+    offsets = new.offsets.get(group, {})
+    writes, unchanged, kept = [], [], []
+    for place, one in sorted(placed.items()):
+        now = offsets.get(place)
+        own = (
+            held is not None and place in held.offsets and now is not None and held.offsets[place].found_as(now.offset)
+        )
+        if now is None or (now.offset != one.offset and (own or now.offset < one.offset) and one.by != "start"):
+            writes.append(one)
+        elif now.offset == one.offset:
+            unchanged.append(one)
+        else:
+            kept.append((one, now.offset))
+    return Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept))
+
+
+def _kind(kind: GroupKind) -> str:
+    return "share" if kind is GroupKind.SHARE else "Streams"
+
+
+def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int) -> HeldGroup | None:
+    """What the ledger is to say of a group before it is written: of copies alone, for those a checkpoint writes."""
+    offsets = dict(held.offsets) if held is not None else {}
+    sources = dict(held.sources) if held is not None else {}
+    there = new.offsets.get(moving.group, {})
+    changed = False
+    for one in moving.writes:
+        if one.by != "via" or one.source is None:
+            continue
+        before, now = offsets.get(one.place), there.get(one.place)
+        prior = before.found_as(now.offset) if before is not None and now is not None else None
+        offsets[one.place] = Held(Wrote(one.source_offset, one.offset), prior)
+        sources[one.place.topic] = one.source.topic
+        changed = True
+    if not changed:
+        return None
+    return HeldGroup(offsets=offsets, sources=sources, renewed_ms=held.renewed_ms if held is not None else now_ms)
+
+
+def from_memory(held: HeldGroup) -> dict[TopicPartition, Placed]:
+    """A group's offsets when the old cluster does not tell them: what the last checkpoint meant to write."""
+    return {
+        place: Placed(
+            place=place,
+            offset=one.wrote.target,
+            word="checkpoint",
+            by="via",
+            source=held.source_of(place),
+            source_offset=one.wrote.source,
+        )
+        for place, one in held.offsets.items()
+    }

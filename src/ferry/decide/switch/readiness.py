@@ -1,0 +1,302 @@
+"""Whether a flow's target could take over now: one check a line, from facts that were gathered before. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ferry.decide.acls import AclDiff
+from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.plan.clock import MAX_SKEW_MS
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
+from ferry.decide.plan.topic_settings import TopicSettings, several
+from ferry.model import ChangeKind, Left, Plan, Refusal, Why
+from ferry.policy import ReplicationPolicy
+
+_AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.FAILED})
+"""What keeps a group from being moved. One that somebody moved on the target follows its source in a switch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One line of the answer: what was looked at, whether it is as it should be, and a sentence with the remedy."""
+
+    name: str
+    ok: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """All checks."""
+
+    checks: tuple[Check, ...]
+    records: int = 0
+    """Of the lag, as `TotalLag` counts."""
+    seconds: float | None = None
+    partitions: int = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing stands against a switch."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """What stands against it."""
+        return tuple(check for check in self.checks if not check.ok)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rpo:
+    """What may be lost at most: records and seconds of each partition. None is no limit."""
+
+    records: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What readiness is decided from."""
+
+    facts: Facts
+    plan: Plan
+    lags: Sequence[PartitionLag]
+    last_run: PastRun | None
+    stamped_ms: int | None
+    """When the broker that leads the ledger wrote the last run's record, by its clock; None: not known."""
+    groups: Collection[Left]
+    """Groups that were left by a sync of now, with what they were left for."""
+    behind_groups: int
+    """Groups of which a sync would write something."""
+    acls: AclDiff | None
+    """None: the flow syncs none."""
+    back: bool
+    """Whether the file enables the reverse flow."""
+
+
+def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo) -> Readiness:
+    """The checks in the order in which somebody would make them by hand."""
+    total = total_of(looked.lags)
+    return Readiness(
+        checks=(
+            _reachable(looked.facts),
+            _running(looked),
+            _lag(looked.lags, rpo),
+            _refused(looked.plan.refusals),
+            _topics(looked.plan),
+            _writable(looked.facts, policy, alias),
+            _retention(looked.facts, policy, alias),
+            _groups(looked),
+            _acls(looked.acls),
+            _clock(looked),
+            _back(looked),
+        ),
+        records=total.records,
+        seconds=total.seconds,
+        partitions=total.partitions,
+    )
+
+
+def _named(items: Iterable[str]) -> str:
+    return several(sorted(set(items)))
+
+
+def _reachable(facts: Facts) -> Check:
+    silent = [f"{topic.name}-{number}" for topic in facts.sources.values() for number in topic.leaderless]
+    if silent:
+        return Check(
+            name="source",
+            ok=False,
+            message=f"{len(silent)} source partitions have no leader that answers ({_named(silent)}): bring their "
+            "brokers back, or fail over",
+        )
+    return Check(name="source", ok=True, message=f"{len(facts.sources)} topics, every partition answers")
+
+
+def _running(looked: Looked) -> Check:
+    paused = looked.facts.pauses
+    if "" in paused:
+        pause = paused[""]
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"the flow is paused by {pause.who} ({pause.why}): lift that with ferry resume",
+        )
+    if paused:
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"topics are paused ({_named(paused)}), so they fall behind: lift that with ferry resume --topic",
+        )
+    last = looked.last_run
+    if last is None:
+        return Check(name="replication", ok=False, message="the flow never ran: start it, and let it catch up")
+    run, started_ms = last.opened.record.run, last.opened.record.started_ms
+    if last.state not in (PastState.SUCCESS, PastState.OPEN):
+        return Check(
+            name="replication",
+            ok=False,
+            message=f"the last run, {run}, is {last.state}: see what it says with ferry ledger --run {run}",
+        )
+    age = max(0, looked.facts.now_ms - started_ms) // 1000
+    return Check(name="replication", ok=True, message=f"the last run, {run}, began {age} s ago: {last.state}")
+
+
+def _lag(lags: Sequence[PartitionLag], rpo: Rpo) -> Check:
+    total = total_of(lags)
+    limits = [
+        *([f"{rpo.records} records"] if rpo.records is not None else []),
+        *([f"{rpo.seconds:g} s"] if rpo.seconds is not None else []),
+    ]
+    allowed = " and ".join(limits) or "no limit is set, ferry.rpo.records and ferry.rpo.seconds"
+    behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
+    age = "an unknown time" if total.seconds is None else f"{total.seconds:.1f} s"
+    if behind:
+        worst = max(behind, key=lambda lag: (lag.records is None, lag.records or 0))
+        return Check(
+            name="lag",
+            ok=False,
+            message=f"{len(behind)} of {total.partitions} partitions are further behind than the RPO ({allowed}), most "
+            f"{worst.source} ({'not known' if worst.records is None else f'{worst.records} records'}): let the flow "
+            "catch up",
+        )
+    return Check(
+        name="lag",
+        ok=True,
+        message=f"{total.records} records of {total.behind} partitions are not copied, for {age} at most ({allowed})",
+    )
+
+
+def _refused(refusals: Sequence[Refusal]) -> Check:
+    if not refusals:
+        return Check(name="refusals", ok=True, message="a run would refuse nothing")
+    first = refusals[0]
+    more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+    return Check(name="refusals", ok=False, message=f"a run would refuse: {first.message} [{first.kind}]{more}")
+
+
+def _topics(plan: Plan) -> Check:
+    due = [*plan.changes, *plan.drift]
+    words = {ChangeKind.CREATE: "missing", ChangeKind.GROW: "too small", ChangeKind.DELETE: "to be deleted"}
+    if not due:
+        return Check(name="topics", ok=True, message="topics and their settings are as at the source")
+    named = _named(f"{change.topic} ({words.get(change.kind, 'other settings')})" for change in due)
+    return Check(
+        name="topics",
+        ok=False,
+        message=f"{len(due)} topics of the target are not as at the source: {named}; let a run put them right, or see "
+        "ferry plan",
+    )
+
+
+def _writable(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
+    poor, count = [], 0
+    for name in facts.sources:
+        topic = facts.targets.get(policy.format_remote_topic(alias, name))
+        if topic is None:
+            continue
+        for number in range(topic.partitions):
+            count += 1
+            in_sync, replicas = topic.replicas.get(number, (1, 1))
+            if number not in topic.ends or in_sync < min(topic.min_in_sync, replicas):
+                poor.append(f"{topic.name}-{number}")
+    if poor:
+        return Check(
+            name="target",
+            ok=False,
+            message=f"{len(poor)} target partitions cannot be written ({_named(poor)}): too few replicas in sync, or "
+            "no leader; bring their brokers back",
+        )
+    return Check(name="target", ok=True, message=f"all {count} target partitions can be written")
+
+
+def _retention(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
+    short = []
+    for name, source in facts.sources.items():
+        target = facts.targets.get(policy.format_remote_topic(alias, name))
+        if target is None or target.settings is None or source.settings is None:
+            continue
+        short += [
+            f"{target.name} ({setting})"
+            for setting in ("retention.ms", "retention.bytes")
+            if _shorter(target.settings, source.settings, setting)
+        ]
+    if short:
+        return Check(
+            name="retention",
+            ok=False,
+            message=f"the target keeps less than the source: {_named(short)}; raise it there, or readers that are "
+            "behind lose records when they move",
+        )
+    return Check(name="retention", ok=True, message="the target keeps records as long as the source")
+
+
+def _shorter(target: TopicSettings, source: TopicSettings, name: str) -> bool:
+    there, here = target.in_force(name), source.in_force(name)
+    if there is None or here is None or int(there) < 0:
+        return False
+    return int(here) < 0 or int(there) < int(here)
+
+
+def _groups(looked: Looked) -> Check:
+    against = [one for one in looked.groups if one.why in _AGAINST]
+    if against:
+        active = {one.group for one in against if one.why is Why.ACTIVE}
+        named = _named(one.group or "(not known)" for one in against)
+        first = against[0].message
+        return Check(
+            name="groups",
+            ok=False,
+            message=f"{len({one.group for one in against})} groups could not be moved ({named}"
+            + (f"; {len(active)} have members on the target" if active else "")
+            + f"): {first}",
+        )
+    return Check(
+        name="groups",
+        ok=True,
+        message=f"every group can be moved, {looked.behind_groups} of them have moved on at the source since the last "
+        "checkpoint",
+    )
+
+
+def _acls(diff: AclDiff | None) -> Check:
+    if diff is None:
+        return Check(
+            name="acls", ok=True, message="not synced by this flow (sync.topic.acls.enabled): see to them by hand"
+        )
+    due = len(diff.changes)
+    if due:
+        return Check(
+            name="acls",
+            ok=False,
+            message=f"{due} ACLs of the target differ: see ferry acls diff, and let a run sync them",
+        )
+    return Check(name="acls", ok=True, message="ACLs are as at the source")
+
+
+def _clock(looked: Looked) -> Check:
+    if looked.stamped_ms is None or looked.last_run is None:
+        return Check(name="clock", ok=True, message="not known: no run has told")
+    off = looked.last_run.opened.record.started_ms - looked.stamped_ms
+    if abs(off) > MAX_SKEW_MS:
+        return Check(
+            name="clock",
+            ok=False,
+            message=f"the last run's clock and the target's brokers' were {abs(off) // 1000} s apart: set both by NTP",
+        )
+    return Check(name="clock", ok=True, message=f"the last run's clock and the target's were {abs(off)} ms apart")
+
+
+def _back(looked: Looked) -> Check:
+    flow = looked.plan.flow
+    back = f"{flow.target}->{flow.source}"
+    if looked.back:
+        return Check(name="reverse", ok=True, message=f"the file has the reverse flow {back}")
+    return Check(
+        name="reverse",
+        ok=False,
+        message=f"the file has no reverse flow: add {back}.enabled = true and its topics, so that there is a way back "
+        "(or leave it out with --no-reverse)",
+    )

@@ -1,0 +1,195 @@
+"""Where every partition of a flow stands on both sides, and what is lost when the source does not come back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ferry.model import Plan, Receipt, TopicPartition
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One source partition and its copy. None is: not known, or none. Times are ms.
+
+    `source_end` is the furthest end of the source that anybody saw. `source_known` says who did: `source` (it answered
+    now), `freeze` (it answered when the evidence was frozen), `plan` (a run planned to copy up to there), `receipt` (a
+    run copied up to there). `observed_ms` is when.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    copied_end: int
+    copied_ms: int
+    """The largest timestamp of the last receipt's records; -1: none."""
+    source_end: int
+    source_known: str
+    observed_ms: int
+    target_end: int | None
+
+    def to_json(self) -> Json:
+        """As a row of a step's evidence."""
+        return {
+            "topic": self.source.topic,
+            "partition": self.source.partition,
+            "target_topic": self.target.topic,
+            "target_partition": self.target.partition,
+            "copied_end": self.copied_end,
+            "copied_ms": self.copied_ms,
+            "source_end": self.source_end,
+            "source_known": self.source_known,
+            "observed_ms": self.observed_ms,
+            "target_end": self.target_end,
+        }
+
+
+def parse_standing(row: Mapping[str, Any]) -> Standing:
+    """Inverse of `Standing.to_json`."""
+    return Standing(
+        source=TopicPartition(topic=row["topic"], partition=row["partition"]),
+        target=TopicPartition(topic=row["target_topic"], partition=row["target_partition"]),
+        copied_end=row["copied_end"],
+        copied_ms=row["copied_ms"],
+        source_end=row["source_end"],
+        source_known=row["source_known"],
+        observed_ms=row["observed_ms"],
+        target_end=row["target_end"],
+    )
+
+
+def standings(
+    lasts: Iterable[Receipt],
+    plan: Plan | None,
+    planned_ms: int,
+    live: Mapping[TopicPartition, int],
+    targets: Mapping[TopicPartition, TopicPartition],
+    target_ends: Mapping[TopicPartition, int],
+    now_ms: int,
+) -> list[Standing]:
+    """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
+
+    `targets` are the copies' places of those that are only live.
+    """
+    receipts = {last.source: last for last in lasts}
+    slices = {} if plan is None else {piece.source: piece for piece in plan.slices}
+    copies = dict(targets)
+    copies |= {source: piece.target for source, piece in slices.items()}
+    copies |= {source: last.target for source, last in receipts.items()}
+    found = []
+    for source in sorted(receipts.keys() | slices.keys() | (live.keys() & copies.keys())):
+        last, piece = receipts.get(source), slices.get(source)
+        copied = last.end if last is not None else piece.start if piece is not None else 0
+        ends = [(copied, "receipt", last.at_ms if last is not None else 0)]
+        if piece is not None:
+            ends.append((piece.end, "plan", planned_ms))
+        if source in live:
+            ends = [(live[source], "source", now_ms)]
+        end, known, observed = max(ends, key=lambda one: one[0])
+        if known == "receipt" and plan is not None and piece is None:
+            observed = max(observed, planned_ms)  # the last plan had nothing more to copy of it
+        found.append(
+            Standing(
+                source=source,
+                target=copies[source],
+                copied_end=copied,
+                copied_ms=-1 if last is None else last.max_timestamp_ms,
+                source_end=end,
+                source_known=known,
+                observed_ms=observed,
+                target_end=target_ends.get(copies[source]),
+            )
+        )
+    return found
+
+
+def best_known(before: Iterable[Standing], after: Iterable[Standing]) -> list[Standing]:
+    """What is copied `after`, and the source's ends as far as either look knows them."""
+    earlier = {one.source: one for one in before}
+    found = []
+    for one in after:
+        first = earlier.get(one.source)
+        better = first is not None and one.source_known != "source" and first.source_end >= one.source_end
+        found.append(
+            replace(one, source_end=first.source_end, source_known=_seen(first), observed_ms=first.observed_ms)
+            if first is not None and better
+            else one
+        )
+    return found
+
+
+def _seen(first: Standing) -> str:
+    """What a source told once is not what it tells now: more may have come since."""
+    return "freeze" if first.source_known == "source" else first.source_known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What of a partition the target has not. `records` counts offsets that were seen: it is what is known.
+
+    `certain`: the source answered, so there is no more. Otherwise records that came in the last `seconds`, since
+    anybody looked, may be lost as well, and nobody can tell how many.
+    """
+
+    source: TopicPartition
+    start: int
+    end: int
+    seconds: float
+    certain: bool
+
+    @property
+    def records(self) -> int:
+        """Offsets `[start, end)`: an upper bound of the records among what was seen."""
+        return max(0, self.end - self.start)
+
+    def to_json(self) -> Json:
+        """As a row of the step's evidence."""
+        return {
+            "topic": self.source.topic,
+            "partition": self.source.partition,
+            "start": self.start,
+            "end": self.end,
+            "records": self.records,
+            "seconds": self.seconds,
+            "certain": self.certain,
+        }
+
+
+def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], now_ms: int) -> list[Loss]:
+    """The loss of every partition. `ages_ms` are timestamps of the oldest records not copied, where they can be read.
+
+    Where nobody knows, the seconds are those since somebody last looked.
+    """
+    losses = []
+    for one in found:
+        certain = one.source_known == "source"
+        if certain and one.source_end <= one.copied_end:
+            seconds = 0.0
+        elif one.source in ages_ms:
+            seconds = max(0, now_ms - ages_ms[one.source]) / 1000
+        elif one.copied_ms >= 0 and one.source_end > one.copied_end:
+            seconds = max(0, now_ms - one.copied_ms) / 1000
+        else:
+            seconds = max(0, now_ms - one.observed_ms) / 1000
+        losses.append(
+            Loss(source=one.source, start=one.copied_end, end=one.source_end, seconds=seconds, certain=certain)
+        )
+    return losses
+
+
+def loss_sentence(losses: Collection[Loss]) -> str:
+    """The sum in one sentence."""
+    lost = [one for one in losses if one.records]
+    unsure = [one for one in losses if not one.certain]
+    records = sum(one.records for one in lost)
+    worst = max((one.seconds for one in [*lost, *unsure]), default=0.0)
+    if not lost and not unsure:
+        return f"nothing is lost: all {len(losses)} partitions are copied to their ends"
+    sentence = f"{records} records of {len(lost)} partitions are known to be lost, {worst:.1f} s at most"
+    if unsure:
+        sentence += (
+            f"; {len(unsure)} partitions do not answer, and what came there since somebody last looked is not counted"
+        )
+    return sentence

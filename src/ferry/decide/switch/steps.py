@@ -1,0 +1,154 @@
+"""The steps of each verb in their order, what each will do, and which one is next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ferry.errors import BadInput, Refused
+from ferry.model.switch import Step, Switch, SwitchOutcome, SwitchState, Verb
+
+STEPS: Mapping[Verb, tuple[Step, ...]] = {
+    Verb.SWITCHOVER: (
+        Step.READINESS,
+        Step.FREEZE,
+        Step.QUIET,
+        Step.DRAIN,
+        Step.TOPICS,
+        Step.GROUPS,
+        Step.STOP,
+        Step.PROMOTE,
+        Step.REDIRECT,
+        Step.SMOKE,
+        Step.REVERSE,
+    ),
+    Verb.FAILOVER: (
+        Step.READINESS,
+        Step.FREEZE,
+        Step.STOP,
+        Step.LOSS,
+        Step.TOPICS,
+        Step.GROUPS,
+        Step.PROMOTE,
+        Step.REDIRECT,
+        Step.SMOKE,
+        Step.REVERSE,
+    ),
+    Verb.FAILBACK: (
+        Step.READINESS,
+        Step.STRANDED,
+        Step.RETURN,
+        Step.FREEZE,
+        Step.QUIET,
+        Step.DRAIN,
+        Step.TOPICS,
+        Step.GROUPS,
+        Step.STOP,
+        Step.PROMOTE,
+        Step.REDIRECT,
+        Step.SMOKE,
+        Step.REVERSE,
+    ),
+}
+"""Failover stops the flow first: nothing more can be copied, and what is lost can be counted only then."""
+
+POINT_OF_NO_RETURN = Step.PROMOTE
+"""From here on clients may have moved: such a switch is finished, not abandoned."""
+
+
+def sentence(switch: Switch, step: Step) -> str:
+    """What a step will do, for a dry run and for whoever approves."""
+    old, new, via, back = switch.via.source, switch.via.target, switch.via, switch.back
+    options = switch.options
+    return {
+        Step.READINESS: f"check that {via} is healthy, and that {new} can take over (ferry readiness)",
+        Step.STRANDED: f"count the records on {new} that {switch.named} never copied, and write them to a file",
+        Step.RETURN: f"let {via} begin at the cut-over of the switch before, where it did not begin yet",
+        Step.FREEZE: f"keep in the ledger where the partitions and groups of {old} and {new} stand",
+        Step.QUIET: (
+            f"wait until no partition on {old} has grown for {options.quiet_seconds:g} s, and no group has members "
+            f"there, for {options.quiet_timeout_seconds:g} s at most"
+        ),
+        Step.DRAIN: f"run {via} until nothing is left to copy, then write the last checkpoint",
+        Step.STOP: f"pause {via}, end its writers, and keep where both sides end",
+        Step.LOSS: f"count what {old} had and {new} has not, by partition, in records and seconds",
+        Step.TOPICS: f"create the topics on {new} that producers go on in, where they are missing",
+        Step.GROUPS: f"commit the groups' offsets on {new}: all partitions of a group, or none",
+        Step.PROMOTE: (
+            f"delete ACLs that deny WRITE on the topics of {new}"
+            if options.remove_write_block
+            else f"declare {new} the cluster that clients use"
+        ),
+        Step.REDIRECT: "call the hook that sends clients to the new cluster",
+        Step.SMOKE: (
+            f"write and read a scratch topic on {new}, and read the groups' offsets there"
+            if options.smoke
+            else "leave the smoke test out"
+        ),
+        Step.REVERSE: f"start {back}" if options.reverse else f"leave {back} as it is",
+    }[step]
+
+
+def next_step(state: SwitchState) -> Step | None:
+    """The first step that is not done; None when all are, or the switch has ended."""
+    if state.end is not None:
+        return None
+    return next((step for step in STEPS[state.switch.verb] if step not in state.done), None)
+
+
+def refuse_out_of_turn(state: SwitchState, step: Step) -> None:
+    """Raise Refused for a step that is not the next one, BadInput for one that its verb does not have."""
+    switch = state.switch
+    if step not in STEPS[switch.verb]:
+        raise BadInput(f"a {switch.verb} has no step {step}: its steps are {', '.join(STEPS[switch.verb])}")
+    if state.end is not None:
+        raise Refused(f"switch {switch.id} is {state.end.outcome}: start a new one")
+    due = next_step(state)
+    if due is not step:
+        raise Refused(f"step {step} of switch {switch.id} is not due, {due} is: let that one end first")
+
+
+def unfinished(states: Mapping[str, SwitchState]) -> SwitchState | None:
+    """The switch that has not ended: the one that was opened first, for it alone counts."""
+    found = [state for state in states.values() if state.end is None]
+    return min(found, key=lambda state: state.offset, default=None)
+
+
+def newest_finished(states: Mapping[str, SwitchState]) -> SwitchState | None:
+    """The switch that was finished last."""
+    found = [state for state in states.values() if state.end and state.end.outcome is SwitchOutcome.FINISHED]
+    return max(found, key=lambda state: state.end.at_ms if state.end else 0, default=None)
+
+
+def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchState | None:
+    """The state of the switch where it is known already; Refused when another one is not finished.
+
+    BadInput where the id is that of another verb or flow.
+    """
+    known = states.get(switch.id)
+    if known is not None:
+        if (known.switch.verb, known.switch.via) != (switch.verb, switch.via):
+            raise BadInput(
+                f"{switch.id} is a {known.switch.verb} of {known.switch.named} already: give this one another id"
+            )
+        return known
+    other = unfinished(states)
+    if other is not None:
+        raise Refused(
+            f"{other.switch.verb} {other.switch.id} of {other.switch.named} is not finished, its next step is "
+            f"{next_step(other)}: go on with it (ferry {other.switch.verb} '{other.switch.named}' --id "
+            f"{other.switch.id}), or give it up with ferry switch abandon"
+        )
+    return None
+
+
+def refuse_abandoning(state: SwitchState) -> None:
+    """Raise Refused where a switch has ended, or clients may have moved already."""
+    switch = state.switch
+    if state.end is not None:
+        raise Refused(f"switch {switch.id} is {state.end.outcome} already, since {state.end.who} ended it")
+    if POINT_OF_NO_RETURN in state.begun or POINT_OF_NO_RETURN in state.done:
+        raise Refused(
+            f"switch {switch.id} has promoted {switch.via.target}, clients may be there already: finish it with "
+            f"ferry {switch.verb} '{switch.named}' --id {switch.id}, then go back with "
+            f"{'ferry switchover' if switch.verb is Verb.FAILBACK else 'ferry failback'} '{switch.named}'"
+        )

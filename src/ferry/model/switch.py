@@ -1,0 +1,158 @@
+"""A switch: clients move from one cluster of a flow to the other, step by step, each step kept in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from ferry.model.flow import Flow
+
+Json = dict[str, Any]
+
+
+class Verb(StrEnum):
+    """What kind of switch."""
+
+    SWITCHOVER = "switchover"
+    """Planned: producers stop, the copy is complete, nothing is lost."""
+    FAILOVER = "failover"
+    """Unplanned: the source may be gone; what was not copied is accepted as lost, and counted."""
+    FAILBACK = "failback"
+    """Planned, and back: along the reverse flow, to the cluster that was left by a switch before."""
+
+
+class Step(StrEnum):
+    """One step of a switch; its word is part of the ledger's keys."""
+
+    READINESS = "readiness"
+    STRANDED = "stranded"
+    RETURN = "return"
+    FREEZE = "freeze"
+    QUIET = "quiet"
+    DRAIN = "drain"
+    STOP = "stop"
+    LOSS = "loss"
+    TOPICS = "topics"
+    GROUPS = "groups"
+    PROMOTE = "promote"
+    REDIRECT = "redirect"
+    SMOKE = "smoke"
+    REVERSE = "reverse"
+
+
+class SwitchOutcome(StrEnum):
+    """How a switch ended."""
+
+    FINISHED = "finished"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchOptions:
+    """What a switch was asked for; kept with it, so that whoever goes on with it does the same. Times are seconds."""
+
+    quiet_seconds: float = 10.0
+    """For so long no partition of the source may grow before its producers count as stopped."""
+    quiet_timeout_seconds: float = 600.0
+    drain_timeout_seconds: float = 3600.0
+    leave_groups: tuple[str, ...] = ()
+    """Groups that are not moved."""
+    leave_active: bool = False
+    """Whether groups that have members are left where they are, instead of standing against the switch."""
+    remove_write_block: bool = False
+    """Whether ACLs that deny WRITE on the topics of the new side are deleted."""
+    smoke: bool = True
+    reverse: bool = True
+    """Whether the reverse flow is started at the end."""
+    interrupt: bool = False
+    """Whether a run that is at work is ended."""
+    export: str = ""
+    """The file that records stranded on the old primary are written to."""
+    rpo_records: int | None = None
+    rpo_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """One switch, as it was opened. `via` is the flow along which clients move, from its source to its target.
+
+    `named` is the flow as it was named; of a failback `via` is its reverse. Times are ms.
+    """
+
+    id: str
+    verb: Verb
+    named: Flow
+    via: Flow
+    who: str
+    approved_by: str
+    approved_ms: int
+    at_ms: int
+    options: SwitchOptions = field(default_factory=SwitchOptions)
+
+    @property
+    def back(self) -> Flow:
+        """The flow against `via`."""
+        return Flow(source=self.via.target, target=self.via.source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a step found and did: a sentence, some facts, and one row for each partition, group or topic."""
+
+    sentence: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone:
+    """A step that is done, by whom, when (ms), and what it found."""
+
+    step: Step
+    who: str
+    begun_ms: int
+    done_ms: int
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBegun:
+    """A step that somebody began; `token` tells two who do it at the same time apart."""
+
+    step: Step
+    who: str
+    begun_ms: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchEnd:
+    """How, when (ms) and by whom a switch ended, and why it was abandoned."""
+
+    outcome: SwitchOutcome
+    who: str
+    why: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchState:
+    """A switch as far as it has come; `offset` is where the ledger has the record that opened it."""
+
+    switch: Switch
+    offset: int
+    done: Mapping[Step, StepDone] = field(default_factory=dict)
+    begun: Mapping[Step, StepBegun] = field(default_factory=dict)
+    end: SwitchEnd | None = None
+
+    def rows(self, step: Step) -> tuple[Json, ...]:
+        """The rows of a step; none when it is not done, or no part of this switch."""
+        done = self.done.get(step)
+        return () if done is None else done.evidence.rows
+
+    def fact(self, step: Step, name: str) -> Any:
+        """One fact of a step; None when there is none."""
+        done = self.done.get(step)
+        return None if done is None else done.evidence.facts.get(name)

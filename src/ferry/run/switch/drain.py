@@ -1,0 +1,106 @@
+"""Run a flow until nothing is left to copy. Every run of it is an ordinary micro-run, so a kill costs nothing."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.plan.lag import total_of
+from ferry.decide.plan.topic_settings import several
+from ferry.errors import Refused, Superseded
+from ferry.model import Attempt, Plan
+from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.run.copy.ends import SlotEnd, failure_of
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.local import copy_all
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.lag import measure_lag
+from ferry.run.switch.quiet import moved_since
+from ferry.run.switch.sides import Sides
+from ferry.run.switch.standing import takes
+
+CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]
+"""Copies all slots of a plan: on this machine, or as a Spark job."""
+
+
+def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: CopyAll = copy_all) -> Evidence:
+    """Copy what is left; Refused, naming what cannot be copied, or that producers are at work again.
+
+    Raises as a micro-run does.
+    """
+    options, flow = state.switch.options, sides.via
+    until = time.monotonic() + options.drain_timeout_seconds
+    runs = records = 0
+    while True:
+        runs += 1
+        records += _run_once(flow, f"{state.switch.id}-drain-{secrets.token_hex(4)}", patience_s, copy)
+        lags = [lag for lag in measure_lag(flow, patience_s=patience_s) if takes(flow, lag.source.topic)]
+        left = total_of(lags)
+        if not left.behind and not left.unknown:
+            break
+        if time.monotonic() > until:
+            behind = several([str(lag.source) for lag in lags if lag.records != 0])
+            raise Refused(
+                f"after {options.drain_timeout_seconds:g} s {left.records} records of {left.behind} partitions "
+                f"({behind}) are not copied yet: see what holds them up with ferry plan, then go on"
+            )
+    _refuse_moved(flow, state, patience_s)
+    return Evidence(
+        sentence=f"{records} records were copied in {runs} run(s), nothing is left",
+        facts={"runs": runs, "records": records},
+        rows=tuple(
+            {
+                "topic": lag.source.topic,
+                "partition": lag.source.partition,
+                "source_end": lag.source_end,
+                "copied_end": lag.position,
+            }
+            for lag in lags
+        ),
+    )
+
+
+def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: CopyAll) -> int:
+    """One micro-run; how many records it copied."""
+    try:
+        with MicroRuns(flow, patience_s=patience_s) as runs:
+            plan = runs.open_new(run, local_origin())
+            if plan.refusals:
+                first = plan.refusals[0]
+                more = f", and {len(plan.refusals) - 1} more" if len(plan.refusals) > 1 else ""
+                raise Refused(f"not all can be copied: {first.message} [{first.kind}]{more}")
+            if plan.paused:
+                raise Refused(
+                    f"topics are paused ({several(list(plan.paused))}), they cannot be drained: ferry resume, then go "
+                    "on"
+                )
+            if runs.left(plan):
+                attempt = runs.begin(plan, local_origin())
+                ends = copy(runs, plan, attempt)
+                runs.record_outcome(plan, attempt, ends)
+                failure = failure_of(plan, ends)
+                if failure is not None and not isinstance(failure, Superseded):
+                    raise failure
+            runs.checkpoint(plan.run)
+            return runs.report(plan.run).records
+    except Superseded:
+        return 0  # a scheduled run came between; the next look decides
+
+
+def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> None:
+    """Raise Refused where the source has grown since it was quiet: somebody produces there."""
+    rows = state.rows(Step.QUIET)
+
+    async def work() -> list[str]:
+        return await moved_since(flow, connections.source, rows)
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        moved = connections.run(work)
+    if moved:
+        switch = state.switch
+        raise Refused(
+            f"{len(moved)} partitions of {flow.flow.source} have grown since they were quiet ({several(moved)}): stop "
+            f"who writes there, then ferry switch abandon '{switch.named}' {switch.id}, and begin anew"
+        )

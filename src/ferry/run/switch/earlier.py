@@ -1,0 +1,35 @@
+"""The switch before: which one has moved clients to where they are."""
+
+from __future__ import annotations
+
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, pauses
+from ferry.decide.switch.codec import switch_states
+from ferry.decide.switch.steps import newest_finished
+from ferry.errors import Refused
+from ferry.model.switch import SwitchState
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.switch.journal import now_ms
+from ferry.run.switch.sides import Sides
+from ferry.run.switch.stop import pause_reason
+
+
+def moved_already(view: LedgerView) -> SwitchState | None:
+    """The finished switch by which clients are on the ledger's cluster; None when they are not, or are back."""
+    last = newest_finished(switch_states(view))
+    held = pauses(view, now_ms()).get("")
+    return last if last is not None and held is not None and held.why == pause_reason(last) else None
+
+
+def earlier_switch(sides: Sides, patience_s: float) -> SwitchState:
+    """The switch that a failback goes back from; Refused when there is none, or clients are back already."""
+    # Of a failback the flow back is the one that was named; `sides_of` has refused what lacks one.
+    forward = sides.back or sides.via
+    with LedgerAccess(forward, patience_s=patience_s) as ledger:
+        found = moved_already(ledger.view() if ledger.exists() else UNREAD)
+    if found is None:
+        flow = forward.flow
+        raise Refused(
+            f"clients were not switched along {flow}, or are back already: there is nothing to come back from; ferry "
+            f"switchover '{flow.target}->{flow.source}' moves them whoever moved them before"
+        )
+    return found

@@ -1,0 +1,42 @@
+"""The loop of a switch: what is due is begun, done and written down, until nothing is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ferry.decide.switch.steps import STEPS, next_step
+from ferry.errors import BadInput
+from ferry.model.switch import Evidence, Step, StepDone, SwitchState
+from ferry.run.switch.journal import Journal
+
+Act = Callable[[SwitchState], Evidence]
+"""Does a step of the switch whose earlier steps are done. Doing it again after a kill must end in the same state."""
+
+
+def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
+    """Do one step, the one that is due; nothing where it is done already.
+
+    Raises as `refuse_out_of_turn`, as the act does (the step stays due then), and Superseded.
+    """
+    state = journal.state(switch)
+    if step not in STEPS[state.switch.verb]:
+        raise BadInput(f"a {state.switch.verb} has no step {step}: name one of {', '.join(STEPS[state.switch.verb])}")
+    if step in state.done:
+        return state
+    begun = journal.begin(switch, step)
+    return journal.done(switch, begun, act(state))
+
+
+def advance(
+    journal: Journal,
+    switch: str,
+    acts: Mapping[Step, Act],
+    told: Callable[[Step, StepDone | None], None] = lambda _step, _done: None,
+) -> SwitchState:
+    """Do all that is left of a switch, and finish it. `told` hears of each step before (None) and after it."""
+    state = journal.state(switch)
+    while (step := next_step(state)) is not None:
+        told(step, None)
+        state = do_step(journal, switch, step, acts[step])
+        told(step, state.done[step])
+    return journal.finish(switch)

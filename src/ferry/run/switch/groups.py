@@ -1,0 +1,259 @@
+"""Commit the groups' offsets on the new cluster: all partitions of a group or none, and before anything is promoted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.groups.codec import (
+    Saved,
+    Snapshot,
+    group_record,
+    held_groups,
+    saved_groups,
+    saved_record,
+    snapshot_record,
+)
+from ferry.decide.groups.held import HeldGroup
+from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own
+from ferry.decide.ledger.ledger import UNREAD, LedgerView
+from ferry.decide.plan.topic_settings import several
+from ferry.decide.switch.moving import Moving, NewSide, decide_moving, from_memory, place_group, remembered
+from ferry.decide.switch.names import names_of
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.model import CommittedOffset, TopicPartition
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.net.fetch import READ_UNCOMMITTED
+from ferry.net.group_offsets import commit_offsets, fetch_offsets
+from ferry.net.groups import list_groups
+from ferry.net.offsets import EARLIEST, listed_offsets
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.groups.offset_maps import PartitionMap, offset_maps
+from ferry.run.groups.saved_offsets import with_saved
+from ferry.run.switch.sides import PairConnections, Sides
+
+Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
+
+
+def move_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Refused, before anything is written, when a group cannot be moved that is not to be left."""
+    made = plan_groups(sides, state, patience_s=patience_s)
+    options = state.switch.options
+    against = [
+        one
+        for one in made.moving
+        if one.why is not None and one.group not in options.leave_groups and not (one.active and options.leave_active)
+    ]
+    if against:
+        raise Refused(
+            f"{len(against)} groups cannot be moved ({several([one.group for one in against])}), so none is: "
+            f"{against[0].why}"
+        )
+    moved = [one for one in made.moving if one.why is None]
+    with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
+
+        async def work() -> None:
+            await connection.ledger.find()
+            view = await with_saved(connection.ledger, await connection.view(), sides.via.lane, state.switch.id)
+            await _commit(sides.via, connection, view, made, moved, state.switch.id)
+
+        connection.run(work)
+    offsets = sum(len(one.writes) for one in moved)
+    again = sum(len(one.unchanged) for one in moved)
+    left = len(made.moving) - len(moved)
+    return Evidence(
+        sentence=f"{len(moved)} groups moved: {offsets} offsets written, {again} were right, {left} groups left"
+        + ("" if made.source_answers else f"; {sides.old} does not answer, so the last checkpoint counts"),
+        facts={"groups": len(moved), "offsets": offsets, "left": left, "source_answers": made.source_answers},
+        rows=tuple(_row(one) for one in made.moving),
+    )
+
+
+def _row(one: Moving) -> dict[str, object]:
+    return {
+        "group": one.group,
+        "outcome": "left" if one.why is not None else "moved",
+        "why": one.why,
+        "offsets": [] if one.why is not None else [[at.topic, at.partition, offset] for at, offset in one.offsets],
+        "how": {str(each.place): each.word for each in (*one.writes, *one.unchanged)},
+        "kept": [[each.place.topic, each.place.partition, there, each.offset] for each, there in one.kept],
+        "notes": list(one.notes),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """What is to become of every group."""
+
+    moving: tuple[Moving, ...]
+    new: NewSide
+    held: Mapping[str, HeldGroup] = field(default_factory=dict)
+    source_answers: bool = True
+
+
+def plan_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> GroupPlan:
+    """Look at the groups of both sides, and decide; writes nothing."""
+    flow = sides.via
+    backward: dict[TopicPartition, PartitionMap] = {}
+    with PairConnections.of_lost(flow, patience_s=patience_s) as connections:
+        held, read, lost = connections.run(lambda: _old_side(flow, connections, state))
+        if read and sides.back is not None:
+            backward = _backward(sides.back, read, patience_s)
+
+        async def work() -> GroupPlan:
+            maps = await _forward(flow, connections, read)
+            return await _decided(sides, connections, state, read, maps, backward, held, lost)
+
+        return connections.run(work)
+
+
+async def _old_side(
+    flow: FlowConfig, connections: PairConnections, state: SwitchState
+) -> tuple[dict[str, HeldGroup], Offsets, bool]:
+    """What the ledger remembers of the groups, what the old cluster tells of them, and whether it does not answer."""
+    await connections.ledger.find()
+    view = await connections.view()
+
+    def takes(group: str) -> bool:
+        return flow.groups.takes(group) and not is_own(group) and group not in state.switch.options.leave_groups
+
+    held = held_groups(view, flow.lane, takes)
+    if not connections.has_source:
+        return held, {}, True
+    try:
+        listed = await list_groups(connections.source)
+        names = [
+            group.name for group in listed.groups.values() if takes(group.name) and group.kind not in NOT_TRANSLATABLE
+        ]
+        fetched = await fetch_offsets(connections.source, dict.fromkeys(names), stable=False)
+    except (Unreachable, Refused):
+        if state.switch.verb is not Verb.FAILOVER:
+            raise
+        return held, {}, True
+    troubles: list[FerryError | str] = [*fetched.failed.values(), *listed.silent.values()]
+    if troubles and state.switch.verb is not Verb.FAILOVER:
+        raise Refused(f"not all groups of {flow.flow.source} tell their offsets: {troubles[0]}")
+    return held, {group: places for group, places in fetched.found.items() if places}, bool(troubles)
+
+
+async def _forward(flow: FlowConfig, connections: PairConnections, read: Offsets) -> dict[TopicPartition, PartitionMap]:
+    asked: dict[TopicPartition, set[int]] = {}
+    for places in read.values():
+        for place, at in places.items():
+            if flow.selection.takes(place.topic):
+                asked.setdefault(place, set()).add(at.offset)
+    return await offset_maps(connections, flow.lane, asked) if asked else {}
+
+
+def _backward(back: FlowConfig, read: Offsets, patience_s: float) -> dict[TopicPartition, PartitionMap]:
+    """The maps of the flow back, whose ledger lies on the old cluster; none where it never ran."""
+    asked: dict[TopicPartition, set[int]] = {}
+    for places in read.values():
+        for place, at in places.items():
+            asked.setdefault(place, set()).add(at.offset)
+    with TargetConnection.of(back, patience_s=patience_s) as connection:
+
+        async def work() -> dict[TopicPartition, PartitionMap]:
+            if not await connection.has_ledger():
+                return {}
+            return await offset_maps(connection, back.lane, asked, backward=True)
+
+        return connection.run(work)
+
+
+async def _decided(
+    sides: Sides,
+    connections: PairConnections,
+    state: SwitchState,
+    read: Offsets,
+    maps: Mapping[TopicPartition, PartitionMap],
+    backward: Mapping[TopicPartition, PartitionMap],
+    held: Mapping[str, HeldGroup],
+    lost: bool,
+) -> GroupPlan:
+    target = connections.target
+    starts = _starts(sides, state)
+    places = {one.target for one in maps.values()} | {one.source for one in backward.values()}
+    there = await target.refresh({place.topic for place in places}) if places else {}
+    asked = [place for place in places if place.topic in there and place.partition in there[place.topic].partitions]
+    begins = await listed_offsets(target, dict.fromkeys(asked, EARLIEST), isolation=READ_UNCOMMITTED)
+    placed = {group: place_group(at, maps, backward, starts, begins.found) for group, at in read.items()}
+    if lost:
+        for group, one in held.items():
+            placed.setdefault(group, (from_memory(one), []))
+    placed = {group: one for group, one in placed.items() if one[0] or one[1]}
+    listed = await list_groups(target)
+    quiet = {
+        group: list(one[0])
+        for group, one in placed.items()
+        if group not in listed.groups or not listed.groups[group].is_active
+    }
+    now = await fetch_offsets(target, quiet, stable=True, operation="READ")
+    new = NewSide(
+        alias=sides.new,
+        listed=listed.groups,
+        offsets=now.found,
+        pending=now.pending,
+        failed={group: str(error) for group, error in now.failed.items()},
+        log_starts=begins.found,
+    )
+    moving = [
+        decide_moving(group, where, against, new, held.get(group)) for group, (where, against) in sorted(placed.items())
+    ]
+    return GroupPlan(moving=tuple(moving), new=new, held=held, source_answers=not lost)
+
+
+def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[TopicPartition, int]]:
+    """By place of the old cluster where producers go on, and where that ended before any of them came."""
+    found: dict[TopicPartition, dict[TopicPartition, int]] = {}
+    for row in state.rows(Step.TOPICS):
+        live = TopicPartition(topic=row["topic"], partition=row["partition"])
+        made = names_of(sides.via, live.topic)
+        if made is not None:
+            found[TopicPartition(topic=made.topic, partition=live.partition)] = {live: row["end"]}
+    return found
+
+
+async def _commit(
+    flow: FlowConfig,
+    connection: TargetConnection,
+    view: LedgerView,
+    made: GroupPlan,
+    moved: list[Moving],
+    switch: str,
+) -> None:
+    """What lay there and what is to be written go to the ledger first (ADR 21)."""
+    now_ms = time.time_ns() // 1_000_000
+    earlier = saved_groups(view, flow.lane, switch) if view is not UNREAD else {}
+    records = []
+    for one in moved:
+        if not one.writes:
+            continue
+        saved = dict(earlier.get(one.group, {}))
+        for write in one.writes:
+            first = saved.get(write.place)
+            before = first.before if first is not None else made.new.offsets.get(one.group, {}).get(write.place)
+            saved[write.place] = Saved(before, write.offset)
+        records.append(saved_record(flow.lane, switch, one.group, saved))
+        memory = remembered(one, made.new, made.held.get(one.group), now_ms)
+        if memory is not None:
+            records.append(group_record(flow.lane, one.group, memory, run=switch, at_ms=now_ms))
+    if not records:
+        return
+    groups = len({*earlier, *(one.group for one in moved if one.writes)})
+    # Named, so that no later run drops it: what groups had before a switch can be put back at any time.
+    records.append(snapshot_record(flow.lane, Snapshot(name=switch, at_ms=now_ms, who="switch", groups=groups)))
+    await connection.ledger.append(records)
+    wanted = {
+        one.group: {write.place: CommittedOffset(offset=write.offset, metadata=write.metadata) for write in one.writes}
+        for one in moved
+        if one.writes
+    }
+    done = await commit_offsets(connection.target, wanted)
+    for error in done.failed.values():
+        raise error
+    for group, refused in done.refused.items():
+        place, why = next(iter(refused.items()))
+        raise Refused(f"group {group} was written in part only, {place} not ({why}): correct that, then go on")

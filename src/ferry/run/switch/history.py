@@ -1,0 +1,72 @@
+"""Switches along a flow and back: they lie in two ledgers, on two clusters, of which one may be gone."""
+
+from __future__ import annotations
+
+from ferry.config.flow import FlowConfig
+from ferry.config.settings import Settings
+from ferry.decide.ledger.codec import resume_record
+from ferry.decide.ledger.ledger import UNREAD, pauses
+from ferry.decide.switch.codec import switch_states
+from ferry.decide.switch.steps import refuse_abandoning
+from ferry.errors import BadInput, Refused, Unreachable
+from ferry.model import Flow
+from ferry.model.switch import SwitchState
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.switch.journal import Journal, now_ms
+from ferry.run.switch.stop import pause_reason
+
+
+def all_switches(
+    settings: Settings, flow: FlowConfig, *, patience_s: float
+) -> tuple[list[SwitchState], tuple[str, ...]]:
+    """The switches of both directions, oldest first, and why a ledger was not read; Unreachable when neither can be."""
+    found: list[SwitchState] = []
+    unread: list[str] = []
+    both = _both(settings, flow)
+    for one in both:
+        try:
+            with LedgerAccess(one, patience_s=patience_s) as ledger:
+                found += switch_states(ledger.view() if ledger.exists() else UNREAD).values()
+        except (Unreachable, Refused) as error:
+            unread.append(str(error))
+            if len(unread) == len(both):
+                raise
+    return sorted(found, key=lambda state: state.switch.at_ms), tuple(unread)
+
+
+def one_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:
+    """One of them; BadInput, naming the others, when there is none of that id."""
+    found, unread = all_switches(settings, flow, patience_s=patience_s)
+    for state in found:
+        if state.switch.id == switch:
+            return state
+    known = ", ".join(state.switch.id for state in found) or "none"
+    more = f" (not all ledgers could be read: {unread[0]})" if unread else ""
+    raise BadInput(f"there is no switch {switch} of {flow.flow}: name one of those there are ({known}){more}")
+
+
+def abandon_switch(
+    settings: Settings, flow: FlowConfig, switch: str, why: str, who: str, *, patience_s: float
+) -> SwitchState:
+    """Give a switch up, and lift the pause that it set; Refused once it has promoted the new cluster."""
+    via = one_switch(settings, flow, switch, patience_s=patience_s).switch.via
+    chosen = next(one for one in _both(settings, flow) if one.flow == via)
+    with LedgerAccess(chosen, patience_s=patience_s) as access:
+        return abandon(access, Journal(access, who), switch, why)
+
+
+def abandon(access: LedgerAccess, journal: Journal, switch: str, why: str) -> SwitchState:
+    """The same over an open connection. The pause goes first: a switch whose pause is lifted can be given up again."""
+    if not why.strip():
+        raise BadInput("--why is empty: say why the switch is given up")
+    state = journal.state(switch)
+    refuse_abandoning(state)
+    held = pauses(access.view(), now_ms()).get("")
+    if held is not None and held.why == pause_reason(state):
+        access.append([resume_record("")])
+    return journal.abandon(switch, why.strip())
+
+
+def _both(settings: Settings, flow: FlowConfig) -> list[FlowConfig]:
+    back = Flow(source=flow.flow.target, target=flow.flow.source)
+    return [flow, *(one for one in settings.flows if one.flow == back)]

@@ -1,0 +1,109 @@
+"""What is looked at before a switch begins, by its verb. Writes nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ferry.decide.plan.topic_settings import several
+from ferry.decide.switch.readiness import Check, Readiness, Rpo
+from ferry.errors import BadInput, FilterInVain, Refused
+from ferry.model.switch import Step, SwitchState, Verb
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.switch.earlier import earlier_switch
+from ferry.run.switch.groups import plan_groups
+from ferry.run.switch.readiness import check_readiness
+from ferry.run.switch.sides import PairConnections, Sides
+from ferry.run.switch.standing import look_at_standings
+
+
+def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+    """The checks of a verb, and facts for the evidence. Raises Unreachable for a cluster that the verb needs."""
+    if sides.verb is Verb.FAILOVER:
+        return _failover(sides, state, patience_s)
+    if sides.verb is Verb.FAILBACK:
+        return _failback(sides, state, patience_s)
+    readiness = check_readiness(
+        sides.via,
+        rpo_of(sides, state),
+        back=sides.back is not None or not state.switch.options.reverse,
+        leave=state.switch.options.leave_groups,
+        leave_active=state.switch.options.leave_active,
+        patience_s=patience_s,
+    )
+    return readiness, {"records": readiness.records, "seconds": readiness.seconds}
+
+
+def rpo_of(sides: Sides, state: SwitchState) -> Rpo:
+    """What was asked for, else what the file says."""
+    options, own = state.switch.options, sides.via.rpo
+    return Rpo(
+        records=own.records if options.rpo_records is None else options.rpo_records,
+        seconds=own.seconds if options.rpo_seconds is None else options.rpo_seconds,
+    )
+
+
+def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+    """The target alone must be well; whether the source answers is told."""
+    with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+        rows = connections.run(partial(look_at_standings, sides.via, connections))
+        lost = connections.source_error
+    silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
+    source = f"{sides.old} does not answer: {lost}" if lost else f"{sides.old} answers: a switchover would lose nothing"
+    checks = [
+        Check(name="source", ok=True, message=source),
+        Check(
+            name="target",
+            ok=not silent,
+            message=f"{len(silent)} partitions of {sides.new} ({several(silent)}) do not answer: bring their brokers "
+            "back"
+            if silent
+            else f"{len(rows)} copied partitions of {sides.new} answer",
+        ),
+        _groups(sides, state, patience_s),
+    ]
+    return Readiness(checks=tuple(checks), partitions=len(rows)), {"source_answers": lost is None, "source_error": lost}
+
+
+def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
+    options = state.switch.options
+    against = [
+        one
+        for one in plan_groups(sides, state, patience_s=patience_s).moving
+        if one.why is not None and one.group not in options.leave_groups and not (one.active and options.leave_active)
+    ]
+    if against:
+        return Check(
+            name="groups",
+            ok=False,
+            message=f"{len(against)} groups ({several([one.group for one in against])}) cannot be moved: "
+            f"{against[0].why}",
+        )
+    return Check(name="groups", ok=True, message="every group can be moved")
+
+
+def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+    """Both clusters must answer; the flow that leads back may have to be started first."""
+    before = earlier_switch(sides, patience_s)
+    facts: dict[str, Any] = {"after": before.switch.id}
+    with LedgerAccess(sides.via, patience_s=patience_s) as ledger:
+        runs = ledger.exists() and bool(ledger.view().runs)
+    if before.fact(Step.REVERSE, "started") and runs:
+        try:
+            readiness = check_readiness(
+                sides.via,
+                rpo_of(sides, state),
+                back=True,
+                leave=state.switch.options.leave_groups,
+                leave_active=state.switch.options.leave_active,
+                patience_s=patience_s,
+            )
+        except FilterInVain as error:
+            raise Refused(str(error)) from error
+        return readiness, facts
+    with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
+        if connections.source.cluster_id == connections.target.cluster_id:
+            raise BadInput(f"{sides.old} and {sides.new} are the same cluster: correct their bootstrap servers")
+    message = f"{sides.old} and {sides.new} answer; {sides.via.flow} has not run yet, and begins at the cut-over"
+    return Readiness(checks=(Check(name="clusters", ok=True, message=message),)), facts

@@ -1,0 +1,75 @@
+"""Declare the new cluster the one that clients use: the last look at the old one, and the write block taken away."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ferry.decide.plan.topic_settings import several
+from ferry.decide.switch.names import names_of
+from ferry.errors import Refused
+from ferry.model import AclBinding
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.net.acls import NoAuthorizer, delete_acls, described_acls
+from ferry.run.flow.connections import FlowConnections, TargetConnection
+from ferry.run.switch.quiet import moved_since
+from ferry.run.switch.sides import Sides
+
+
+def promote(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Nothing may have come to the old cluster since it was drained, unless the switch is a failover."""
+    if state.switch.verb is not Verb.FAILOVER:
+        _refuse_moved(sides, state, patience_s)
+    removed: list[AclBinding] = []
+    note = ""
+    if state.switch.options.remove_write_block:
+        topics = {
+            name
+            for row in state.rows(Step.STOP)
+            if (made := names_of(sides.via, row["topic"])) is not None
+            for name in (made.copy, made.live)
+        }
+        with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
+            try:
+                removed = connection.run(partial(_remove_block, connection, topics))
+            except NoAuthorizer as error:
+                note = f"; no write block is there: {error}"
+    blocked = f", {len(removed)} ACLs that denied WRITE are deleted" if removed else note
+    return Evidence(
+        sentence=f"{sides.new} is the cluster that clients use{blocked}",
+        facts={"removed_acls": [str(one) for one in removed]},
+    )
+
+
+async def _remove_block(connection: TargetConnection, topics: set[str]) -> list[AclBinding]:
+    """Delete DENY WRITE on these topics, one by one named; who denies all topics by a prefix has meant more."""
+    blocks = sorted(
+        (
+            one
+            for one in await described_acls(connection.target)
+            if one.resource_type == "topic"
+            and one.pattern_type == "literal"
+            and one.resource_name in topics
+            and (one.operation, one.permission) == ("Write", "deny")
+        ),
+        key=str,
+    )
+    for error in (await delete_acls(connection.target, blocks)).values():
+        raise error
+    return blocks
+
+
+def _refuse_moved(sides: Sides, state: SwitchState, patience_s: float) -> None:
+    rows = state.rows(Step.DRAIN)
+
+    async def work() -> list[str]:
+        return await moved_since(sides.via, connections.source, rows)
+
+    with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
+        moved = connections.run(work)
+    if moved:
+        switch = state.switch
+        raise Refused(
+            f"{len(moved)} partitions of {sides.old} have grown since they were drained ({several(moved)}), so a "
+            f"producer still writes there: stop it, then ferry switch abandon '{switch.named}' {switch.id}, and begin "
+            "anew"
+        )

@@ -1,0 +1,103 @@
+"""Wait until nobody writes to the old cluster, and no group reads there any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.groups.which import is_own
+from ferry.decide.plan.topic_settings import several
+from ferry.errors import Refused
+from ferry.model import TopicPartition
+from ferry.model.switch import Evidence, SwitchState
+from ferry.net.cluster import Cluster
+from ferry.net.groups import list_groups
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.switch.sides import Sides
+from ferry.run.switch.standing import source_ends
+
+LOOK_SECONDS = 0.5
+
+
+def wait_for_quiet(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Wait for producers and consumers to stop; Refused, naming what still moves, when the time is over."""
+    options, flow = state.switch.options, sides.via
+
+    async def work() -> Evidence:
+        waiting = _Waiting(flow, connections.source, frozenset(options.leave_groups), options.leave_active)
+        began = time.monotonic()
+        while True:
+            await waiting.look()
+            now = time.monotonic()
+            if now - waiting.moved_at >= options.quiet_seconds and not waiting.active:
+                break
+            if now - began > options.quiet_timeout_seconds:
+                raise Refused(waiting.sentence(options.quiet_timeout_seconds))
+            await connections.loop.sleep(LOOK_SECONDS)
+        return Evidence(
+            sentence=f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no group has members",
+            facts={"waited_seconds": round(time.monotonic() - began, 1)},
+            rows=tuple(
+                {"topic": place.topic, "partition": place.partition, "source_end": end}
+                for place, end in sorted(waiting.ends.items())
+            ),
+        )
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(work)
+
+
+class _Waiting:
+    def __init__(self, flow: FlowConfig, source: Cluster, leave: Collection[str], leave_active: bool) -> None:
+        self.ends: dict[TopicPartition, int] = {}
+        self.moved: set[TopicPartition] = set()
+        """What has moved since the last time that everything stood."""
+        self.moved_at = time.monotonic()
+        self.active: set[str] = set()
+        self._flow, self._source = flow, source
+        self._leave, self._leave_active = leave, leave_active
+
+    async def look(self) -> None:
+        ends, silent = await source_ends(self._flow, self._source)
+        if silent:
+            raise Refused(
+                f"{len(silent)} partitions of {self._source.alias} do not tell their ends "
+                f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
+            )
+        moved = {place for place, end in ends.items() if self.ends.get(place) not in (None, end)}
+        if moved or not self.ends:
+            self.moved_at = time.monotonic()
+        self.moved = moved or self.moved
+        self.ends = ends
+        listed = await list_groups(self._source)
+        self.active = {
+            name
+            for name, group in listed.groups.items()
+            if group.is_active
+            and not self._leave_active
+            and name not in self._leave
+            and self._flow.groups.takes(name)
+            and not is_own(name)
+        }
+
+    def sentence(self, seconds: float) -> str:
+        """What still moves."""
+        alias, found = self._source.alias, []
+        if self.moved:
+            places = several(sorted(str(place) for place in self.moved))
+            found.append(f"records still come to {len(self.moved)} partitions ({places}): stop their producers")
+        if self.active:
+            groups = several(sorted(self.active))
+            found.append(
+                f"{len(self.active)} groups have members ({groups}): stop them, or leave them with --leave-group"
+            )
+        why = "; ".join(found) or "it has just come to rest"
+        return f"after {seconds:g} s cluster {alias} is not quiet: {why}; then go on"
+
+
+async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[str, object]]) -> list[str]:
+    """Partitions that do not end any more where a step's `rows` say."""
+    ends, _ = await source_ends(flow, source)
+    known = {(row["topic"], row["partition"]): row["source_end"] for row in rows}
+    return sorted(str(place) for place, end in ends.items() if known.get((place.topic, place.partition), 0) != end)

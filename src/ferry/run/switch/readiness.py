@@ -1,0 +1,114 @@
+"""`ferry readiness`: gather what it is decided from, in one look at both clusters; writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.acls import AclDiff
+from ferry.decide.ledger.history import PastRun, past_runs
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.lag import PartitionLag, lag_of, with_ages
+from ferry.decide.switch.readiness import Looked, Readiness, Rpo, readiness_of
+from ferry.model import Left, Plan, TopicPartition, Why
+from ferry.net.acls import NoAuthorizer
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.flow.known_ledger import KnownLedgers
+from ferry.run.groups.checkpoint import GroupSync
+from ferry.run.plan.lag import first_timestamps
+from ferry.run.plan.planner import WHOLE, Planner
+
+
+def check_readiness(
+    flow: FlowConfig,
+    rpo: Rpo,
+    *,
+    back: bool,
+    leave: Collection[str] = (),
+    leave_active: bool = False,
+    patience_s: float = 60.0,
+) -> Readiness:
+    """Whether the flow's target could take over now. `back`: whether the file enables the reverse flow.
+
+    `leave` are groups that do not matter, with `leave_active` all that have members. Raises BadInput when the flow
+    never ran, Unreachable when one of the clusters does not answer, and Refused when nothing of the flow may be
+    planned.
+    """
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(partial(_checked, flow, connections, rpo, back, frozenset(leave), leave_active))
+
+
+async def _checked(
+    flow: FlowConfig,
+    connections: FlowConnections,
+    rpo: Rpo,
+    back: bool,
+    leave: frozenset[str],
+    leave_active: bool,
+) -> Readiness:
+    ledgers = KnownLedgers()
+    planner = Planner(
+        flow=flow,
+        lane=flow.lane,
+        source=connections.source,
+        target=connections.target,
+        ledger=connections.ledger,
+        ledgers=ledgers,
+    )
+    await connections.ledger.find()
+    view = await planner.known.view_with_newest(flow.lane, 1)
+    facts, plan = await planner.survey(view, WHOLE)
+    last = next(iter(past_runs(view, flow.lane, 1)), None)
+    groups, behind = await _groups(flow, connections, view, leave, leave_active)
+    looked = Looked(
+        facts=facts,
+        plan=plan,
+        lags=await _lags(flow, connections, facts),
+        last_run=last,
+        stamped_ms=await _stamp(connections, last),
+        groups=groups,
+        behind_groups=behind,
+        acls=await _acls(planner, view, plan),
+        back=back,
+    )
+    return readiness_of(looked, flow.policy, flow.flow.source, rpo)
+
+
+async def _lags(flow: FlowConfig, connections: FlowConnections, facts: Facts) -> list[PartitionLag]:
+    lags = lag_of(facts, flow.policy, flow.flow.source)
+    starts = {
+        TopicPartition(topic=topic.name, partition=number): part.log_start
+        for topic in facts.sources.values()
+        for number, part in topic.partitions.items()
+    }
+    wanted = {lag.source: max(lag.read_at, starts[lag.source]) for lag in lags if lag.read_at is not None}
+    return with_ages(lags, await first_timestamps(connections.source, wanted), facts.now_ms)
+
+
+async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | None:
+    """When the broker wrote the last run's record, by its own clock (LogAppendTime)."""
+    if last is None:
+        return None
+    place = connections.ledger.place
+    found = await first_timestamps(connections.target, {place: last.opened.generation})
+    return found.get(place)
+
+
+async def _groups(
+    flow: FlowConfig, connections: FlowConnections, view: LedgerView, leave: frozenset[str], leave_active: bool
+) -> tuple[list[Left], int]:
+    sync = GroupSync(flow=flow, lane=flow.lane, connections=connections)
+    looked = await sync.look(view, sync.rules())
+    left = [one for one in looked.left if one.group not in leave and not (leave_active and one.why is Why.ACTIVE)]
+    return left, len(looked.decided.writes)
+
+
+async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> AclDiff | None:
+    if not planner.flow.syncs_acls:
+        return None
+    try:
+        return await planner.acls.diff(view, plan)
+    except NoAuthorizer:
+        return None

@@ -1,0 +1,116 @@
+"""The hook that sends clients to the new cluster: a command, an HTTP call, or both. Its outcome is kept.
+
+It may be called twice when a process was killed: it is told the switch's id, by which it can know that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from ferry.config.flow import FlowConfig, RedirectHook
+from ferry.errors import BadInput, Refused
+from ferry.model.switch import Evidence, SwitchState
+from ferry.run.switch.sides import Sides
+
+SAID_BYTES = 2_000
+"""How much of a hook's answer is kept."""
+
+
+def redirect(sides: Sides, state: SwitchState, hook: RedirectHook) -> Evidence:
+    """Call the hook; Refused when it fails or takes too long: nothing behind it is done then."""
+    body = {
+        "switch": state.switch.id,
+        "verb": state.switch.verb.value,
+        "flow": str(state.switch.named),
+        "from": sides.old,
+        "to": sides.new,
+        "bootstrap": _bootstrap(sides.via),
+    }
+    called = []
+    if hook.command is not None:
+        called.append(_command(hook.command, body, hook.timeout_seconds, state))
+    if hook.url is not None:
+        called.append(_call(hook.url, body, hook.timeout_seconds, state))
+    if not called:
+        return Evidence(sentence="no hook is set: send clients to the new cluster by hand", facts={"hook": None})
+    return Evidence(sentence="; ".join(str(one["sentence"]) for one in called), facts={"hook": called})
+
+
+def refuse_unusable(hook: RedirectHook) -> None:
+    """BadInput for a command that no shell would understand."""
+    try:
+        words = shlex.split(hook.command or "none")
+    except ValueError as error:
+        raise BadInput(f"the redirect command cannot be read ({error}): correct its quotes") from None
+    if not words:
+        raise BadInput("the redirect command is empty: name a program, or remove the line")
+
+
+def _bootstrap(flow: FlowConfig) -> str:
+    return str(flow.client("target", "producer").get("bootstrap.servers", ""))
+
+
+def _command(command: str, body: dict[str, str], seconds: int, state: SwitchState) -> dict[str, object]:
+    words = shlex.split(command)
+    names = {f"FERRY_SWITCH_{name.upper()}": value for name, value in body.items()}
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            words,
+            env={**os.environ, **names},
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused(_again(f"the redirect command took longer than {seconds} s", state)) from None
+    except OSError as error:
+        raise Refused(_again(f"the redirect command {words[0]!r} could not be started ({error})", state)) from None
+    said = (done.stdout + done.stderr)[-SAID_BYTES:].decode(errors="replace").strip()
+    if done.returncode:
+        raise Refused(_again(f"the redirect command ended with exit code {done.returncode} ({said[-200:]})", state))
+    took = time.monotonic() - began
+    return {
+        "kind": "command",
+        "seconds": round(took, 1),
+        "said": said,
+        "sentence": f"the command ended well in {took:.1f} s",
+    }
+
+
+def _call(url: str, body: dict[str, str], seconds: int, state: SwitchState) -> dict[str, object]:
+    request = urllib.request.Request(
+        url,
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json", "Idempotency-Key": state.switch.id},
+        method="POST",
+    )
+    began = time.monotonic()
+    try:
+        with urllib.request.urlopen(request, timeout=seconds) as answer:
+            said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
+    except urllib.error.HTTPError as error:
+        raise Refused(_again(f"the redirect hook answered with HTTP {error.code}", state)) from None
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        raise Refused(_again(f"the redirect hook could not be called ({reason})", state)) from None
+    took = time.monotonic() - began
+    return {
+        "kind": "http",
+        "status": status,
+        "seconds": round(took, 1),
+        "said": said,
+        "sentence": f"the hook answered with HTTP {status} in {took:.1f} s",
+    }
+
+
+def _again(what: str, state: SwitchState) -> str:
+    switch = state.switch
+    return f"{what}: correct it, then go on with ferry {switch.verb} '{switch.named}' --id {switch.id}"

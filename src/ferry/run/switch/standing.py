@@ -1,0 +1,69 @@
+"""Look where every partition of a flow stands on both sides, as far as they answer."""
+
+from __future__ import annotations
+
+import time
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.ledger.runs import newest_run, sealed_plan
+from ferry.decide.switch.standing import Standing, standings
+from ferry.errors import Refused, Unreachable
+from ferry.model import TopicPartition
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import READ_UNCOMMITTED
+from ferry.net.offsets import LATEST, listed_offsets
+from ferry.policy import is_heartbeats_topic
+from ferry.run.switch.sides import PairConnections
+
+
+def takes(flow: FlowConfig, topic: str) -> bool:
+    """Whether a switch of the flow is about a topic: those that it copies, but for heartbeats, which never rest."""
+    return flow.selection.takes(topic) and not is_heartbeats_topic(flow.policy, topic)
+
+
+async def source_ends(flow: FlowConfig, cluster: Cluster) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
+    """High watermarks of what the flow copies, and the partitions that do not tell theirs. Raises Unreachable."""
+    topics = [info for name, info in (await cluster.refresh(None)).items() if takes(flow, name)]
+    places = [TopicPartition(topic=info.name, partition=number) for info in topics for number in info.partitions]
+    if not places:
+        return {}, []
+    listed = await listed_offsets(cluster, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+    return listed.found, sorted(place for place in places if place not in listed.found)
+
+
+async def look_at_standings(flow: FlowConfig, connections: PairConnections) -> list[Standing]:
+    """The flow's partitions now; of a source that does not answer, as the ledger last saw it."""
+    known = connections.known
+    await connections.ledger.find()
+    view = await known.view_with_newest(flow.lane, 1)
+    newest = newest_run(view, flow.lane)
+    sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)
+    if sealed is not None and not (sealed[0].slices or sealed[0].caught_up):
+        sealed = None  # a run that skipped, adopted or stopped: it did not look at the source
+    lasts = [last for last in last_receipts(view, flow.lane).values() if takes(flow, last.source.topic)]
+    live: dict[TopicPartition, int] = {}
+    if connections.has_source:
+        try:
+            live, _ = await source_ends(flow, connections.source)
+        except (Unreachable, Refused) as error:
+            connections.source_error = str(error)
+    targets = {
+        source: TopicPartition(
+            topic=flow.policy.format_remote_topic(flow.flow.source, source.topic), partition=source.partition
+        )
+        for source in live
+    }
+    copies = {*targets.values(), *(last.target for last in lasts)}
+    there = await connections.target.refresh({place.topic for place in copies}) if copies else {}
+    asked = [place for place in copies if place.topic in there and place.partition in there[place.topic].partitions]
+    ends = await listed_offsets(connections.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    return standings(
+        lasts,
+        None if sealed is None else sealed[0],
+        0 if newest is None else newest.record.started_ms,
+        live,
+        targets,
+        ends.found,
+        time.time_ns() // 1_000_000,
+    )

@@ -1,0 +1,109 @@
+"""Start a flow against a switch: at the cut-over where names do not tell its records apart, and not paused any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.codec import resume_record
+from ferry.decide.ledger.ledger import UNREAD, pauses
+from ferry.decide.switch.beginning import beginnings, own_ends
+from ferry.errors import Refused, Unreachable
+from ferry.model import TopicPartition
+from ferry.model.switch import Evidence, Json, Step, SwitchState, Verb
+from ferry.net.fetch import READ_UNCOMMITTED
+from ferry.net.offsets import LATEST, listed_offsets
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
+from ferry.run.switch.sides import Sides
+
+
+def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Start the flow back. After a failover its target may be gone: that is said, and left to the failback."""
+    switch = state.switch
+    if not switch.options.reverse:
+        return Evidence(sentence=f"{switch.back} is left as it is", facts={"started": False})
+    if sides.back is None:
+        raise Refused(
+            f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then go on"
+        )
+    try:
+        return start_flow(sides.back, switch.id, switch.approved_by, state.rows(Step.STOP), patience_s=patience_s)
+    except Unreachable as error:
+        if switch.verb is not Verb.FAILOVER:
+            raise
+        return Evidence(
+            sentence=f"{switch.back} is not started, for {sides.old} does not answer: ferry failback starts it",
+            facts={"started": False, "why": str(error)},
+        )
+
+
+def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *, patience_s: float) -> Evidence:
+    """Let `flow` go on behind the ends that `rows` (of the step `stop`) tell of its source, and lift its pause.
+
+    Names of Default policy tell records apart: there it goes on where its lane stands.
+    """
+    cuts = {
+        TopicPartition(topic=row["target_topic"], partition=row["target_partition"]): int(row["target_end"])
+        for row in rows
+        if row["target_end"] is not None and _keeps_name(flow, row)
+    }
+
+    async def work() -> Evidence:
+        await connections.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        view = await connections.view() if await connections.has_ledger() else UNREAD
+        now_ms = time.time_ns() // 1_000_000
+        topics = await connections.source.refresh({place.topic for place in cuts}) if cuts else {}
+        records, passed = beginnings(
+            view,
+            flow.lane,
+            cuts,
+            switch=switch,
+            who=who,
+            reason=f"came from {flow.flow.target}, or was left there: switch {switch}",
+            ids={name: info.id_text for name, info in topics.items()},
+            now_ms=now_ms,
+        )
+        if cuts:
+            records += own_ends(flow.lane, *(await _target_ends(flow, connections, cuts)))
+        held = pauses(view, now_ms).get("")
+        if held is not None:
+            records.append(resume_record(""))
+        if records:
+            await connections.ledger.append(records)
+        paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
+        begins = f" behind the cut-over in {len(cuts)} partitions" if cuts else ""
+        return Evidence(
+            sentence=f"{flow.flow} is started{begins}{paused}",
+            facts={"started": True, "paused_by": None if held is None else held.who},
+            rows=tuple(
+                {"topic": gap.source.topic, "partition": gap.source.partition, "start": gap.start, "end": gap.end}
+                for gap in passed
+            ),
+        )
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(work)
+
+
+def _keeps_name(flow: FlowConfig, row: Json) -> bool:
+    topic = str(row["target_topic"])
+    return flow.selection.takes(topic) and flow.policy.format_remote_topic(flow.flow.source, topic) == topic
+
+
+async def _target_ends(
+    flow: FlowConfig, connections: FlowConnections, cuts: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, int], dict[str, str]]:
+    """Where the copies end now, and their topics' ids: up to there they hold records of their own cluster."""
+    copies = {
+        TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition)
+        for place in cuts
+    }
+    there = await connections.target.refresh({place.topic for place in copies})
+    asked = [place for place in copies if place.topic in there]
+    listed = await listed_offsets(connections.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    if listed.failed:
+        place, why = next(iter(listed.failed.items()))
+        raise Refused(f"the end of {place} on cluster {connections.target.alias} is not known, {why.why}")
+    return listed.found, {name: info.id_text for name, info in there.items()}

@@ -1,0 +1,143 @@
+"""Stop a flow for good: pause it, end every writer of it, keep where both sides end. The target alone is needed.
+
+What was in a transaction of a dead writer is aborted with it, so readers of the new cluster wait for nobody.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.codec import pause_record
+from ferry.decide.ledger.deployments import admitted
+from ferry.decide.ledger.ledger import LedgerView, pauses
+from ferry.decide.switch.standing import Standing, best_known, loss_of, loss_sentence, parse_standing
+from ferry.errors import Refused, Unreachable
+from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.run.copy.kafka_port import KafkaLane
+from ferry.run.micro_run import local_origin
+from ferry.run.plan.lag import first_timestamps
+from ferry.run.plan.opening import open_run
+from ferry.run.switch.sides import PairConnections, Sides
+from ferry.run.switch.standing import look_at_standings
+
+
+def pause_reason(state: SwitchState) -> str:
+    """Why a flow is paused that a switch has stopped; it begins with the switch's id, by which it is known again."""
+    switch = state.switch
+    return f"{switch.id}: {switch.verb} to {switch.via.target}"
+
+
+def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) -> Evidence:
+    """Pause, fence, look. Raises Unreachable when the target does not answer, Refused for an unfenced slot."""
+
+    async def work() -> Evidence:
+        await connections.ledger.find()
+        view = await connections.view()
+        now_ms = time.time_ns() // 1_000_000
+        held = pauses(view, now_ms).get("")
+        if held is None or held.until_ms:
+            pause = Pause(topic="", who=who, why=pause_reason(state), since_ms=now_ms)
+            await connections.ledger.append([pause_record(pause)])
+        slots = await _fence(sides.via, state, connections, await connections.view())
+        rows = await look_at_standings(sides.via, connections)
+        return Evidence(
+            sentence=f"{sides.via.flow} is paused, {slots} writers are fenced",
+            facts={
+                "source_answers": connections.has_source,
+                "source_error": connections.source_error,
+                "paused_by": who if held is None else held.who,
+            },
+            rows=tuple(row.to_json() for row in rows),
+        )
+
+    with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+        return connections.run(work)
+
+
+async def _fence(flow: FlowConfig, state: SwitchState, connections: PairConnections, view: LedgerView) -> int:
+    """Open a run that does nothing: whoever is at work on the lane is fenced, and can begin nothing any more."""
+    run = f"{state.switch.id}-stop"
+    record = RunRecord(
+        flow=flow.flow,
+        lane=flow.lane,
+        run=run,
+        slots=flow.tasks_max,
+        config_digest=flow.digest(),
+        started_ms=time.time_ns() // 1_000_000,
+        origin=local_origin(),
+        deployment=flow.deployment,
+    )
+    record = admitted(view, record, take_over=state.switch.verb is Verb.FAILOVER)
+
+    async def decide(_: LedgerView, opened: OpenedRun) -> Plan:
+        return Plan(
+            flow=record.flow,
+            lane=record.lane,
+            run=record.run,
+            generation=opened.generation,
+            slots=record.slots,
+            slices=(),
+            notes=(f"stopped by {state.switch.verb} {state.switch.id}",),
+        )
+
+    lane = KafkaLane(connections.ledger, flow.flow, flow.lane, flow.transaction_timeout_ms)
+    return (await open_run(lane, record, decide, view)).slots
+
+
+def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """What of each partition the new cluster has not, as far as anybody can know."""
+    # The run that fenced has a plan of its own, without slices: what the plan before it knew is in the evidence.
+    before = [parse_standing(row) for row in state.rows(Step.FREEZE)]
+    found = best_known(before, [parse_standing(row) for row in state.rows(Step.STOP)])
+    behind = {
+        one.source: one.copied_end for one in found if one.source_known == "source" and one.source_end > one.copied_end
+    }
+    losses = loss_of(found, _ages(sides, behind, patience_s), time.time_ns() // 1_000_000)
+    return Evidence(
+        sentence=loss_sentence(losses),
+        facts={
+            "records": sum(one.records for one in losses),
+            "partitions": sum(1 for one in losses if one.records),
+            "unsure": sum(1 for one in losses if not one.certain),
+            "seconds": max((one.seconds for one in losses), default=0.0),
+        },
+        rows=tuple(one.to_json() for one in losses),
+    )
+
+
+def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) -> dict[TopicPartition, int]:
+    """Timestamps of the oldest records that are not copied, where the source still tells."""
+    if not behind:
+        return {}
+
+    async def work() -> dict[TopicPartition, int]:
+        if not connections.has_source:
+            return {}
+        await connections.source.refresh({place.topic for place in behind})
+        return await first_timestamps(connections.source, behind)
+
+    try:
+        with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+            return connections.run(work)
+    except (Unreachable, Refused):
+        return {}
+
+
+def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Evidence from before anything is changed: where partitions stand."""
+
+    async def work() -> list[Standing]:
+        return await look_at_standings(sides.via, connections)
+
+    with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+        rows = connections.run(work)
+        lost = connections.source_error
+    missing = sum(max(0, row.source_end - row.copied_end) for row in rows)
+    return Evidence(
+        sentence=f"{len(rows)} partitions, {missing} records of them are not copied yet"
+        + (f"; {sides.old} does not answer" if lost else ""),
+        facts={"source_answers": lost is None, "source_error": lost},
+        rows=tuple(row.to_json() for row in rows),
+    )

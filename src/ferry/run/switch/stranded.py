@@ -1,0 +1,171 @@
+"""Records that a switch left on the old primary: produced there, never copied. Counted, and written to a file.
+
+Each is a JSON object a line: topic, partition, offset, timestamp, key, value and headers; what is no UTF-8 text stands
+in base64 under `key_base64`, `value_base64`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ferry.config.flow import FlowConfig
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, skips
+from ferry.decide.ledger.neighbours import Range, gaps, ranges
+from ferry.decide.ledger.receipts import last_receipts, open_receipts
+from ferry.errors import BadInput, Refused
+from ferry.model import TopicPartition
+from ferry.model.switch import Evidence, SwitchState
+from ferry.net.committed import ReadRecord, read_committed
+from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.switch.sides import Sides
+from ferry.run.switch.standing import takes
+
+
+def export_path(state: SwitchState) -> Path:
+    """Where stranded records go."""
+    return Path(state.switch.options.export or f"ferry-stranded-{state.switch.id}.jsonl")
+
+
+def refuse_unwritable(path: Path) -> None:
+    """BadInput when a file cannot be written there."""
+    folder = path.absolute().parent
+    probe = folder / f".{path.name}.probe"
+    try:
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise BadInput(
+            f"{folder} cannot be written ({error.strerror}), where stranded records would go: name another file with "
+            "--export"
+        ) from None
+
+
+def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Find and export what `named` never copied. All of the file or none; written again where a process was killed.
+
+    Raises BadInput when the file cannot be written, Refused when a partition does not answer.
+    """
+    if sides.back is None:
+        raise Refused(f"the file has no flow {sides.named}: add it again")
+    forward = sides.back  # of a failback the flow back is the one that was named
+    with LedgerAccess(forward, patience_s=patience_s) as ledger:
+        view = ledger.view() if ledger.exists() else UNREAD
+    path = export_path(state)
+    with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
+
+        async def work() -> tuple[list[dict[str, Any]], str]:
+            parts = await _left_behind(forward, sides.via, connections, view)
+            return await _exported(connections, parts, path)
+
+        rows, digest = connections.run(work)
+    records = sum(row["records"] for row in rows)
+    where = f", written to {path}" if records else ""
+    return Evidence(
+        sentence=f"{records} records of {len(rows)} partitions were left on {sides.new}, and never copied{where}",
+        facts={"records": records, "file": str(path.absolute()) if records else None, "sha256": digest},
+        rows=tuple(rows),
+    )
+
+
+async def _left_behind(
+    forward: FlowConfig, via: FlowConfig, connections: FlowConnections, view: LedgerView
+) -> dict[TopicPartition, list[Range]]:
+    """The ranges on the old primary that nobody copied, and that did not come from the other cluster either."""
+    primary = connections.target
+    names = [info for name, info in (await primary.refresh(None)).items() if takes(forward, name)]
+    places = [TopicPartition(topic=info.name, partition=number) for info in names for number in info.partitions]
+    if not places:
+        return {}
+    ends = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+    starts = await listed_offsets(primary, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    for failed in (ends.failed, starts.failed):
+        for place, why in failed.items():
+            raise Refused(f"{place} on cluster {primary.alias} does not tell what it holds, {why.why}")
+    copied = _copied(forward, view)
+    came: Mapping[TopicPartition, tuple[Range, ...]] = {}
+    if await connections.has_ledger():
+        back = await connections.view()
+        rows = await connections.known.rows(back, lambda of: of.lane == via.lane)
+        came = ranges(rows, open_receipts(back, via.lane))
+    found = {}
+    for place in places:
+        begin, end = max(copied.get(place, 0), starts.found.get(place, 0)), ends.found.get(place, 0)
+        if begin < end and (left := gaps(came.get(place, ()), begin, end)):
+            found[place] = left
+    return found
+
+
+def _copied(flow: FlowConfig, view: LedgerView) -> dict[TopicPartition, int]:
+    """Up to where a flow copied, or was told to pass by."""
+    found = {last.source: last.end for last in last_receipts(view, flow.lane).values()}
+    for place, passed in skips(view, flow.lane).items():
+        found[place] = max([found.get(place, 0), *(gap.end for gap in passed)])
+    return found
+
+
+async def _exported(
+    connections: FlowConnections, parts: Mapping[TopicPartition, Iterable[Range]], path: Path
+) -> tuple[list[dict[str, Any]], str]:
+    digest = hashlib.sha256()
+    rows: list[dict[str, Any]] = []
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        with draft.open("wb") as file:
+            for place, left in sorted(parts.items()):
+                offsets: list[int] = []
+
+                def take(record: ReadRecord, place: TopicPartition = place, offsets: list[int] = offsets) -> None:
+                    line = json.dumps(record_json(place, record), ensure_ascii=False).encode() + b"\n"
+                    digest.update(line)
+                    file.write(line)
+                    offsets.append(record.offset)
+
+                for start, end in left:
+                    await read_committed(connections.target, place, start, end, take)
+                if offsets:
+                    rows.append(
+                        {
+                            "topic": place.topic,
+                            "partition": place.partition,
+                            "start": offsets[0],
+                            "end": offsets[-1] + 1,
+                            "records": len(offsets),
+                        }
+                    )
+        if rows:
+            draft.replace(path)
+        else:
+            draft.unlink()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written ({error.strerror}): name another file with --export") from None
+    return rows, digest.hexdigest() if rows else ""
+
+
+def record_json(place: TopicPartition, record: ReadRecord) -> dict[str, Any]:
+    """A record as a line of the file."""
+    return {
+        "topic": place.topic,
+        "partition": place.partition,
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp_ms,
+        **_field("key", record.key),
+        **_field("value", record.value),
+        "headers": [{"name": name, **_field("value", value)} for name, value in record.headers],
+    }
+
+
+def _field(name: str, content: bytes | None) -> dict[str, str | None]:
+    if content is None:
+        return {name: None}
+    try:
+        return {name: content.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(content).decode()}

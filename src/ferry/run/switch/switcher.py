@@ -1,0 +1,238 @@
+"""A switch from the outside: preview it, open it, do its steps one by one or all, give it up.
+
+The command line and Airflow's tasks call this. Every step makes connections of its own, so each may be a process of its
+own; what it needs to know of the steps before lies in the ledger.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from ferry.config.flow import FlowConfig, RedirectHook
+from ferry.config.settings import Settings
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.decide.switch.readiness import Readiness
+from ferry.decide.switch.steps import STEPS, refuse_second, sentence
+from ferry.errors import BadInput, Refused
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchState, Verb
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.local import copy_all
+from ferry.run.switch.drain import CopyAll, drain
+from ferry.run.switch.earlier import earlier_switch, moved_already
+from ferry.run.switch.engine import Act, advance, do_step
+from ferry.run.switch.groups import move_groups
+from ferry.run.switch.history import abandon
+from ferry.run.switch.journal import Journal, now_ms
+from ferry.run.switch.preflight import look_before
+from ferry.run.switch.promote import promote
+from ferry.run.switch.quiet import wait_for_quiet
+from ferry.run.switch.redirect import redirect, refuse_unusable
+from ferry.run.switch.sides import sides_of
+from ferry.run.switch.smoke import smoke_test
+from ferry.run.switch.starting import start_flow, start_reverse
+from ferry.run.switch.stop import count_loss, frozen, stop_flow
+from ferry.run.switch.stranded import export_path, export_stranded, refuse_unwritable
+from ferry.run.switch.topics import live_topics
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+Told = Callable[[Step, StepDone | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a switch would do, and whether it could begin now."""
+
+    switch: Switch
+    steps: tuple[tuple[Step, str], ...]
+    readiness: Readiness
+
+
+class Switcher:
+    """Switches of one flow by one verb. Use as a context manager."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowConfig,
+        verb: Verb,
+        *,
+        who: str,
+        hook: RedirectHook | None = None,
+        copy: CopyAll = copy_all,
+        patience_s: float = 60.0,
+    ) -> None:
+        """`flow` is one of `settings`, as it is named; `who` does it, `user@host`. `hook`: not the file's, but this.
+
+        `copy` copies the slots of a plan when the flow is drained. BadInput when a failback has no flow to go along.
+        """
+        self.sides = sides_of(settings, flow, verb)
+        self.verb = verb
+        self._who = who
+        self._hook = self.sides.via.redirect if hook is None else hook
+        self._copy = copy
+        self._patience_s = patience_s
+        self._access = LedgerAccess(self.sides.via, patience_s=patience_s)
+        self._journal = Journal(self._access, who)
+
+    def __enter__(self) -> Self:
+        """Connect to the cluster that is switched to; Unreachable when it does not answer."""
+        self._access.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._access.__exit__(kind, error, trace)
+
+    def states(self) -> dict[str, SwitchState]:
+        """All switches to this cluster along this flow, by id, oldest first."""
+        return self._journal.states()
+
+    def state(self, switch: str) -> SwitchState:
+        """One of them; BadInput when there is none of that id."""
+        return self._journal.state(switch)
+
+    def preview(self, switch: str, options: SwitchOptions) -> Preview:
+        """What the switch would do, and the checks of its first step; writes nothing.
+
+        Raises BadInput and Refused for what no check tells of.
+        """
+        wanted = self._wanted(switch, options, "")
+        known = refuse_second(self.states(), wanted)
+        if known is not None:
+            wanted = known.switch
+        state = known or SwitchState(switch=wanted, offset=-1)
+        self._refuse_before(wanted, state)
+        readiness, _ = look_before(self.sides, state, patience_s=self._patience_s)
+        steps = tuple((step, sentence(wanted, step)) for step in STEPS[self.verb] if step not in state.done)
+        return Preview(switch=wanted, steps=steps, readiness=readiness)
+
+    def open(self, switch: str, options: SwitchOptions, approved_by: str) -> SwitchState:
+        """Open a switch, or find it: whoever comes with an id that is known goes on with it, as it was asked for first.
+
+        Raises Refused, before anything is written, when a check stands against it, or another switch is not finished.
+        """
+        if not approved_by.strip():
+            raise BadInput("a switch needs somebody's approval: say whose with --approve-by NAME")
+        wanted = self._wanted(switch, options, approved_by.strip())
+        known = refuse_second(self.states(), wanted)
+        if known is not None:
+            return known
+        draft = SwitchState(switch=wanted, offset=-1)
+        self._refuse_before(wanted, draft)
+        refuse_unready(look_before(self.sides, draft, patience_s=self._patience_s)[0], wanted)
+        return self._journal.open(wanted)
+
+    def step(self, switch: str, step: Step) -> SwitchState:
+        """Do one step, the one that is due; nothing where it is done. Raises as `do_step`."""
+        return do_step(self._journal, switch, step, self._acts()[step])
+
+    def run(self, switch: str, told: Told = lambda _step, _done: None) -> SwitchState:
+        """Do all that is left, and finish. Raises as the step that does not come to its end; it stays due."""
+        return advance(self._journal, switch, self._acts(), told)
+
+    def finish(self, switch: str) -> SwitchState:
+        """Write down that all is done; Refused when something is not."""
+        return self._journal.finish(switch)
+
+    def abandon(self, switch: str, why: str) -> SwitchState:
+        """Give a switch up, and lift the pause that it set; Refused once it has promoted the new cluster."""
+        return abandon(self._access, self._journal, switch, why)
+
+    def _wanted(self, switch: str, options: SwitchOptions, approved_by: str) -> Switch:
+        if not _ID.fullmatch(switch):
+            raise BadInput(
+                f"switch id {switch!r} is no name: use up to 100 letters, digits, dots, underscores, hyphens"
+            )
+        now = now_ms()
+        return Switch(
+            id=switch,
+            verb=self.verb,
+            named=self.sides.named,
+            via=self.sides.via.flow,
+            who=self._who,
+            approved_by=approved_by,
+            approved_ms=now,
+            at_ms=now,
+            options=options,
+        )
+
+    def _refuse_before(self, switch: Switch, state: SwitchState) -> None:
+        """What needs no look at the clusters, or one at the ledger alone."""
+        refuse_unusable(self._hook)
+        if self.sides.back is None and switch.options.reverse:
+            raise Refused(
+                f"the file has no reverse flow {switch.back}: add {switch.back}.enabled = true and its topics, or "
+                "leave it out with --no-reverse"
+            )
+        if self.verb is Verb.FAILBACK:
+            refuse_unwritable(export_path(state))
+        view = self._access.view() if self._access.exists() else UNREAD
+        if self.verb is not Verb.FAILBACK and not view.runs:
+            raise BadInput(f"flow {switch.via} never ran: there is nothing on {switch.via.target} to switch to")
+        if self.verb is not Verb.FAILBACK:
+            moved = moved_already(view)
+            if moved is not None:
+                raise Refused(
+                    f"{moved.switch.verb} {moved.switch.id} has moved clients to {switch.via.target} already: go back "
+                    f"with ferry failback '{switch.named}'"
+                )
+        if not switch.options.interrupt and view.runs:
+            refuse_while_at_work(view, self.sides.via.lane)
+
+    def _acts(self) -> Mapping[Step, Act]:
+        sides, patience_s = self.sides, self._patience_s
+        return {
+            Step.READINESS: self._ready,
+            Step.STRANDED: partial(export_stranded, sides, patience_s=patience_s),
+            Step.RETURN: self._return,
+            Step.FREEZE: partial(frozen, sides, patience_s=patience_s),
+            Step.QUIET: partial(wait_for_quiet, sides, patience_s=patience_s),
+            Step.DRAIN: partial(drain, sides, patience_s=patience_s, copy=self._copy),
+            Step.STOP: partial(stop_flow, sides, who=self._who, patience_s=patience_s),
+            Step.LOSS: partial(count_loss, sides, patience_s=patience_s),
+            Step.TOPICS: partial(live_topics, sides, patience_s=patience_s),
+            Step.GROUPS: partial(move_groups, sides, patience_s=patience_s),
+            Step.PROMOTE: partial(promote, sides, patience_s=patience_s),
+            Step.REDIRECT: partial(redirect, sides, hook=self._hook),
+            Step.SMOKE: partial(smoke_test, sides, patience_s=patience_s),
+            Step.REVERSE: partial(start_reverse, sides, patience_s=patience_s),
+        }
+
+    def _ready(self, state: SwitchState) -> Evidence:
+        readiness, facts = look_before(self.sides, state, patience_s=self._patience_s)
+        refuse_unready(readiness, state.switch)
+        return Evidence(
+            sentence=f"{len(readiness.checks)} checks passed",
+            facts=facts,
+            rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
+        )
+
+    def _return(self, state: SwitchState) -> Evidence:
+        before = earlier_switch(self.sides, self._patience_s)
+        if before.fact(Step.REVERSE, "started"):
+            return Evidence(
+                sentence=f"{self.sides.via.flow} was started by {before.switch.id}", facts={"started": False}
+            )
+        return start_flow(
+            self.sides.via,
+            before.switch.id,
+            state.switch.approved_by,
+            before.rows(Step.STOP),
+            patience_s=self._patience_s,
+        )
+
+
+def refuse_unready(readiness: Readiness, switch: Switch) -> None:
+    """Raise Refused for the first check that failed."""
+    failed = readiness.failed
+    if failed:
+        more = f" ({len(failed) - 1} more: ferry readiness shows them)" if len(failed) > 1 else ""
+        raise Refused(f"{switch.via.target} cannot take over: {failed[0].name}: {failed[0].message}{more}")

@@ -1,0 +1,91 @@
+"""The topics on the new cluster that producers go on in: created like the copies, and where each of them ends."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ferry.config.flow import DEFAULT_REPLICATION_FACTOR
+from ferry.decide.plan.topic_settings import several
+from ferry.decide.switch.names import Names, names_of
+from ferry.decide.switch.standing import parse_standing
+from ferry.errors import Refused, Retryable
+from ferry.model import TopicPartition
+from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.net.admin import NewTopic, create_topics
+from ferry.net.cluster import Cluster
+from ferry.net.fetch import READ_UNCOMMITTED
+from ferry.net.offsets import LATEST, list_offsets
+from ferry.net.topic_settings import topic_settings
+from ferry.run.flow.connections import TargetConnection
+from ferry.run.switch.sides import Sides
+
+
+def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+    """Create what is missing; the rows are where partitions end before any producer has come: groups begin there.
+
+    Raises Refused when a topic may not be created.
+    """
+    found = [parse_standing(row) for row in state.rows(Step.STOP) or state.rows(Step.FREEZE)]
+    names = {one.source.topic: made for one in found if (made := names_of(sides.via, one.source.topic)) is not None}
+    wanted = {made.live: made for made in names.values() if not made.keeps_name}
+    with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
+        created, ends = connection.run(partial(_live, sides, connection.target, wanted))
+    kept = len(names) - len(wanted)
+    parts = [f"{len(created)} topics created" + (f" ({several(sorted(created))})" if created else "")]
+    parts.append(f"{len(wanted) - len(created)} were there")
+    if kept:
+        parts.append(f"{kept} keep their names")
+    return Evidence(
+        sentence=", ".join(parts),
+        facts={"created": sorted(created)},
+        rows=tuple(
+            {"topic": place.topic, "partition": place.partition, "copy": wanted[place.topic].copy, "end": end}
+            for place, end in sorted(ends.items())
+        ),
+    )
+
+
+async def _live(sides: Sides, target: Cluster, wanted: dict[str, Names]) -> tuple[list[str], dict[TopicPartition, int]]:
+    there = await target.refresh({*wanted, *(made.copy for made in wanted.values())}) if wanted else {}
+    missing = [made for live, made in wanted.items() if live not in there and made.copy in there]
+    settings = await topic_settings(target, [made.copy for made in missing]) if missing else None
+    new = [
+        NewTopic(
+            name=made.live,
+            partitions=len(there[made.copy].partitions),
+            replication_factor=max(
+                (len(part.replicas) for part in there[made.copy].partitions.values()),
+                default=DEFAULT_REPLICATION_FACTOR,
+            ),
+            configs=dict(settings.found[made.copy].own) if settings and made.copy in settings.found else {},
+        )
+        for made in missing
+    ]
+    for error in (await create_topics(target, new)).values():
+        raise error
+
+    async def all_there() -> None:
+        shown = await target.refresh(set(wanted)) if wanted else {}
+        absent = sorted(one.name for one in new if one.name not in shown)
+        if absent:
+            raise Retryable(f"topic {absent[0]} is not yet visible on cluster {target.alias}")
+        for live, info in shown.items():
+            short = (
+                len(info.partitions) < len(there[wanted[live].copy].partitions) if wanted[live].copy in there else False
+            )
+            if short:
+                raise Refused(
+                    f"topic {live} on cluster {target.alias} has {len(info.partitions)} partitions, its copy "
+                    f"{wanted[live].copy} has {len(there[wanted[live].copy].partitions)}: keys would go elsewhere; "
+                    "grow it, then go on"
+                )
+
+    await target.retrying(all_there)
+    places = [
+        TopicPartition(topic=live, partition=number)
+        for live in wanted
+        if live in target.topics
+        for number in target.topics[live].partitions
+    ]
+    ends = await list_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED) if places else {}
+    return [one.name for one in new], ends

@@ -1,0 +1,235 @@
+"""The journal of a switch: whoever is killed wherever, the same steps are done in the same order, and once will do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.switch.codec import done_records, switch_states
+from ferry.decide.switch.steps import STEPS, next_step, sentence
+from ferry.errors import BadInput, Refused, Superseded
+from ferry.model import Fate, Flow, LedgerRecord, Record
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.run.switch.engine import Act, advance, do_step
+from ferry.run.switch.journal import Journal
+
+FLOW = Flow.parse("primary->backup")
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+@dataclass(kw_only=True)
+class Ledger:
+    """A ledger in memory; the process is killed at the append that `dies_at` counts, before or behind it."""
+
+    records: list[LedgerRecord] = field(default_factory=list)
+    appends: int = 0
+    dies_at: int = -1
+    behind: bool = False
+
+    def exists(self) -> bool:
+        """As LedgerFile."""
+        return True
+
+    def view(self) -> LedgerView:
+        """As LedgerFile."""
+        return fold(self.records, len(self.records))
+
+    def append(self, records: Sequence[Record]) -> int:
+        """As LedgerFile."""
+        self.appends += 1
+        dies = self.appends == self.dies_at
+        if dies and not self.behind:
+            raise Killed
+        self.records += [
+            LedgerRecord(
+                offset=len(self.records) + at, key=one.key, value=one.value, fate=Fate.COMMITTED, producer_id=1
+            )
+            for at, one in enumerate(records)
+        ]
+        if dies:
+            raise Killed
+        return len(self.records) - 1
+
+
+@dataclass(kw_only=True)
+class World:
+    """What steps change, each by an idempotent effect; killed at the effect that `dies_at` counts."""
+
+    done: dict[Step, int] = field(default_factory=dict)
+    order: list[Step] = field(default_factory=list)
+    effects: int = 0
+    dies_at: int = -1
+    behind: bool = False
+
+    def acts(self) -> Mapping[Step, Act]:
+        """One for each step there is."""
+
+        def act(step: Step) -> Act:
+            def do(state: SwitchState) -> Evidence:
+                self.effects += 1
+                dies = self.effects == self.dies_at
+                if dies and not self.behind:
+                    raise Killed
+                self.done[step] = len(state.done)
+                self.order = [one for one in self.order if one is not step] + [step]
+                if dies:
+                    raise Killed
+                return Evidence(sentence=f"{step} is done", facts={"before": len(state.done)}, rows=({"at": step},))
+
+            return do
+
+        return {step: act(step) for step in Step}
+
+
+def switch(verb: Verb, name: str = "s-1") -> Switch:
+    """A switch of that kind."""
+    return Switch(
+        id=name,
+        verb=verb,
+        named=FLOW,
+        via=FLOW if verb is not Verb.FAILBACK else Flow.parse("backup->primary"),
+        who="ann@desk-7",
+        approved_by="bob",
+        approved_ms=1,
+        at_ms=2,
+        options=SwitchOptions(leave_groups=("audit",), rpo_seconds=1.5),
+    )
+
+
+@given(
+    verb=st.sampled_from(Verb),
+    deaths=st.lists(st.tuples(st.sampled_from(["append", "effect"]), st.integers(1, 12), st.booleans()), max_size=8),
+)
+def test_whoever_is_killed_wherever_the_end_is_the_same(verb: Verb, deaths: list[tuple[str, int, bool]]) -> None:
+    ledger, world = Ledger(), World()
+    for where, number, behind in [*deaths, ("never", 0, False)]:
+        ledger.dies_at = ledger.appends + number if where == "append" else -1
+        world.dies_at = world.effects + number if where == "effect" else -1
+        ledger.behind = world.behind = behind
+        journal = Journal(ledger, "ann@desk-7")
+        try:
+            journal.open(switch(verb))
+            advance(journal, "s-1", world.acts())
+        except Killed:
+            continue
+    state = switch_states(ledger.view())["s-1"]
+    assert state.end is not None
+    assert state.end.outcome is SwitchOutcome.FINISHED
+    assert state.switch == switch(verb)
+    assert tuple(world.order) == STEPS[verb], "each step's last effect came in its turn"
+    assert world.done == {step: at for at, step in enumerate(STEPS[verb])}
+    assert {step: done.evidence.facts["before"] for step, done in state.done.items()} == world.done
+
+
+def test_one_step_at_a_time_is_as_good_as_all_and_none_out_of_turn() -> None:
+    ledger, world = Ledger(), World()
+    journal = Journal(ledger, "ann@desk-7")
+    journal.open(switch(Verb.FAILOVER))
+    acts = world.acts()
+    with pytest.raises(Refused, match="step promote of switch s-1 is not due, readiness is"):
+        do_step(journal, "s-1", Step.PROMOTE, acts[Step.PROMOTE])
+    with pytest.raises(BadInput, match="a failover has no step drain"):
+        do_step(journal, "s-1", Step.DRAIN, acts[Step.DRAIN])
+    for step in STEPS[Verb.FAILOVER]:
+        with pytest.raises(Refused, match="is not finished: its next step is"):
+            journal.finish("s-1")
+        for _ in range(2):
+            do_step(journal, "s-1", step, acts[step])
+    assert world.effects == len(STEPS[Verb.FAILOVER]), "what is done is not done again"
+    assert journal.finish("s-1") == journal.finish("s-1")
+
+
+def test_a_second_switch_waits_for_the_first_and_of_two_at_once_one_counts() -> None:
+    ledger = Ledger()
+    first, second = Journal(ledger, "ann@desk-7"), Journal(ledger, "bob@desk-8")
+    first.open(switch(Verb.SWITCHOVER))
+    with pytest.raises(Refused, match="switchover s-1 of primary->backup is not finished, its next step is readiness"):
+        second.open(switch(Verb.FAILOVER, "s-2"))
+    with pytest.raises(BadInput, match="s-1 is a switchover of primary->backup already"):
+        second.open(switch(Verb.FAILOVER))
+    first.abandon("s-1", "too early")
+
+    class Between(Ledger):
+        """Another process opens a switch of its own just before this one's record."""
+
+        def append(self, records: Sequence[Record]) -> int:
+            if not self.appends:
+                Journal(ledger, "eve@desk-9").open(switch(Verb.FAILOVER, "s-3"))
+            return super().append(records)
+
+    late = Between(records=ledger.records)
+    with pytest.raises(Refused, match="failover s-3 was opened at the same time by ann@desk-7"):
+        Journal(late, "bob@desk-8").open(switch(Verb.FAILOVER, "s-4"))
+    assert {name: state.end is None for name, state in first.states().items()} == {
+        "s-1": False,
+        "s-3": True,
+        "s-4": False,
+    }
+
+
+def test_who_begins_a_step_again_takes_it_over() -> None:
+    ledger, world = Ledger(), World()
+    ann, bob = Journal(ledger, "ann@desk-7"), Journal(ledger, "bob@desk-8")
+    ann.open(switch(Verb.FAILOVER))
+    begun = ann.begin("s-1", Step.READINESS)
+    do_step(bob, "s-1", Step.READINESS, world.acts()[Step.READINESS])
+    with pytest.raises(Superseded, match="step readiness of switch s-1 was begun again by bob@desk-8"):
+        ann.done("s-1", begun, Evidence(sentence="late"))
+    assert ann.state("s-1").done[Step.READINESS].who == "bob@desk-8"
+
+
+def test_a_switch_is_given_up_before_it_promotes_and_not_after() -> None:
+    ledger, world = Ledger(), World()
+    journal = Journal(ledger, "ann@desk-7")
+    journal.open(switch(Verb.SWITCHOVER))
+    acts = world.acts()
+    for step in STEPS[Verb.SWITCHOVER]:
+        if step is Step.PROMOTE:
+            break
+        do_step(journal, "s-1", step, acts[step])
+    journal.begin("s-1", Step.PROMOTE)
+    with pytest.raises(Refused, match="has promoted backup, clients may be there already"):
+        journal.abandon("s-1", "changed my mind")
+    advance(journal, "s-1", acts)
+    with pytest.raises(Refused, match="is finished already"):
+        journal.abandon("s-1", "changed my mind")
+    journal.open(switch(Verb.SWITCHOVER, "s-2"))
+    assert journal.abandon("s-2", "too early").end is not None
+    with pytest.raises(Refused, match="switch s-2 is abandoned: start a new one"):
+        journal.begin("s-2", Step.READINESS)
+
+
+def test_rows_of_any_number_come_back_and_a_missing_part_is_told() -> None:
+    rows = tuple({"topic": "orders", "partition": number, "end": number * 7} for number in range(1_000))
+    done = StepDone(
+        step=Step.FREEZE,
+        who="ann@desk-7",
+        begun_ms=1,
+        done_ms=2,
+        evidence=Evidence(sentence="seen", facts={"a": None}, rows=rows),
+    )
+    ledger = Ledger()
+    Journal(ledger, "ann@desk-7").open(switch(Verb.FAILOVER))
+    records = done_records("s-1", done, part_bytes=5_000)
+    assert len(records) > 5
+    ledger.append(records)
+    assert switch_states(ledger.view())["s-1"].done[Step.FREEZE] == done
+    ledger.append([replace(records[2], value=None)])
+    with pytest.raises(BadInput, match="what step freeze of switch s-1 found is not whole"):
+        switch_states(ledger.view())
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_every_step_has_a_sentence(verb: Verb) -> None:
+    made = switch(verb)
+    sentences = [sentence(made, step) for step in STEPS[verb]]
+    assert len(set(sentences)) == len(sentences)
+    assert next_step(SwitchState(switch=made, offset=0)) is Step.READINESS

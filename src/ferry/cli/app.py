@@ -18,6 +18,7 @@ from ferry.cli.acls import acls_app
 from ferry.cli.adopt import adopt_app
 from ferry.cli.config import config_app
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
+from ferry.cli.drill import drill_app
 from ferry.cli.flows import flows_command
 from ferry.cli.groups import groups_app
 from ferry.cli.hand_back import hand_back_app
@@ -108,6 +109,7 @@ app.add_typer(switch_app, name="switch")
 app.command("flows")(flows_command)
 app.command("translate")(translate_command)
 app.command("verify")(verify_command)
+app.add_typer(drill_app, name="drill")
 app.add_typer(reports_app, name="reports")
 app.command("version")(version_command)
 app.add_typer(config_app, name="config")

@@ -19,5 +19,5 @@ def person() -> str:
 
 
 def new_run(verb: str) -> str:
-    """The id under which a verb writes to the ledger."""
+    """The id under which a verb writes to the ledger; of a drill it names the lane, too."""
     return f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"

@@ -92,7 +92,8 @@ class GroupMoved:
     """One consumer group: where it was taken to, and what its members read twice or never there.
 
     Of its `partitions`, `exact` go on at the very record that they would have read next; None: nobody compared.
-    `reread` and `skipped` count records, None where that cannot be said; `waiting` records were not copied yet.
+    `reread` and `skipped` count records, None where that cannot be said; `beyond` are source offsets that the group
+    had read beyond what was copied.
     """
 
     group: str
@@ -102,7 +103,7 @@ class GroupMoved:
     exact: int | None
     reread: int | None
     skipped: int | None
-    waiting: int = 0
+    beyond: int = 0
     note: str = ""
 
 

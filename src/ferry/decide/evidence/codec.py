@@ -155,7 +155,7 @@ def _group_json(group: GroupMoved) -> dict[str, Any]:
         "exact": group.exact,
         "reread": group.reread,
         "skipped": group.skipped,
-        "waiting": group.waiting,
+        "beyond": group.beyond,
         "note": group.note,
     }
 

@@ -1,4 +1,4 @@
-"""Drops a backfill or drill lane: its scratch topics, its group of positions, and its part of the ledger.
+"""Drops a backfill or drill lane: scratch topics and groups, its group of positions, and its part of the ledger.
 
 A drop opens a run in the lane first, as every run is opened: whoever is at work there is fenced. What is gone already
 is no error, and what shows that the lane exists goes last: a drop that was cut short is started again, and goes on.
@@ -20,6 +20,7 @@ from ferry.errors import BadInput, FerryError
 from ferry.model import OpenedRun, Origin, Plan, RunRecord, lane_kind, scratch_lane
 from ferry.net.admin import delete_topics
 from ferry.net.group_removal import delete_group
+from ferry.net.groups import list_groups
 from ferry.policy import DefaultReplicationPolicy
 from ferry.run.copy.kafka_port import KafkaLane, position_group
 from ferry.run.flow.connections import TargetConnection
@@ -84,7 +85,8 @@ class LaneDrop:
             port = KafkaLane(self._connection.ledger, self._flow.flow, self._lane, self._flow.transaction_timeout_ms)
             await open_run(port, self._record(run, origin), self._decide, view)
             await self._delete(found.topics)
-            await delete_group(self._connection.target, found.group)
+            for group in (*await self._scratch_groups(), found.group):
+                await delete_group(self._connection.target, group)
             await self._forget(found, who)
             return found
 
@@ -109,6 +111,11 @@ class LaneDrop:
         """The lane's scratch topics that are there, also one that was created just before a run died."""
         there = {name for name in await self._connection.target.refresh(None) if scratch_lane(name) == self._lane}
         return tuple(sorted(name for name in there if name in lane.topics or self._is_ours(name)))
+
+    async def _scratch_groups(self) -> list[str]:
+        """The groups of a drill: their names end as those of its topics do."""
+        listed = await list_groups(self._connection.target)
+        return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
 
     def _is_ours(self, topic: str) -> bool:
         """Whether the name alone shows that no other flow can have created the topic."""

@@ -1,0 +1,214 @@
+"""`ferry drill`: a failover rehearsed, with a report at its end."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import print_json
+from ferry.cli.person import new_run, person
+from ferry.cli.plan import MaxBytesOption
+from ferry.clock import wall_ms
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.start import Start
+    from ferry.errors import FerryError
+    from ferry.model.evidence import EvidenceReport, Step
+    from ferry.run.reports.folder import ReportFolder, Written
+
+log = logging.getLogger(__name__)
+
+drill_app = typer.Typer(help="Rehearse a failover; each drill ends in a report.")
+
+WINDOW = timedelta(hours=1)
+"""How far back a shadow drill copies unless it is told."""
+
+ReportOption = Annotated[
+    str | None,
+    typer.Option("--report", metavar="DIR", help="The folder for the report, or its URL; wins over ferry.report.dir."),
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
+
+
+@drill_app.command("tabletop")
+def tabletop_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """What a failover would do and lose now, with numbers; nothing is written but the report."""
+    # Imported here: the command line starts light.
+    from ferry.run.drill.tabletop import tabletop
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    folder = None if dry_run else _prepared(chosen.report, report)
+    diary = _diary(quiet=desk.quiet)
+    evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, (), patience_s=patience)
+    return _ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("shadow")
+def shadow_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Where to begin: earliest, or a time; an hour ago if not given."),
+    ] = None,
+    max_bytes: MaxBytesOption = None,
+    approved_by: Annotated[
+        str, typer.Option("--approve-by", metavar="NAME", help="Who has approved of the drill, for the report.")
+    ] = "",
+    clean: Annotated[bool, typer.Option("--clean", help="Remove first what a killed drill has left.")] = False,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Copy to scratch topics, move the groups to scratch groups, compare all, and remove it; production is untouched.
+
+    Exit code 1 when something was not as it should be; the report says what.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.stopping import stop_signals
+    from ferry.run.drill.shadow import ShadowDrill, ShadowWish
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    wish = ShadowWish(
+        lane=new_run("drill"),
+        who=person(),
+        start=_start(start),
+        topics=only_topics(chosen, topic),
+        max_bytes=max_bytes,
+        clean=clean,
+        approved_by=approved_by.strip(),
+        approved_ms=wall_ms() if approved_by.strip() else 0,
+    )
+    drill = ShadowDrill(chosen, wish, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, drill.preview()[0])
+    folder = _prepared(chosen.report, report)
+    with stop_signals() as stop:
+        evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
+        return _ended(desk, evidence, folder, failure)
+
+
+def _start(text: str | None) -> Start:
+    # Imported here: the command line starts light.
+    from ferry.config.problem import BadValue
+    from ferry.config.start import StartTime, parse_start
+
+    if text is None:
+        return StartTime(timestamp_ms=int((datetime.now(UTC) - WINDOW).timestamp() * 1000))
+    try:
+        return parse_start(text)
+    except BadValue as error:
+        raise BadInput(f"--from: {error}") from None
+
+
+def _prepared(config: Any, folder: str | None) -> ReportFolder:
+    """Where the report goes; Refused when it cannot be written there."""
+    # Imported here: the command line starts light.
+    from ferry.run.reports.folder import ReportFolder
+
+    reports = ReportFolder.of(config, folder)
+    reports.prepare()
+    return reports
+
+
+def _diary(*, quiet: bool, stop: Any = lambda: False) -> Any:
+    # Imported here: the command line starts light.
+    from ferry.run.drill.diary import Diary
+
+    def told(step: Step | str) -> None:
+        if not quiet:
+            end = "" if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}"
+            log.info("%s", end or f"{step} ...")
+
+    return Diary(told=told, stop=stop)
+
+
+def _previewed(desk: Desk, would: tuple[str, ...]) -> int:
+    if desk.as_json:
+        print_json({"would": list(would)})
+        return 0
+    for number, sentence in enumerate(would, 1):
+        print(f"{number}. {sentence}")
+    return 0
+
+
+def _ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
+    """Write the report, and say how it went."""
+    # Imported here: the command line starts light.
+    from ferry.decide.evidence.codec import evidence_json
+    from ferry.model.evidence import EvidenceOutcome
+
+    written = None if folder is None else folder.write(evidence)
+    if desk.as_json:
+        print_json({**evidence_json(evidence), "report": None if written is None else _written_json(written)})
+    else:
+        _show(evidence, written)
+    if evidence.outcome is EvidenceOutcome.SUCCESS:
+        return 0
+    return 1 if failure is None else failure.exit_code
+
+
+def _written_json(written: Written) -> dict[str, Any]:
+    return {
+        "number": written.number,
+        "page": written.page,
+        "json": written.json,
+        "sha256": written.sha256,
+        "signed": written.is_signed,
+    }
+
+
+def _show(evidence: EvidenceReport, written: Written | None) -> None:
+    for sentence in evidence.refusals:
+        print(f"refused: {sentence}")
+    for sentence in evidence.deviations:
+        print(f"deviation: {sentence}")
+    for sentence in evidence.notes:
+        print(f"note: {sentence}")
+    for number, sentence in enumerate(evidence.would, 1):
+        print(f"{number}. {sentence}")
+    for group in evidence.groups:
+        exact = "" if group.exact is None else f", {group.exact} at the same record"
+        print(f"group {group.group}: {group.committed} of {group.partitions} offsets{exact}")
+    print(f"{evidence.kind} drill of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
+    if evidence.losses_at_ms:
+        seconds = "not known" if evidence.lost_seconds is None else f"{evidence.lost_seconds:.1f} s"
+        records = "not known" if evidence.lost_records is None else str(evidence.lost_records)
+        print(f"RPO: {records} records, {seconds}")
+    if evidence.rto_s is not None:
+        twice = "not known" if evidence.reread is None else str(evidence.reread)
+        print(f"RTO: {evidence.rto_s:.1f} s; records read twice: {twice}")
+    if written is not None:
+        signed = "signed" if written.is_signed else "not signed"
+        print(f"report: {written.page} ({signed}, SHA-256 of its JSON {written.sha256})")

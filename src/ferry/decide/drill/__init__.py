@@ -1,0 +1,1 @@
+"""Drills: what was measured, held against the goals; pure."""

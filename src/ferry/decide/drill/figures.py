@@ -1,0 +1,146 @@
+"""The figures of a drill: what would be lost, how the copying went, and what of it misses a goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ferry.decide.plan.lag import PartitionLag
+from ferry.model import Receipt, Verified
+from ferry.model.evidence import Check, Compared, Goal, GroupMoved, Loss, Sample
+
+SAMPLES = 60
+"""Moments of which a report tells lag and throughput, at most."""
+
+_MOST_FINDINGS = 50
+_SHORTEST_MS = 250
+
+LOST_SECONDS = "RPO: age of the oldest record that would be lost"
+RTO = "RTO"
+REREAD = "records read twice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """Receipts of one chunk, and when (ms) they were heard of."""
+
+    at_ms: int
+    receipts: Sequence[Receipt]
+
+
+def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
+    """What a failover would lose of each partition, from how far the lane is behind."""
+    return tuple(
+        Loss(
+            source=lag.source,
+            target=lag.target,
+            position=lag.position,
+            source_end=lag.source_end,
+            records=lag.records,
+            bytes=lag.bytes,
+            seconds=lag.seconds,
+        )
+        for lag in lags
+    )
+
+
+def samples_of(began_ms: int, offsets: int, chunks: Sequence[Committed]) -> tuple[Sample, ...]:
+    """Lag and rates in equal steps from the begin of the copying to its last chunk; `offsets` were to be copied.
+
+    A chunk counts when its commit was heard of, so the rate of a step is what was committed in it.
+    """
+    if not chunks:
+        return ()
+    whole = max(max(chunk.at_ms for chunk in chunks) - began_ms, 1)
+    step = max(_SHORTEST_MS, -(-whole // SAMPLES))
+    count = -(-whole // step)
+    copied, records, size = [0] * (count + 1), [0] * (count + 1), [0] * (count + 1)
+    for chunk in chunks:
+        at = min(count, max(1, -(-(chunk.at_ms - began_ms) // step)))
+        copied[at] += sum(receipt.end - receipt.start for receipt in chunk.receipts)
+        records[at] += sum(receipt.records for receipt in chunk.receipts)
+        size[at] += sum(receipt.bytes for receipt in chunk.receipts)
+    found, left = [], offsets
+    for at in range(count + 1):
+        left -= copied[at]
+        found.append(
+            Sample(
+                at_ms=began_ms + at * step,
+                lag_records=max(0, left),
+                records_per_second=round(records[at] * 1000 / step, 3),
+                bytes_per_second=round(size[at] * 1000 / step, 3),
+            )
+        )
+    return tuple(found)
+
+
+def compared_of(result: Verified) -> Compared:
+    """A comparison in short, with its first findings as sentences."""
+    findings = [
+        f"{one.kind} at {one.source} offsets {one.source_range[0]} to {one.source_range[1]}, {one.target} offsets "
+        f"{one.target_range[0]} to {one.target_range[1]}"
+        for one in result.differences
+    ]
+    findings += [left.message for left in result.not_compared if left.asked]
+    more = len(findings) - _MOST_FINDINGS
+    return Compared(
+        equal=result.is_equal,
+        complete=result.is_complete,
+        partitions=result.partitions,
+        records=result.records,
+        bytes=result.bytes,
+        seconds=round(result.seconds, 3),
+        differences=len(result.differences) + result.more,
+        findings=(*findings[:_MOST_FINDINGS], *([f"and {more} more"] if more > 0 else [])),
+    )
+
+
+def goals_of(
+    *,
+    losses: Sequence[Loss],
+    rpo_seconds: int | None,
+    rto_s: float | None,
+    rto_seconds: int | None,
+    groups: Sequence[GroupMoved] | None,
+) -> tuple[Goal, ...]:
+    """The figures that have goals; `groups` None: none were moved, so nothing could be read twice."""
+    unknown = any(loss.records is None or loss.seconds is None for loss in losses)
+    oldest = None if unknown else max((loss.seconds or 0.0 for loss in losses), default=0.0)
+    found = [Goal(name=LOST_SECONDS, unit="s", wanted=rpo_seconds, measured=oldest)]
+    if rto_s is not None:
+        found.append(Goal(name=RTO, unit="s", wanted=rto_seconds, measured=rto_s))
+    if groups is not None:
+        counts = [group.reread for group in groups]
+        twice = None if None in counts else sum(count or 0 for count in counts)
+        found.append(Goal(name=REREAD, unit="records", wanted=0, measured=twice))
+    return tuple(found)
+
+
+def deviations_of(
+    goals: Iterable[Goal],
+    groups: Iterable[GroupMoved],
+    verification: Compared | None,
+    checks: Iterable[Check],
+) -> tuple[str, ...]:
+    """What is not as it should be, a sentence each."""
+    found = []
+    for goal in goals:
+        if goal.is_met is False:
+            measured = "is not known" if goal.measured is None else f"is {goal.measured:g} {goal.unit}"
+            found.append(f"{goal.name} {measured}, the goal is {goal.wanted:g} {goal.unit} at most")
+    for group in groups:
+        if group.exact is not None and group.exact < group.committed:
+            found.append(
+                f"group {group.group} does not go on at the same record in {group.committed - group.exact} of "
+                f"{group.committed} partitions"
+            )
+        if group.skipped:
+            found.append(f"group {group.group} would skip {group.skipped} records")
+    if verification is not None and not verification.equal:
+        found.append(
+            f"the content differs in {verification.differences} places"
+            if verification.differences
+            else "not all of the content could be compared"
+        )
+    found += [f"{check.name}: {check.detail}" for check in checks if not check.held]
+    return tuple(found)

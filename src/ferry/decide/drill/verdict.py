@@ -1,0 +1,44 @@
+"""How a drill ended, in one word and one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ferry.model.evidence import EvidenceKind, EvidenceOutcome, GroupMoved, Loss, Step, StepOutcome
+
+
+def outcome_of(steps: Sequence[Step], refusals: Sequence[str], deviations: Sequence[str]) -> EvidenceOutcome:
+    """The word. What was refused before anything was copied is `refused`, later it is `failed`."""
+    if any(step.outcome is StepOutcome.FAILED for step in steps):
+        return EvidenceOutcome.FAILED
+    if any(step.outcome is StepOutcome.REFUSED for step in steps):
+        return EvidenceOutcome.REFUSED
+    return EvidenceOutcome.DEVIATIONS if deviations or refusals else EvidenceOutcome.SUCCESS
+
+
+def loss_sentence(losses: Sequence[Loss], source: str) -> str:
+    """What a failover would have lost."""
+    if not losses:
+        return "the flow has no partition"
+    unknown = sum(loss.records is None or loss.seconds is None for loss in losses)
+    records = sum(loss.records or 0 for loss in losses)
+    oldest = max((loss.seconds or 0.0 for loss in losses), default=0.0)
+    lost = f"at most {records} records, the oldest {oldest:.1f} s old," if records else "nothing"
+    more = f", and of {unknown} partitions that is not known" if unknown else ""
+    return f"had {source} been lost, {lost} would be missing{more}"
+
+
+def shadow_sentence(
+    records: int, equal: bool | None, groups: Sequence[GroupMoved], rto_s: float | None, target: str
+) -> str:
+    """What a shadow drill showed."""
+    content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
+    exact = sum(group.exact is not None and group.exact == group.committed and not group.beyond for group in groups)
+    there = f"{exact} of {len(groups)} groups go on at the same record" if groups else "no group stands on these topics"
+    time = f", {rto_s:.1f} s after the loss" if rto_s is not None and groups else ""
+    return f"{records} records were copied to scratch topics of {target} and {content}; {there}{time}"
+
+
+def kind_title(kind: EvidenceKind) -> str:
+    """What the kind is called in a sentence."""
+    return f"{kind} drill" if kind.is_drill else str(kind)

@@ -1,0 +1,64 @@
+"""The timeline of a drill while it goes on: which step began when, how it ended, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ferry.clock import wall_ms
+from ferry.errors import Refused
+from ferry.model.evidence import Step, StepOutcome
+
+Told = Callable[[Step | str], None]
+"""Hears the title of each step that begins, and each step that has ended."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """What a step says of itself when it is over."""
+
+    detail: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Diary:
+    """The steps so far. `stop` is asked before each step."""
+
+    told: Told
+    stop: Callable[[], bool] = lambda: False
+    began_ms: int = field(default_factory=wall_ms)
+    steps: list[Step] = field(default_factory=list)
+
+    @contextmanager
+    def step(
+        self, name: str, title: str, *, always: bool = False, approved: tuple[str, int] = ("", 0)
+    ) -> Iterator[Entry]:
+        """One step; an error ends it and goes on its way. `always`: also when somebody asked to stop."""
+        if not always and self.stop():
+            raise Refused(f"stopped before the step {title!r} by a signal: start the drill again")
+        began, entry, outcome = wall_ms(), Entry(), StepOutcome.FAILED
+        self.told(title)
+        try:
+            yield entry
+            outcome = StepOutcome.DONE
+        except Refused as error:
+            outcome, entry.detail = StepOutcome.REFUSED, str(error)
+            raise
+        except Exception as error:
+            entry.detail = str(error)
+            raise
+        finally:
+            who, at_ms = approved
+            done = Step(
+                name=name,
+                title=title,
+                began_ms=began,
+                ended_ms=wall_ms(),
+                outcome=outcome,
+                detail=entry.detail,
+                approved_by=who,
+                approved_ms=at_ms,
+            )
+            self.steps.append(done)
+            self.told(done)

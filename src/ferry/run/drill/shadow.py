@@ -1,0 +1,299 @@
+"""A shadow drill: the flow copied to scratch topics, its groups moved to scratch groups, all compared, all removed.
+
+It works in a lane of its own, and production is looked at before and after. Killed at any place it leaves a lane,
+scratch topics and scratch groups, which `ferry lanes drop`, or the next drill with `clean`, removes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from ferry import __version__
+from ferry.clock import wall_ms
+from ferry.config.flow import FlowConfig
+from ferry.config.lane import in_lane
+from ferry.config.start import Start
+from ferry.decide.drill.figures import Committed, compared_of, deviations_of, goals_of, losses_of, samples_of
+from ferry.decide.drill.verdict import loss_sentence, outcome_of, shadow_sentence
+from ferry.decide.lanes.listing import lane_names
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.errors import FerryError, Refused
+from ferry.model import LaneKind, Plan, Receipt, lane_kind, scratch_lane
+from ferry.model.evidence import (
+    Check,
+    Compared,
+    EvidenceCluster,
+    EvidenceKind,
+    EvidenceReport,
+    GroupMoved,
+    Loss,
+    Sample,
+)
+from ferry.run.copy.ends import failure_of
+from ferry.run.drill.diary import Diary
+from ferry.run.drill.production import Production, production, untouched
+from ferry.run.drill.scratch_groups import ScratchGroups
+from ferry.run.drill.tabletop import clusters_of
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.lanes.dropping import LaneDrop
+from ferry.run.local import copy_all
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.lag import measure_lag
+from ferry.run.plan.planner import RunOptions
+from ferry.run.verify.survey import Wanted
+from ferry.run.verify.verifier import Verifier
+
+RTO_MEANS = "from the loss, as the drill took it, until every group's offsets were committed and read at the target"
+
+_SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowWish:
+    """What is rehearsed: some topics (None: all of the flow), from `start`, `max_bytes` of them at most."""
+
+    lane: str
+    who: str
+    start: Start
+    topics: frozenset[str] | None = None
+    max_bytes: int | None = None
+    clean: bool = False
+    """Whether what an earlier drill left is removed first."""
+    approved_by: str = ""
+    approved_ms: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """What was found so far; a drill that ends early reports this much."""
+
+    clusters: tuple[EvidenceCluster, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    losses_at_ms: int = 0
+    before: Production | None = None
+    plan: Plan | None = None
+    records: int = 0
+    samples: tuple[Sample, ...] = ()
+    groups: tuple[GroupMoved, ...] = ()
+    rto_s: float | None = None
+    verification: Compared | None = None
+    checks: list[Check] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    begun: bool = False
+    """Whether anything may have been written."""
+
+
+class ShadowDrill:
+    """One drill. `preview` says what it would do, `run` does it."""
+
+    def __init__(self, flow: FlowConfig, wish: ShadowWish, *, patience_s: float = 60.0) -> None:
+        """`flow` as the file has it, in its live lane."""
+        self._live = flow
+        self._wish = wish
+        self._patience_s = patience_s
+        self._flow = replace(in_lane(flow, wish.lane), start=wish.start)
+
+    def preview(self) -> tuple[tuple[str, ...], Plan]:
+        """What the drill would do, and what it would copy now; writes nothing. Raises as its first step."""
+        with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
+            left = connections.run(lambda: self._leftovers(connections))
+        with MicroRuns(self._flow, patience_s=self._patience_s) as runs:
+            plan = runs.preview(self._options())
+        target = self._live.flow.target
+        topics = sorted({piece.target.topic for piece in plan.slices})
+        first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
+        offsets = sum(piece.offsets for piece in plan.slices)
+        there = f"{len(topics)} scratch topics of {target} in lane {self._wish.lane}"
+        return (
+            first,
+            f"copy {offsets} offsets of {len(plan.slices)} partitions to {there}",
+            f"commit the groups' translated offsets to scratch groups of {target}, and read where they go on",
+            "compare the copies with the source, record by record",
+            "look at production again, and remove topics, groups and lane",
+        ), plan
+
+    def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
+        """All steps, and what came of them; also why it ended early, if it did. What it made is removed in any case."""
+        found, failure = _Found(), None
+        try:
+            self._rehearse(diary, found)
+        except FerryError as error:
+            failure = error
+        finally:
+            if found.begun:
+                kept = self._clean(diary, found)
+                failure = failure or kept
+        return self._report(diary, found, failure), failure
+
+    def _options(self) -> RunOptions:
+        return RunOptions(only=self._wish.topics, max_bytes=self._wish.max_bytes)
+
+    def _rehearse(self, diary: Diary, found: _Found) -> None:
+        with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
+            self._look(diary, found, connections)
+            self._copy(diary, found)
+            self._groups(diary, found, connections)
+            self._verify(diary, found)
+            self._look_again(diary, found, connections)
+
+    def _look(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        with diary.step("look", "Look at both clusters") as entry:
+            found.clusters = clusters_of(connections)
+            left = connections.run(lambda: self._leftovers(connections))
+            for lane in left:
+                self._drop(lane)
+            found.notes += [f"an earlier drill had left lane {lane}: it was removed" for lane in left]
+            found.losses = losses_of(measure_lag(self._live, only=self._wish.topics, patience_s=self._patience_s))
+            found.losses_at_ms = wall_ms()
+            found.before = connections.run(lambda: self._production(connections))
+            entry.detail = f"{len(found.losses)} partitions; {len(found.before.groups)} groups on the target"
+
+    async def _leftovers(self, connections: FlowConnections) -> list[str]:
+        """Drills that the ledger still knows: Refused, unless they are to be removed."""
+        if not await connections.has_ledger():
+            return []
+        left = [lane for lane in lane_names(await connections.view()) if lane_kind(lane) is LaneKind.DRILL]
+        if left and not self._wish.clean:
+            raise Refused(
+                f"drill {left[0]} of flow {self._live.flow} is at work, or was killed: let it end, or remove it by "
+                f"ferry lanes drop '{self._live.flow}' {left[0]}, or begin with --clean"
+            )
+        return left
+
+    async def _production(self, connections: FlowConnections) -> Production:
+        view = await connections.view() if await connections.has_ledger() else UNREAD
+        return await production(self._live, connections, view)
+
+    def _copy(self, diary: Diary, found: _Found) -> None:
+        chunks: list[Committed] = []
+
+        def committed(receipts: Collection[Receipt]) -> None:
+            chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))
+
+        with (
+            diary.step(
+                "copy", "Copy to scratch topics", approved=(self._wish.approved_by, self._wish.approved_ms)
+            ) as entry,
+            MicroRuns(self._flow, patience_s=self._patience_s) as runs,
+        ):
+            found.begun = True
+            plan = found.plan = runs.open_new(self._wish.lane, local_origin(), self._options())
+            found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals]
+            found.notes += plan.notes
+            _refuse_real_topics(plan)
+            began = wall_ms()
+            attempt = runs.begin(plan, local_origin())
+            ends = copy_all(runs, plan, attempt, stop=diary.stop, progress=committed)
+            runs.record_outcome(plan, attempt, ends)
+            report = runs.report(plan.run)
+            found.records = report.records
+            found.samples = samples_of(began, sum(piece.offsets for piece in plan.slices), chunks)
+            entry.detail = f"{report.records} records of {len(plan.slices)} partitions, {report.bytes} bytes"
+            failure = failure_of(plan, ends)
+            if failure is not None:
+                raise failure
+            if report.left:
+                found.notes.append(f"the drill's budget was over before {len(report.left)} partitions were whole")
+
+    def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        scratch = ScratchGroups(flow=self._flow, connections=connections)
+        lost_ms = wall_ms()
+        with diary.step("groups", "Move the groups to scratch groups") as entry:
+            done = connections.run(lambda: scratch.rehearse(self._wish.topics))
+            entry.detail = f"{len(done.standings)} groups, {len(done.committed)} offsets"
+        with diary.step("read", "Read where they go on") as entry:
+            there = connections.run(lambda: scratch.read(done))
+            found.rto_s = (wall_ms() - lost_ms) / 1000
+            found.groups = connections.run(lambda: scratch.compared(done, there))
+            exact, all_of = (sum(getattr(one, name) or 0 for one in found.groups) for name in ("exact", "committed"))
+            entry.detail = f"in {exact} of {all_of} partitions the next record is the source's"
+
+    def _verify(self, diary: Diary, found: _Found) -> None:
+        with diary.step("verify", "Compare the content of both clusters") as entry:
+            if not found.records:
+                entry.detail = "nothing was copied"
+                return
+            secret = secrets.token_bytes(_SECRET_BYTES)
+            with Verifier(self._flow, Wanted(), secret, patience_s=self._patience_s) as verifier:
+                survey = verifier.survey()
+                found.verification = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
+            word = "equal" if found.verification.equal else f"{found.verification.differences} differences"
+            entry.detail = f"{found.verification.records} records: {word}"
+
+    def _look_again(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        with diary.step("production", "Look at production again") as entry:
+            after = connections.run(lambda: self._production(connections))
+            if found.before is not None:
+                found.checks += untouched(found.before, after, self._live)
+            entry.detail = "untouched" if all(check.held for check in found.checks) else "it changed"
+
+    def _clean(self, diary: Diary, found: _Found) -> FerryError | None:
+        """Remove what the drill made; what cannot be is a deviation with its remedy: `ferry lanes drop`."""
+        lane, name = self._wish.lane, "Nothing is left of the drill"
+        try:
+            with diary.step("clean", "Remove what the drill made", always=True) as entry:
+                dropped = self._drop(lane)
+                entry.detail = f"{len(dropped)} scratch topics, the scratch groups and the lane"
+        except FerryError as error:
+            remedy = f"{error}; then ferry lanes drop '{self._live.flow}' {lane}"
+            found.checks.append(Check(name=name, held=False, detail=remedy))
+            return error
+        found.checks.append(Check(name=name, held=True, detail=f"lane {lane}, its topics and groups are gone"))
+        return None
+
+    def _drop(self, lane: str) -> tuple[str, ...]:
+        with LaneDrop(self._live, lane, patience_s=self._patience_s) as drop:
+            run = f"drop-{lane}-{secrets.token_hex(2)}"
+            return drop.drop(run, local_origin(), self._wish.who, interrupt=True).topics
+
+    def _report(self, diary: Diary, found: _Found, failure: FerryError | None) -> EvidenceReport:
+        live = self._live
+        goals = () if not found.losses_at_ms else goals_of(
+            losses=found.losses,
+            rpo_seconds=live.report.rpo_seconds,
+            rto_s=found.rto_s,
+            rto_seconds=live.report.rto_seconds,
+            groups=found.groups if found.rto_s is not None else None,
+        )  # fmt: skip
+        deviations = deviations_of(goals, found.groups, found.verification, found.checks)
+        refusals = (*([str(failure)] if failure else []), *found.refusals)
+        equal = None if found.verification is None else found.verification.equal
+        told = shadow_sentence(found.records, equal, found.groups, found.rto_s, live.flow.target)
+        loss = loss_sentence(found.losses, live.flow.source)
+        return EvidenceReport(
+            id=self._wish.lane,
+            kind=EvidenceKind.SHADOW,
+            flow=live.flow,
+            lane=self._wish.lane,
+            policy=live.policy_name,
+            clusters=found.clusters,
+            who=self._wish.who,
+            version=__version__,
+            began_ms=diary.began_ms,
+            ended_ms=wall_ms(),
+            outcome=outcome_of(diary.steps, refusals, deviations),
+            summary=str(failure) if failure else f"{told}; {loss}",
+            steps=tuple(diary.steps),
+            goals=goals,
+            losses=found.losses,
+            losses_at_ms=found.losses_at_ms,
+            rto_s=found.rto_s,
+            rto_means="" if found.rto_s is None else RTO_MEANS,
+            groups=found.groups,
+            verification=found.verification,
+            samples=found.samples,
+            checks=tuple(found.checks),
+            deviations=deviations,
+            refusals=refusals,
+            notes=tuple(found.notes),
+        )
+
+
+def _refuse_real_topics(plan: Plan) -> None:
+    """Raise Refused where a slice would go anywhere but to a scratch topic of its lane."""
+    for piece in plan.slices:
+        if scratch_lane(piece.target.topic) != plan.lane:
+            raise Refused(f"a drill writes to scratch topics alone, and {piece.target} is none: nothing was copied")

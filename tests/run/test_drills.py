@@ -1,0 +1,135 @@
+"""Drills between two real clusters: what they find is true, production stays as it was, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from ferry.dev import RunningCluster
+from tests.cli.program import ferry, finished, start
+from tests.harness import (
+    Lab,
+    commit_offsets,
+    create_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topic,
+    send,
+    wait_until,
+    watermark,
+)
+
+RECORDS = 4_000
+PARTITIONS = 2
+LATER = 60
+"""Records that the live lane has not copied when a drill begins."""
+
+
+@pytest.fixture
+def lab(source_cluster: RunningCluster, target_cluster: RunningCluster) -> Lab:
+    """A flow that has copied a topic; a group stands half-way in one partition, and at the end of the other."""
+    alias, source, target = new_alias(), source_cluster, target_cluster
+    topic = f"drilled-{alias}"
+    group = f"billing-{alias}"
+    settings = {"groups": f"{group}.*", "ferry.rpo.seconds": "3600", "ferry.rto.seconds": "300"}
+    lab = Lab(source=source, target=target, alias=alias, topics=(topic,), settings=settings)
+    create_topic(source, topic, PARTITIONS)
+    send(producer(source), topic, numbered(RECORDS, partitions=PARTITIONS))
+    lab.micro_run()
+    send(producer(source), topic, numbered(LATER, partitions=PARTITIONS, start=RECORDS))
+    commit_offsets(source, group, {(topic, 0): 700, (topic, 1): watermark(source, topic, 1)})
+    return lab
+
+
+def drilled(lab: Lab, folder: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
+    """A drill's answer, which is what its report says."""
+    reports = folder / "reports"
+    answer = ferry("drill", *arguments, "--report", reports, "--json", config=lab.write(folder))
+    assert answer.code == code, f"{answer.out}\n{answer.err}"
+    body: dict[str, Any] = answer.json("drill")
+    kept = json.loads(Path(body["report"]["json"]).read_text())
+    assert (kept["id"], kept["outcome"], kept["rpo"]) == (body["id"], body["outcome"], body["rpo"])
+    assert ferry("reports", "verify", reports, "--chain-only").code == 0
+    return body
+
+
+def left_on(cluster: RunningCluster, lab: Lab) -> tuple[set[str], set[str]]:
+    """Topics and groups of the lab on a cluster."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    topics = set(admin.list_topics(timeout=30).topics)
+    groups = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    return {name for name in topics if lab.alias in name}, {name for name in groups if lab.alias in name}
+
+
+def test_a_tabletop_drill_counts_what_would_be_lost_and_writes_nothing_but_its_report(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    before = left_on(lab.target, lab)
+    body = drilled(lab, tmp_path, "tabletop")
+    assert left_on(lab.target, lab) == before
+    assert (body["outcome"], body["rpo"]["records"]) == ("success", LATER)
+    assert [(row["topic"], row["records"]) for row in body["rpo"]["partitions"]] == [(topic, LATER // PARTITIONS)] * 2
+    assert 0 < body["rpo"]["seconds"] < 3600
+    (group,) = body["groups"]
+    # The half of the later records that the group has read in partition 1 is not there yet.
+    assert (group["committed"], group["beyond"], group["exact"]) == (2, LATER // PARTITIONS, None)
+    assert [step["outcome"] for step in body["steps"]] == ["done"] * len(body["steps"])
+    late = replace(lab, settings={**lab.settings, "ferry.rpo.seconds": "0"})
+    missed = drilled(late, tmp_path, "tabletop", code=1)
+    assert (missed["outcome"], len(missed["deviations"])) == ("deviations", 1)
+    dry = ferry("drill", "tabletop", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill")
+    assert dry["report"] is None
+
+
+def test_a_shadow_drill_copies_compares_and_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    copy = lab.target_topic(topic)
+    before, rows = left_on(lab.target, lab), read_topic(lab.target.bootstrap, copy)
+    body = drilled(lab, tmp_path, "shadow", "--from", "earliest", "--approve-by", "anna")
+    assert (body["outcome"], body["deviations"], body["refusals"]) == ("success", [], [])
+    checked = body["verification"]
+    assert (checked["equal"], checked["records"], checked["partitions"]) == (True, RECORDS + LATER, PARTITIONS)
+    (group,) = body["groups"]
+    assert (group["committed"], group["exact"], group["reread"], group["skipped"], group["beyond"]) == (2, 2, 0, 0, 0)
+    assert 0 < body["rto"]["seconds"] < 300
+    assert body["samples"][0]["lag_records"] >= RECORDS + LATER
+    assert body["samples"][-1]["lag_records"] == 0
+    assert {step["name"]: step["approved_by"] for step in body["steps"] if step["approved_by"]} == {"copy": "anna"}
+    assert [check["held"] for check in body["checks"]] == [True] * 3
+    assert left_on(lab.target, lab) == before
+    assert read_topic(lab.target.bootstrap, copy) == rows
+    assert ferry("drill", "shadow", "--dry-run", config=lab.write(tmp_path)).code == 0
+    assert left_on(lab.target, lab) == before
+
+
+def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: Path) -> None:
+    config = lab.write(tmp_path)
+    before = left_on(lab.target, lab)
+    slow = replace(lab, settings={**lab.settings, "ferry.throttle.bytes.per.second": "20000"}).write(tmp_path)
+    process = start("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=slow)
+    wait_until(lambda: left_on(lab.target, lab)[0] > before[0])
+    process.send_signal(signal.SIGKILL)
+    finished(process)
+    config = lab.write(tmp_path)
+    (lane,) = {name.rpartition(".")[2] for name in left_on(lab.target, lab)[0] - before[0]}
+    refused = ferry("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=config)
+    assert refused.code == 2
+    assert f"ferry lanes drop '{lab.alias}->t{lab.alias}' {lane}" in refused.out
+    body = drilled(lab, tmp_path, "shadow", "--from", "earliest", "--clean")
+    assert body["notes"] == [f"an earlier drill had left lane {lane}: it was removed"]
+    assert left_on(lab.target, lab) == before
+
+
+def test_a_report_that_cannot_be_written_lets_nothing_begin(lab: Lab, tmp_path: Path) -> None:
+    before = left_on(lab.target, lab)
+    (tmp_path / "file").write_text("")
+    for verb in ("tabletop", "shadow"):
+        answer = ferry("drill", verb, "--report", tmp_path / "file", config=lab.write(tmp_path))
+        assert (answer.code, "nothing was begun" in answer.err) == (2, True)
+    assert left_on(lab.target, lab) == before

@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 
 from ferry.cli.acls import acls_app
 from ferry.cli.adopt import adopt_app
+from ferry.cli.backfill import backfill_command
 from ferry.cli.config import config_app
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.drill import drill_app
@@ -23,6 +24,7 @@ from ferry.cli.flows import flows_command
 from ferry.cli.groups import groups_app
 from ferry.cli.hand_back import hand_back_app
 from ferry.cli.lag import lag_command
+from ferry.cli.lanes import lanes_app
 from ferry.cli.ledger_app import ledger_app
 from ferry.cli.output import print_error
 from ferry.cli.pausing import pause_command, resume_command
@@ -92,6 +94,8 @@ def ferry(
 
 app.command("plan")(plan_command)
 app.command("run")(run_command)
+app.command("backfill")(backfill_command)
+app.add_typer(lanes_app, name="lanes")
 app.command("lag")(lag_command)
 app.add_typer(acls_app, name="acls")
 app.add_typer(groups_app, name="groups")

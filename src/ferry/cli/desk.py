@@ -36,6 +36,11 @@ TopicsOption = Annotated[
     list[str] | None, typer.Option("--topic", help="Only this source topic; may be repeated.", metavar="TOPIC")
 ]
 
+LaneOption = Annotated[
+    str | None,
+    typer.Option("--lane", metavar="LANE", help="Another lane than the flow's own, as backfill-NAME."),
+]
+
 DEFAULT_PATIENCE = 60.0
 
 
@@ -158,6 +163,22 @@ def refuse_option_as_file(option: str, path: Path | None) -> None:
     """BadInput where an option that names a file to write took the next option for its name."""
     if path is not None and str(path).startswith("-"):
         raise BadInput(f"{option} took {str(path)!r} for the file to write: put the file's name behind {option}")
+
+
+def in_lane_of(flow: FlowConfig, lane: str | None) -> FlowConfig:
+    """The flow in the lane that --lane names; BadInput for one that is neither live nor a backfill nor a drill."""
+    # Imported here: the command line starts light.
+    from ferry.config.lane import in_lane
+    from ferry.model import lane_kind
+
+    if lane is None or lane == flow.lane:
+        return flow
+    if lane_kind(lane) is None:
+        raise BadInput(
+            f"flow {flow.flow} has no lane {lane!r}: name {flow.lane}, or one of backfill-NAME and drill-NAME that "
+            "ferry lanes list shows"
+        )
+    return in_lane(flow, lane)
 
 
 def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | None:

@@ -12,9 +12,11 @@ from ferry.cli.desk import (
     Desk,
     FlowArgument,
     JsonOption,
+    LaneOption,
     PatienceOption,
     QuietOption,
     VerboseOption,
+    in_lane_of,
 )
 from ferry.cli.output import print_json, print_table, size, time_text
 from ferry.clock import wall_ms
@@ -49,6 +51,7 @@ def ledger_command(
         int | None,
         typer.Option("--last", min=1, metavar="N", help=f"Only the newest N (runs: {DEFAULT_RUNS} unless given)."),
     ] = None,
+    lane: LaneOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -74,7 +77,7 @@ def ledger_command(
         raise BadInput(f"--offset {offset} needs the topic that it counts in: add --topic")
     if (runs or pauses) and ((runs and pauses) or [run, topic, partition, offset] != [None] * 4):
         raise BadInput("--runs and --pauses list everything: give one of them, without --run, --topic or --offset")
-    chosen = desk.flow(flow)
+    chosen = in_lane_of(desk.flow(flow), lane)
     known: list[Gap] = []
     near: list[Receipt] = []
     with LedgerAccess(chosen, patience_s=patience) as access:

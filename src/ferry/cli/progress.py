@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ferry.cli.output import count_of, size
+from ferry.cli.output import count_of, size, span
 from ferry.model import Plan, Receipt, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -21,9 +21,9 @@ _LINE_SECONDS = 1.0
 
 
 @contextmanager
-def shown_progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[list[Receipt]], None]]:
-    """A function to be told of every committed chunk."""
-    tally = _Tally(plan)
+def shown_progress(plan: Plan, *, quiet: bool, ahead: int = 0) -> Iterator[Callable[[list[Receipt]], None]]:
+    """A function to be told of every committed chunk; `ahead`: offsets that are to be copied behind this plan."""
+    tally = _Tally(plan, ahead)
     if quiet or not plan.slices:
         yield tally.add
     elif sys.stderr.isatty():
@@ -37,8 +37,9 @@ def shown_progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[list[Receip
 class _Tally:
     """What has been committed so far, of the plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, ahead: int) -> None:
         self.run = plan.run
+        self._ahead = ahead
         self.total = sum(piece.offsets for piece in plan.slices)
         self.slices = len(plan.slices)
         self.offsets = 0
@@ -60,9 +61,12 @@ class _Tally:
 
     @property
     def sentence(self) -> str:
-        """Slices, bytes and rate."""
-        rate = self.bytes / max(1e-3, time.monotonic() - self._begun)
-        return f"{self.finished} of {count_of(self.slices, 'slice')}, {size(self.bytes)}, {size(int(rate))}/s"
+        """Slices, bytes, rate and about how long the rest takes at the pace so far."""
+        seconds = max(1e-3, time.monotonic() - self._begun)
+        left = self.total - self.offsets + self._ahead
+        rest = f", about {span(seconds * left / self.offsets)} left" if self.offsets and left else ""
+        done = f"{self.finished} of {count_of(self.slices, 'slice')}, {size(self.bytes)}"
+        return f"{done}, {size(int(self.bytes / seconds))}/s{rest}"
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def run_command(
         plan = (
             runs.resume(resume) if resume is not None else runs.open_new(run or new_run("cli"), local_origin(), options)
         )
-        report, failure = _copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
+        report, failure = copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
     tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
     print_json(run_json(report)) if desk.as_json else _show(report)
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
@@ -89,9 +89,10 @@ def run_command(
     return 0 if report.state is RunState.SUCCESS else 1
 
 
-def _copied(runs: MicroRuns, plan: Plan, *, quiet: bool) -> tuple[Report, FerryError | None]:
+def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
     """Copy all slots, keep in the ledger what they refused, and report; also why the attempt is not done, if it is not.
 
+    `ahead`: offsets that runs behind this one are to copy, for the estimate of the time that is left.
     When the target is gone by then the report is what the slots said; Unreachable when nothing was copied.
     """
     # Imported here: the command line starts light.
@@ -102,7 +103,7 @@ def _copied(runs: MicroRuns, plan: Plan, *, quiet: bool) -> tuple[Report, FerryE
     from ferry.run.micro_run import local_origin
 
     attempt = runs.begin(plan, local_origin())
-    with stop_signals() as stop, shown_progress(plan, quiet=quiet) as progress:
+    with stop_signals() as stop, shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
         ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
     failure = failure_of(plan, ends)
     try:

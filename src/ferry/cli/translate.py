@@ -12,9 +12,11 @@ from ferry.cli.desk import (
     Desk,
     FlowArgument,
     JsonOption,
+    LaneOption,
     PatienceOption,
     QuietOption,
     VerboseOption,
+    in_lane_of,
 )
 from ferry.cli.output import print_json, print_table
 from ferry.errors import BadInput
@@ -41,6 +43,7 @@ def translate_command(
         typer.Option("--group", metavar="GROUP", help="All offsets of this group, in place of TOPIC PARTITION OFFSET."),
     ] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the target to the source.")] = False,
+    lane: LaneOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -60,7 +63,7 @@ def translate_command(
     if group is not None:
         if topic is not None:
             raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: leave one of the two out")
-        chosen = desk.flow(flow)
+        chosen = in_lane_of(desk.flow(flow), lane)
         whole = translate_group(chosen, group, backward=reverse, patience_s=patience)
         print_json(_group_json(chosen, whole, reverse)) if desk.as_json else _print_group(whole, reverse)
         vague = any(_is_vague(found) for _, found in whole.found)
@@ -70,7 +73,7 @@ def translate_command(
             "translate is not told what to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP"
         )
     place = TopicPartition(topic=topic, partition=partition)
-    found = translate(desk.flow(flow), place, offset, backward=reverse, patience_s=patience)
+    found = translate(in_lane_of(desk.flow(flow), lane), place, offset, backward=reverse, patience_s=patience)
     print_json(_json(found, offset, reverse)) if desk.as_json else print(_sentence(found, offset, reverse))
     return NOT_KNOWN if _is_vague(found) else 0
 

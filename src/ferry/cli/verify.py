@@ -15,10 +15,12 @@ from ferry.cli.desk import (
     Desk,
     FlowArgument,
     JsonOption,
+    LaneOption,
     PatienceOption,
     QuietOption,
     TopicsOption,
     VerboseOption,
+    in_lane_of,
 )
 from ferry.cli.output import print_json
 from ferry.errors import BadInput
@@ -59,6 +61,7 @@ def verify_command(
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
     ] = False,
+    lane: LaneOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -77,6 +80,7 @@ def verify_command(
     from ferry.run.verify.verifier import Verifier
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = in_lane_of(chosen, lane)
     if seed is not None and sample is None:
         raise BadInput(f"--seed {seed} chooses a sample: add --sample, or leave it out")
     wanted = Wanted(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from confluent_kafka import Producer
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable
-from ferry.model import RefusalKind
+from ferry.model import RefusalKind, TopicChange
+from ferry.net.cluster import Cluster
 from ferry.run.micro_run import local_origin
+from ferry.run.plan import planner
+from ferry.run.plan.change_topics import Changed, change_topics
 from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.run.hooks import Hooks, copy_held
 
@@ -226,3 +231,30 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
     assert lab.micro_run().state is RunState.SUCCESS
     assert keys(lab, busy) == [b"%d" % number for number in range(1_010)]
     assert lab.assert_equal() == 1_025
+
+
+def test_what_somebody_writes_while_topics_are_created_for_the_plan_is_found(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is decided anew behind the changes, by the ends of then: the look goes as far."""
+    known, created = names = [f"{topic}-{end}" for end in ("known", "created")]
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=tuple(names))
+    create_topic(source_cluster, known)
+    send(producer(source_cluster), known, numbered(10))
+    assert lab.micro_run().records == 10
+    create_topic(source_cluster, created)
+    for name in names:
+        send(producer(source_cluster), name, numbered(5, start=10))
+
+    async def changing(cluster: Cluster, changes: Iterable[TopicChange]) -> Changed:
+        done = await change_topics(cluster, changes)
+        for name in names:
+            meddle(lab, name)
+        return done
+
+    monkeypatch.setattr(planner, "change_topics", changing)
+    report = lab.micro_run()
+    assert (report.state, report.records) == (RunState.FAILED, 0)
+    assert {refusal.topic: refusal.kind for refusal in report.refusals} == dict.fromkeys(
+        names, RefusalKind.FOREIGN_WRITER
+    )

@@ -274,7 +274,7 @@ class Planner:
         facts = forgotten(facts, deleted)
         sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
         targets = await gather_targets(self.flow, self.target, facts.sources.keys() | facts.absent)
-        return await self._with_neighbours(replace(facts, sources=sources, targets=targets), view)
+        return await self._with_others(replace(facts, sources=sources, targets=targets), view)
 
     async def window(self, view: LedgerView, options: RunOptions) -> tuple[WindowPart, ...]:
         """The run's window in offsets, and how far the lane has come in it; writes nothing. Raises as `windowed`."""
@@ -354,12 +354,13 @@ class Planner:
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, view, self.known)
         facts = await with_resources(self.flow, facts, self.source, self.target)
+        return await self._with_others(facts, view)
+
+    async def _with_others(self, facts: Facts, view: LedgerView) -> Facts:
+        """`facts` with what others wrote to the target up to the ends that they tell, or later."""
         slots = range(max(self.flow.tasks_max, slots_to_fence(view, self.lane)))
         writers = frozenset(transactional_id(self.flow.flow, self.lane, slot) for slot in slots)
         facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view, writers)
-        return await self._with_neighbours(facts, view)
-
-    async def _with_neighbours(self, facts: Facts, view: LedgerView) -> Facts:
         return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
 
 

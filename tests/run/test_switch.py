@@ -10,11 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from ferry.config.settings import Settings, parse_settings
 from ferry.dev import RunningCluster
+from ferry.dev.ports import free_ports
+from ferry.model import Pause
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.run.flow import connections
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.engine import Act
@@ -76,6 +81,12 @@ class Pair:
         """The file, read."""
         return parse_settings(self.text, "pair.properties")
 
+    @property
+    def lost(self) -> Pair:
+        """The same when nothing answers at the address of the cluster here."""
+        address = f"{self.aliases[0]}.bootstrap.servers"
+        return replace(self, more={**self.more, address: f"127.0.0.1:{free_ports(1)[0]}"})
+
     def run(self, flow: str) -> None:
         """One micro-run with its checkpoint."""
         with MicroRuns(self.settings.flow(flow), patience_s=30) as runs:
@@ -112,19 +123,28 @@ class Clients:
         self.produced += values
         return values
 
-    def consume(self, cluster: RunningCluster, topics: list[str], count: int) -> list[bytes]:
-        """The group reads just so many records of these topics, commits each, and leaves."""
-        with member(cluster, self.group, topics) as client:
-            found: list[bytes] = []
+    def consume(self, cluster: RunningCluster, topics: list[str], count: int | None = None) -> list[bytes]:
+        """The group reads just so many records of these topics (None: all there are), commits each, and leaves."""
+        found: list[bytes] = []
+        ended: set[tuple[str, int]] = set()
+        everywhere = {(topic, number) for topic in topics for number in range(PARTITIONS)}
 
-            def enough() -> bool:
-                while len(found) < count and (message := client.poll(0.2)) is not None:
-                    assert message.error() is None, message.error()
+        def enough() -> bool:
+            return ended == everywhere if count is None else len(found) >= count
+
+        with member(cluster, self.group, topics) as client:
+
+            def read() -> bool:
+                while not enough() and (message := client.poll(0.2)) is not None:
+                    if message.error() is not None:
+                        assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                        ended.add((str(message.topic()), int(message.partition() or 0)))
+                        continue
                     found.append(message.value() or b"")
                     client.commit(message, asynchronous=False)
-                return len(found) >= count
+                return enough()
 
-            wait_until(enough, 40)
+            wait_until(read, 40)
         self.read += found
         return found
 
@@ -138,6 +158,7 @@ def member(cluster: RunningCluster, group: str, topics: list[str]) -> Iterator[C
             "group.id": group,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
+            "enable.partition.eof": True,
             "auto.offset.reset": "error",
         }
     )
@@ -236,10 +257,77 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
 
     back_here = [clients.topic, f"{there}.{clients.topic}"]
     clients.produce(source_cluster, 5)
-    clients.consume(source_cluster, back_here, len(clients.produced) - len(clients.read))
+    clients.consume(source_cluster, back_here)
     assert sorted(clients.read) == sorted(clients.produced)
 
 
-def lines(path: Path) -> list[dict[str, object]]:
-    """The records of an export."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failover does not wait long for a source that is gone: each step asks it again."""
+    monkeypatch.setattr(connections, "SOURCE_PATIENCE_S", 0.5)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("policy", ["Default", "Identity"])
+def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    clients: Clients,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    impatient: None,
+    policy: str,
+) -> None:
+    pair = Pair(
+        here=source_cluster,
+        there=target_cluster,
+        topic=clients.topic,
+        group=clients.group,
+        more={"replication.policy.class": IDENTITY} if policy == "Identity" else {},
+    )
+    here, there = pair.aliases
+    keeps = policy == "Identity"
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    if keeps:
+        rest(pair)
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 7)
+    pair.run(pair.flow)
+    stranded = clients.produce(source_cluster, 6)
+
+    state = switch_killed_in_every_step(pair.lost, Verb.FAILOVER, "lost-1", OPTIONS, monkeypatch)
+    assert state.fact(Step.LOSS, "unsure") == PARTITIONS, "nobody can tell what came since the last run"
+    assert state.fact(Step.LOSS, "seconds") > 0
+    assert state.fact(Step.REVERSE, "started") is False
+
+    over_there = [clients.topic] if keeps else [f"{here}.{clients.topic}", clients.topic]
+    clients.produce(target_cluster, 12)
+    clients.consume(target_cluster, over_there, 17)
+
+    file = tmp_path / "stranded.jsonl"
+    options = replace(OPTIONS, export=str(file))
+    state = switch_killed_in_every_step(pair, Verb.FAILBACK, "back-1", options, monkeypatch)
+    named = [str(line["value"]).encode() for line in map(json.loads, file.read_text().splitlines())]
+    assert sorted(named) == sorted(stranded)
+    assert state.fact(Step.STRANDED, "records") == len(stranded)
+
+    back_here = [clients.topic] if keeps else [clients.topic, f"{there}.{clients.topic}"]
+    clients.produce(source_cluster, 5)
+    clients.consume(source_cluster, back_here)
+    assert len(clients.read) == len(set(clients.read)), "nothing is read twice"
+    assert set(clients.produced) - set(clients.read) <= set(named), "what is not read is named"
+
+    pair.run(pair.flow)
+    clients.produce(source_cluster, 4)
+    state = switch_killed_in_every_step(pair, Verb.SWITCHOVER, "over-2", OPTIONS, monkeypatch)
+    clients.produce(target_cluster, 3)
+    clients.consume(target_cluster, over_there)
+    assert len(clients.read) == len(set(clients.read)), "nothing is read twice"
+    assert set(clients.produced) - set(clients.read) <= set(named), "what is not read is named"
+
+
+def rest(pair: Pair) -> None:
+    """Let the flow back rest: of two flows that keep names one may copy."""
+    with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:
+        write_pause(ledger, Pause(topic="", who="ann@desk-7", why="standby", since_ms=1))

@@ -208,6 +208,8 @@ class Facts:
     """By target partition the first offset behind our last record that somebody else wrote."""
     undecided: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """By target partition a transaction of somebody else that is open there."""
+    back_rests: bool = False
+    """Whether the flow straight back is paused in its own ledger, until somebody resumes it."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
     held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)

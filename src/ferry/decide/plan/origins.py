@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ferry.decide.ledger.neighbours import Range, owned_elsewhere, owned_refusal
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.rules import Rules
-from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.model import Flow, Refusal, RefusalKind, TopicPartition
 from ferry.policy import MAX_TOPIC_NAME, illegal_name
 
 
@@ -20,7 +20,7 @@ def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
         refusal = (
             _name(rules, name, target)
             or _clash(name, target, writers[target])
-            or _circle(rules, name)
+            or _circle(rules, facts, name)
             or _owned(rules, facts, name, target)
         )
         if refusal is not None:
@@ -65,17 +65,21 @@ def _clash(topic: str, target: str, writers: tuple[str, ...]) -> Refusal | None:
     )
 
 
-def _circle(rules: Rules, topic: str) -> Refusal | None:
+def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
+    """Of two opposite flows one may copy while the other one rests: a switch makes them change places (ADR 33)."""
     way = rules.way_back(topic)
-    if not way:
+    back = (Flow(source=rules.flow.target, target=rules.flow.source),)
+    if not way or (way == back and facts.back_rests):
         return None
+    rest = f", or let {back[0]} rest until a switch (ferry pause '{back[0]}')" if way == back else ""
     flows = ", ".join(str(flow) for flow in (rules.flow, *way))
     return Refusal(
         topic=topic,
         partition=None,
         kind=RefusalKind.LOOP,
         message=f"topic {topic} would come back to cluster {rules.flow.source} and be copied again (by {flows}): "
-        f"exclude it from one of these flows, for example in {way[-1]}.topics.exclude, or use DefaultReplicationPolicy",
+        f"exclude it from one of these flows, for example in {way[-1]}.topics.exclude, or use DefaultReplicationPolicy"
+        f"{rest}",
     )
 
 

@@ -26,6 +26,9 @@ class BackMaps(Maps, Protocol):
         """The origin."""
 
 
+Starts = Mapping[TopicPartition, Mapping[TopicPartition, int]]
+"""By place of the old cluster the places where producers go on, and where each of those ended before they came."""
+
 _MORE_TO_COME = (InGap, Before)
 """Outcomes behind which the map has another record, or none at all."""
 
@@ -85,7 +88,7 @@ def place_group(
     committed: Mapping[TopicPartition, CommittedOffset],
     via: Mapping[TopicPartition, Maps],
     back: Mapping[TopicPartition, BackMaps],
-    starts: Mapping[TopicPartition, Mapping[TopicPartition, int]],
+    starts: Starts,
     log_starts: Mapping[TopicPartition, int],
 ) -> tuple[dict[TopicPartition, Placed], list[str]]:
     """A group's offsets on the new cluster, and what stands against giving them.
@@ -122,11 +125,17 @@ def place_group(
                     source_offset=at.offset,
                     metadata=at.metadata,
                 )
-    topics = {source.topic for source in committed}
+    return _with_starts(found, starts, {source.topic for source in committed}), against
+
+
+def _with_starts(
+    found: dict[TopicPartition, Placed], starts: Starts, topics: Collection[str]
+) -> dict[TopicPartition, Placed]:
+    """With the beginnings of those topics of which the group reads the old cluster's."""
     for source, lives in starts.items():
         for place, end in lives.items() if source.topic in topics else ():
             found.setdefault(place, Placed(place=place, offset=end, word="start", by="start"))
-    return found, against
+    return found
 
 
 def _chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
@@ -180,7 +189,7 @@ def decide_moving(
     if against:
         return Moving(group=group, why=f"group {group}: {next(iter(against))}")
     offsets = new.offsets.get(group, {})
-    writes, unchanged, kept = [], [], []
+    writes, unchanged, kept, notes = [], [], [], []
     for place, one in sorted(placed.items()):
         now = offsets.get(place)
         own = (
@@ -192,7 +201,12 @@ def decide_moving(
             unchanged.append(one)
         else:
             kept.append((one, now.offset))
-    return Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept))
+            if now.offset < one.offset:
+                notes.append(
+                    f"{place}: it stands at {now.offset}, {one.offset - now.offset} offsets before the cut-over; "
+                    "those of them that it has read as copies on the old cluster come again"
+                )
+    return Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(notes))
 
 
 def _kind(kind: GroupKind) -> str:
@@ -218,9 +232,9 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
     return HeldGroup(offsets=offsets, sources=sources, renewed_ms=held.renewed_ms if held is not None else now_ms)
 
 
-def from_memory(held: HeldGroup) -> dict[TopicPartition, Placed]:
+def from_memory(held: HeldGroup, starts: Starts) -> dict[TopicPartition, Placed]:
     """A group's offsets when the old cluster does not tell them: what the last checkpoint meant to write."""
-    return {
+    found = {
         place: Placed(
             place=place,
             offset=one.wrote.target,
@@ -231,3 +245,4 @@ def from_memory(held: HeldGroup) -> dict[TopicPartition, Placed]:
         )
         for place, one in held.offsets.items()
     }
+    return _with_starts(found, starts, set(held.sources.values()))

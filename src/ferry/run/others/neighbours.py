@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ferry.config.flow import FlowConfig
-from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, shared_topics
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, neighbour_of, ranges
 from ferry.decide.ledger.receipts import open_receipts
@@ -82,6 +82,7 @@ async def with_neighbours(
         facts,
         neighbours=neighbours,
         returned=await _returned(facts, source, ledgers),
+        back_rests=await _back_rests(flow, facts, source, ledgers),
         strangers=strangers,
         accounted={**facts.accounted, **upto},
         shared=shared_topics(view),
@@ -137,6 +138,14 @@ async def _ledgers(cluster: Cluster) -> list[str]:
     """The source aliases of all ledgers on a cluster that can be seen."""
     matches = (_LEDGER.fullmatch(name) for name in await cluster.refresh(None))
     return sorted(match.group(1) for match in matches if match is not None)
+
+
+async def _back_rests(flow: FlowConfig, facts: Facts, source: Cluster, ledgers: KnownLedgers) -> bool:
+    """Whether the flow straight back is paused, and not just for a time; its ledger lies on the source."""
+    if flow.flow.target not in await _ledgers(source):
+        return False
+    held = pauses(await ledgers.of(source, flow.flow.target).view(), facts.now_ms).get("")
+    return held is not None and held.until_ms == 0
 
 
 async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dict[TopicPartition, tuple[Range, ...]]:

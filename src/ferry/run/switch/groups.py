@@ -29,10 +29,10 @@ from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.group_offsets import commit_offsets, fetch_offsets
 from ferry.net.groups import list_groups
 from ferry.net.offsets import EARLIEST, listed_offsets
-from ferry.run.flow.connections import TargetConnection
+from ferry.run.flow.connections import TargetConnection, TargetFirst
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.saved_offsets import with_saved
-from ferry.run.switch.sides import PairConnections, Sides
+from ferry.run.switch.sides import Sides
 
 Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
 
@@ -97,10 +97,15 @@ def plan_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Group
     """Look at the groups of both sides, and decide; writes nothing."""
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}
-    with PairConnections.of_lost(flow, patience_s=patience_s) as connections:
+    with TargetFirst.of(flow, patience_s=patience_s) as connections:
         held, read, lost = connections.run(lambda: _old_side(flow, connections, state))
         if read and sides.back is not None:
-            backward = _backward(sides.back, read, patience_s)
+            try:
+                backward = _backward(sides.back, read, patience_s)
+            except (Unreachable, Refused):
+                if state.switch.verb is not Verb.FAILOVER:
+                    raise
+                lost = True
 
         async def work() -> GroupPlan:
             maps = await _forward(flow, connections, read)
@@ -110,7 +115,7 @@ def plan_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Group
 
 
 async def _old_side(
-    flow: FlowConfig, connections: PairConnections, state: SwitchState
+    flow: FlowConfig, connections: TargetFirst, state: SwitchState
 ) -> tuple[dict[str, HeldGroup], Offsets, bool]:
     """What the ledger remembers of the groups, what the old cluster tells of them, and whether it does not answer."""
     await connections.ledger.find()
@@ -138,7 +143,7 @@ async def _old_side(
     return held, {group: places for group, places in fetched.found.items() if places}, bool(troubles)
 
 
-async def _forward(flow: FlowConfig, connections: PairConnections, read: Offsets) -> dict[TopicPartition, PartitionMap]:
+async def _forward(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[TopicPartition, PartitionMap]:
     asked: dict[TopicPartition, set[int]] = {}
     for places in read.values():
         for place, at in places.items():
@@ -153,19 +158,19 @@ def _backward(back: FlowConfig, read: Offsets, patience_s: float) -> dict[TopicP
     for places in read.values():
         for place, at in places.items():
             asked.setdefault(place, set()).add(at.offset)
+
+    async def work() -> dict[TopicPartition, PartitionMap]:
+        if not await connection.has_ledger():
+            return {}
+        return await offset_maps(connection, back.lane, asked, backward=True)
+
     with TargetConnection.of(back, patience_s=patience_s) as connection:
-
-        async def work() -> dict[TopicPartition, PartitionMap]:
-            if not await connection.has_ledger():
-                return {}
-            return await offset_maps(connection, back.lane, asked, backward=True)
-
         return connection.run(work)
 
 
 async def _decided(
     sides: Sides,
-    connections: PairConnections,
+    connections: TargetFirst,
     state: SwitchState,
     read: Offsets,
     maps: Mapping[TopicPartition, PartitionMap],
@@ -182,7 +187,7 @@ async def _decided(
     placed = {group: place_group(at, maps, backward, starts, begins.found) for group, at in read.items()}
     if lost:
         for group, one in held.items():
-            placed.setdefault(group, (from_memory(one), []))
+            placed.setdefault(group, (from_memory(one, starts), []))
     placed = {group: one for group, one in placed.items() if one[0] or one[1]}
     listed = await list_groups(target)
     quiet = {

@@ -9,13 +9,13 @@ from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.readiness import Check, Readiness, Rpo
 from ferry.errors import BadInput, FilterInVain, Refused
 from ferry.model.switch import Step, SwitchState, Verb
-from ferry.run.flow.connections import FlowConnections
+from ferry.run.flow.connections import FlowConnections, TargetFirst
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.switch.earlier import earlier_switch
 from ferry.run.switch.groups import plan_groups
 from ferry.run.switch.readiness import check_readiness
-from ferry.run.switch.sides import PairConnections, Sides
-from ferry.run.switch.standing import look_at_standings
+from ferry.run.switch.sides import Sides
+from ferry.run.switch.standing import look_at_standings, why_lost
 
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
@@ -46,9 +46,9 @@ def rpo_of(sides: Sides, state: SwitchState) -> Rpo:
 
 def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
     """The target alone must be well; whether the source answers is told."""
-    with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
-        lost = connections.source_error
+        lost = why_lost(connections)
     silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
     source = f"{sides.old} does not answer: {lost}" if lost else f"{sides.old} answers: a switchover would lose nothing"
     checks = [

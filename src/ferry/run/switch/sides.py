@@ -1,4 +1,4 @@
-"""Both sides of a switch: the flow along which clients move, the flow back, and connections without the source."""
+"""Both sides of a switch: the flow along which clients move, and the flow back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import Settings
-from ferry.errors import BadInput, Refused, Unreachable
+from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.model.switch import Verb
-from ferry.run.flow.connections import FlowConnections
-
-LOST_SOURCE_SECONDS = 15.0
-"""How long a failover waits for a source that may be gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,29 +46,3 @@ def sides_of(settings: Settings, named: FlowConfig, verb: Verb) -> Sides:
             "and its topics"
         )
     return Sides(verb=verb, named=named.flow, via=other, back=named)
-
-
-class PairConnections(FlowConnections):
-    """Both clusters of a flow, of which the source may be gone: `source_error` says why it is."""
-
-    source_error: str | None = None
-
-    @classmethod
-    def of_lost(cls, flow: FlowConfig, *, patience_s: float) -> PairConnections:
-        """For a failover: the source gets less patience than the target."""
-        made = cls.of(flow, patience_s=patience_s)
-        made.source.patience_s = min(patience_s, LOST_SOURCE_SECONDS)
-        return made
-
-    async def _open(self) -> None:
-        opening = self.loop.call_soon_with_future(self.source.open)
-        await self.loop.call_soon_with_future(self.target.open)
-        try:
-            await opening
-        except (Unreachable, Refused) as error:
-            self.source_error = str(error)
-
-    @property
-    def has_source(self) -> bool:
-        """Whether the source answered when it was asked first."""
-        return self.source_error is None

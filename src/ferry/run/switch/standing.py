@@ -14,12 +14,18 @@ from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
 from ferry.policy import is_heartbeats_topic
-from ferry.run.switch.sides import PairConnections
+from ferry.run.flow.connections import TargetFirst
 
 
 def takes(flow: FlowConfig, topic: str) -> bool:
     """Whether a switch of the flow is about a topic: those that it copies, but for heartbeats, which never rest."""
     return flow.selection.takes(topic) and not is_heartbeats_topic(flow.policy, topic)
+
+
+def why_lost(connections: TargetFirst) -> str | None:
+    """Why the source does not answer; None when it does."""
+    error = connections.down.get(connections.source.alias)
+    return None if error is None else str(error)
 
 
 async def source_ends(flow: FlowConfig, cluster: Cluster) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
@@ -32,7 +38,7 @@ async def source_ends(flow: FlowConfig, cluster: Cluster) -> tuple[dict[TopicPar
     return listed.found, sorted(place for place in places if place not in listed.found)
 
 
-async def look_at_standings(flow: FlowConfig, connections: PairConnections) -> list[Standing]:
+async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[Standing]:
     """The flow's partitions now; of a source that does not answer, as the ledger last saw it."""
     known = connections.known
     await connections.ledger.find()
@@ -47,7 +53,7 @@ async def look_at_standings(flow: FlowConfig, connections: PairConnections) -> l
         try:
             live, _ = await source_ends(flow, connections.source)
         except (Unreachable, Refused) as error:
-            connections.source_error = str(error)
+            connections.down[connections.source.alias] = error
     targets = {
         source: TopicPartition(
             topic=flow.policy.format_remote_topic(flow.flow.source, source.topic), partition=source.partition

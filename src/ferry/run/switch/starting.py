@@ -14,6 +14,7 @@ from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Json, Step, SwitchState, Verb
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
+from ferry.run.flow import connections
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
 from ferry.run.switch.sides import Sides
@@ -28,6 +29,8 @@ def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evi
         raise Refused(
             f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then go on"
         )
+    if switch.verb is Verb.FAILOVER:  # it may well be gone, and nobody shall wait for it
+        patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         return start_flow(sides.back, switch.id, switch.approved_by, state.rows(Step.STOP), patience_s=patience_s)
     except Unreachable as error:
@@ -51,10 +54,10 @@ def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *,
     }
 
     async def work() -> Evidence:
-        await connections.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-        view = await connections.view() if await connections.has_ledger() else UNREAD
+        await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = time.time_ns() // 1_000_000
-        topics = await connections.source.refresh({place.topic for place in cuts}) if cuts else {}
+        topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
         records, passed = beginnings(
             view,
             flow.lane,
@@ -66,12 +69,12 @@ def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *,
             now_ms=now_ms,
         )
         if cuts:
-            records += own_ends(flow.lane, *(await _target_ends(flow, connections, cuts)))
+            records += own_ends(flow.lane, *(await _target_ends(flow, both, cuts)))
         held = pauses(view, now_ms).get("")
         if held is not None:
             records.append(resume_record(""))
         if records:
-            await connections.ledger.append(records)
+            await both.ledger.append(records)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" behind the cut-over in {len(cuts)} partitions" if cuts else ""
         return Evidence(
@@ -83,8 +86,8 @@ def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *,
             ),
         )
 
-    with FlowConnections.of(flow, patience_s=patience_s) as connections:
-        return connections.run(work)
+    with FlowConnections.of(flow, patience_s=patience_s) as both:
+        return both.run(work)
 
 
 def _keeps_name(flow: FlowConfig, row: Json) -> bool:
@@ -93,17 +96,17 @@ def _keeps_name(flow: FlowConfig, row: Json) -> bool:
 
 
 async def _target_ends(
-    flow: FlowConfig, connections: FlowConnections, cuts: Mapping[TopicPartition, int]
+    flow: FlowConfig, both: FlowConnections, cuts: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, int], dict[str, str]]:
     """Where the copies end now, and their topics' ids: up to there they hold records of their own cluster."""
     copies = {
         TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition)
         for place in cuts
     }
-    there = await connections.target.refresh({place.topic for place in copies})
+    there = await both.target.refresh({place.topic for place in copies})
     asked = [place for place in copies if place.topic in there]
-    listed = await listed_offsets(connections.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    listed = await listed_offsets(both.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
     if listed.failed:
         place, why = next(iter(listed.failed.items()))
-        raise Refused(f"the end of {place} on cluster {connections.target.alias} is not known, {why.why}")
+        raise Refused(f"the end of {place} on cluster {both.target.alias} is not known, {why.why}")
     return listed.found, {name: info.id_text for name, info in there.items()}

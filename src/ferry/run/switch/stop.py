@@ -16,11 +16,12 @@ from ferry.errors import Refused, Unreachable
 from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.run.copy.kafka_port import KafkaLane
+from ferry.run.flow.connections import TargetFirst
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.lag import first_timestamps
 from ferry.run.plan.opening import open_run
-from ferry.run.switch.sides import PairConnections, Sides
-from ferry.run.switch.standing import look_at_standings
+from ferry.run.switch.sides import Sides
+from ferry.run.switch.standing import look_at_standings, why_lost
 
 
 def pause_reason(state: SwitchState) -> str:
@@ -37,8 +38,9 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
         view = await connections.view()
         now_ms = time.time_ns() // 1_000_000
         held = pauses(view, now_ms).get("")
-        if held is None or held.until_ms:
-            pause = Pause(topic="", who=who, why=pause_reason(state), since_ms=now_ms)
+        reason = pause_reason(state)
+        if held is None or held.until_ms or held.why != reason:  # somebody else's pause is in the evidence
+            pause = Pause(topic="", who=who, why=reason, since_ms=now_ms)
             await connections.ledger.append([pause_record(pause)])
         slots = await _fence(sides.via, state, connections, await connections.view())
         rows = await look_at_standings(sides.via, connections)
@@ -46,17 +48,17 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
             sentence=f"{sides.via.flow} is paused, {slots} writers are fenced",
             facts={
                 "source_answers": connections.has_source,
-                "source_error": connections.source_error,
-                "paused_by": who if held is None else held.who,
+                "source_error": why_lost(connections),
+                "was_paused": None if held is None else f"by {held.who}: {held.why}",
             },
             rows=tuple(row.to_json() for row in rows),
         )
 
-    with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         return connections.run(work)
 
 
-async def _fence(flow: FlowConfig, state: SwitchState, connections: PairConnections, view: LedgerView) -> int:
+async def _fence(flow: FlowConfig, state: SwitchState, connections: TargetFirst, view: LedgerView) -> int:
     """Open a run that does nothing: whoever is at work on the lane is fenced, and can begin nothing any more."""
     run = f"{state.switch.id}-stop"
     record = RunRecord(
@@ -119,7 +121,7 @@ def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) ->
         return await first_timestamps(connections.source, behind)
 
     try:
-        with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+        with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
             return connections.run(work)
     except (Unreachable, Refused):
         return {}
@@ -131,9 +133,9 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     async def work() -> list[Standing]:
         return await look_at_standings(sides.via, connections)
 
-    with PairConnections.of_lost(sides.via, patience_s=patience_s) as connections:
+    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows = connections.run(work)
-        lost = connections.source_error
+        lost = why_lost(connections)
     missing = sum(max(0, row.source_end - row.copied_end) for row in rows)
     return Evidence(
         sentence=f"{len(rows)} partitions, {missing} records of them are not copied yet"

@@ -1,0 +1,126 @@
+"""Switches by the program: checks, approval, a process that is killed, history, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+from pathlib import Path
+
+import pytest
+
+from ferry.dev import RunningCluster
+from tests.cli.program import ferry, finished, start
+from tests.harness import create_topic, new_alias, numbered, producer, send, wait_until
+
+
+@pytest.fixture
+def pair(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path) -> Path:
+    """A file with a flow each way, which has run once; its hook writes what it is told."""
+    here, there = new_alias(), new_alias()
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(10))
+    path = tmp_path / f"{here}.properties"
+    lines = {
+        "clusters": f"{here}, {there}",
+        f"{here}.bootstrap.servers": source_cluster.bootstrap,
+        f"{there}.bootstrap.servers": target_cluster.bootstrap,
+        f"{here}->{there}.enabled": "true",
+        f"{there}->{here}.enabled": "true",
+        "topics": topic,
+        "groups": f"none-{secrets.token_hex(4)}",
+        "heartbeats.replication.enabled": "false",
+        "emit.heartbeats.enabled": "false",
+        "replication.factor": "1",
+        "tasks.max": "1",
+        "ferry.rpo.records": "5",
+        "ferry.switch.redirect.command": f"sh -c 'echo $FERRY_SWITCH_TO >> {tmp_path}/redirected'",
+    }
+    path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+    return path
+
+
+def aliases(pair: Path) -> list[str]:
+    """The file's clusters."""
+    return pair.read_text().splitlines()[0].partition(" = ")[2].split(", ")
+
+
+def test_checks_and_approval_come_first(pair: Path, source_cluster: RunningCluster, topic: str) -> None:
+    flow = "->".join(aliases(pair))
+    never = ferry("switchover", flow, "--approve-by", "bob", config=pair)
+    assert never.code == 2
+    assert "never ran" in never.err
+
+    assert ferry("run", flow, "--quiet", config=pair).code == 0
+    send(producer(source_cluster), topic, numbered(10, start=10))
+    behind = ferry("readiness", flow, "--json", config=pair)
+    assert behind.code == 1
+    assert [check["name"] for check in behind.json("readiness")["checks"] if not check["ok"]] == ["lag"]
+    ready = ferry("readiness", flow, "--json", "--max-records", "10", config=pair)
+    assert ready.code == 0, ready.out
+    shown = ferry("switchover", flow, "--dry-run", "--json", "--max-records", "10", config=pair)
+    assert shown.code == 0
+    assert [step["step"] for step in shown.json("switch-preview")["steps"]][:3] == ["readiness", "freeze", "quiet"]
+
+    nobody = ferry("switchover", flow, "--id", "s-1", "--max-records", "10", config=pair)
+    assert nobody.code == 2
+    assert "--approve-by" in nobody.err
+    assert ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
+
+
+@pytest.mark.timeout(240)
+def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: Path) -> None:
+    clusters = aliases(pair)
+    flow = "->".join(clusters)
+    assert ferry("run", flow, "--quiet", config=pair).code == 0
+
+    command = ("switchover", flow, "--id", "s-1", "--approve-by", "bob", "--json")
+    process = start(*command, "--quiet-seconds", "600", config=pair)
+
+    def waits() -> bool:
+        (one,) = ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"] or [None]
+        return one is not None and one["next_step"] == "quiet"
+
+    wait_until(waits, 60)
+    process.send_signal(signal.SIGKILL)
+    finished(process)
+    other = ferry("failover", flow, "--id", "s-2", "--approve-by", "eve", config=pair)
+    assert other.code == 2
+    assert "switchover s-1" in other.err
+    gone = ferry("switch", "abandon", flow, "s-1", "--why", "waits too long", "--json", config=pair)
+    assert gone.json("switch")["end"]["outcome"] == "abandoned"
+
+    process = start(*command[:2], "--id", "s-3", *command[4:], "--quiet-seconds", "2", config=pair)
+    wait_until(lambda: (tmp_path / "redirected").exists() or process.poll() is not None, 60)
+    process.send_signal(signal.SIGKILL)
+    finished(process)
+    done = ferry(*command[:2], "--id", "s-3", *command[4:], config=pair)
+    assert done.code == 0, done.err
+    state = done.json("switch")
+    assert state["end"]["outcome"] == "finished"
+    assert state["switch"]["approved_by"] == "bob"
+    assert set((tmp_path / "redirected").read_text().split()) == {clusters[1]}
+    again = ferry(*command[:2], "--id", "s-3", *command[4:], config=pair)
+    assert again.code == 0
+    assert again.json("switch") == state
+
+    twice = ferry("switchover", flow, "--approve-by", "bob", config=pair)
+    assert twice.code == 2
+    assert "moved clients" in twice.err
+    nowhere = ferry("failback", flow, "--approve-by", "bob", "--export", "/proc/stranded.jsonl", config=pair)
+    assert nowhere.code == 2
+    assert "name another file with --export" in nowhere.err
+    back = ferry("failback", flow, "--id", "b-1", "--approve-by", "bob", "--quiet-seconds", "1", "--json", config=pair)
+    assert back.code == 0, back.err
+    listed = ferry("switch", "list", flow, "--json", config=pair).json("switch-list")
+    assert [(one["id"], one["state"]) for one in listed["switches"]] == [
+        ("s-1", "abandoned"),
+        ("s-3", "finished"),
+        ("b-1", "finished"),
+    ]
+    shown = ferry("switch", "show", flow, "b-1", "--json", config=pair)
+    assert shown.json("switch") == json.loads(back.out)
+    assert ferry("plan", flow, "--quiet", config=pair).code == 0, "the flow copies again"
+    home = ferry("failback", flow, "--approve-by", "bob", config=pair)
+    assert home.code == 2
+    assert "there is nothing to come back from" in home.err

@@ -1,0 +1,183 @@
+"""What is lost, where groups go on and where a flow begins after a switch: tables of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ferry.decide.groups.held import Held, HeldGroup, Wrote
+from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, Translated
+from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.plan.starts import first_run, recorded_starts
+from ferry.decide.switch.beginning import beginnings
+from ferry.decide.switch.moving import BackMaps, Maps, NewSide, Placed, decide_moving, from_memory, place_group
+from ferry.decide.switch.standing import best_known, loss_of, loss_sentence, parse_standing, standings
+from ferry.model import CommittedOffset, GroupKind, ListedGroup, Record, Slice, TopicPartition
+from tests.decide.values import PLAN, RECEIPT, lying, place
+
+NOW = 1_000_000
+Moved = tuple[str | None, int, int]
+"""Why a group is not moved; offsets to write, and those that stay."""
+HERE, COPY, LIVE = place("orders"), place("primary.orders"), place("orders", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """An offset map that leads where a test says."""
+
+    source: TopicPartition
+    target: TopicPartition
+    outcome: Translated
+    trouble: str | None = None
+
+    def trouble_at(self, _: int) -> str | None:
+        """As Maps."""
+        return self.trouble
+
+    def translate(self, _: int) -> Translated:
+        """As Maps."""
+        return self.outcome
+
+
+def test_ends_are_the_furthest_that_anybody_saw() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10, max_timestamp_ms=7)
+    planned = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
+    plan = replace(PLAN, slices=(planned,))
+    table = [
+        ("nobody looked since", [copied], None, {}, (100, "receipt", 10)),
+        ("a run planned more", [copied], plan, {}, (150, "plan", 20)),
+        ("the last run had nothing to copy", [copied], replace(PLAN, slices=(), caught_up=1), {}, (100, "receipt", 20)),
+        ("the source answers", [copied], plan, {HERE: 130}, (130, "source", NOW)),
+        ("nothing was copied", [], plan, {}, (150, "plan", 20)),
+    ]
+    for what, lasts, made, live, wanted in table:
+        (one,) = standings(lasts, made, 20, live, {}, {COPY: 77}, NOW)
+        assert (one.source_end, one.source_known, one.observed_ms) == wanted, what
+        assert one.target_end == 77
+        assert parse_standing(one.to_json()) == one
+
+
+def test_a_loss_is_counted_and_what_nobody_knows_is_said() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10, max_timestamp_ms=NOW - 5_000)
+    (live,) = standings([copied], None, 0, {HERE: 100}, {}, {}, NOW)
+    (behind,) = standings([copied], None, 0, {HERE: 104}, {}, {}, NOW)
+    (gone,) = standings([copied], replace(PLAN, slices=(), caught_up=1), NOW - 60_000, {}, {}, {}, NOW)
+    assert [one.to_json() for one in loss_of([live, behind, gone], {}, NOW)] == [
+        {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 0.0, "certain": True},
+        {"topic": "orders", "partition": 0, "start": 100, "end": 104, "records": 4, "seconds": 5.0, "certain": True},
+        {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 60.0, "certain": False},
+    ]
+    (aged,) = loss_of([behind], {HERE: NOW - 2_500}, NOW)
+    assert aged.seconds == 2.5, "the oldest record that is not copied tells its age"
+    assert "nothing is lost" in loss_sentence(loss_of([live], {}, NOW))
+    assert "1 partitions do not answer" in loss_sentence(loss_of([gone], {}, NOW))
+
+
+def test_what_was_seen_before_the_flow_was_stopped_still_counts() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10)
+    (before,) = standings([copied], None, 0, {HERE: 120}, {}, {}, 500)
+    (after,) = standings([replace(copied, end=110)], None, 0, {}, {}, {}, 900)
+    (known,) = best_known([before], [after])
+    assert (known.copied_end, known.source_end, known.source_known, known.observed_ms) == (110, 120, "freeze", 500)
+    assert loss_of([known], {}, 900)[0].records == 10
+    assert not loss_of([known], {}, 900)[0].certain, "more may have come since"
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "wanted"),
+    [
+        (Exact(offset=7), None, ("via", 7)),
+        (None, Exact(offset=9), ("back", 9)),
+        (Exact(offset=7), InGap(offset=3), ("via", 7)),
+        (InGap(offset=90), Exact(offset=9), ("back", 9)),
+        # Between what was copied there and what came back from there: the earlier record is the next one.
+        (InGap(offset=90), Before(offset=40), ("back", 40)),
+        (Before(offset=5), InGap(offset=40), ("via", 5)),
+        # All that came back is read, and the flow along which clients move has more.
+        (InGap(offset=90), Ahead(offset=50), ("via", 90)),
+        # All is read.
+        (Exact(offset=95), Ahead(offset=50), ("via", 95)),
+        (Ahead(offset=30), Before(offset=40), ("back", 40)),
+        (Ahead(offset=95), Ahead(offset=50), ("via", 95)),
+    ],
+)
+def test_who_has_the_record_that_is_next_says_where_a_group_goes_on(
+    forward: Translated | None, backward: Translated | None, wanted: tuple[str, int]
+) -> None:
+    via: Mapping[TopicPartition, Maps] = {HERE: Way(source=HERE, target=HERE, outcome=forward)} if forward else {}
+    back: Mapping[TopicPartition, BackMaps] = (
+        {HERE: Way(source=HERE, target=HERE, outcome=backward)} if backward else {}
+    )
+    found, against = place_group({HERE: CommittedOffset(offset=70)}, via, back, {}, {})
+    assert (found[HERE].by, found[HERE].offset) == wanted
+    assert not against
+
+
+def test_a_group_begins_in_topics_that_producers_go_on_in() -> None:
+    via = {HERE: Way(source=HERE, target=COPY, outcome=Exact(offset=7))}
+    starts = {HERE: {HERE: 0}, LIVE: {LIVE: 3}, place("audit"): {place("audit"): 5}}
+    found, _ = place_group({HERE: CommittedOffset(offset=70, metadata="m")}, via, {}, starts, {COPY: 9})
+    assert {at: (one.offset, one.by, one.word) for at, one in found.items()} == {
+        COPY: (9, "via", "log-start"),
+        HERE: (0, "start", "start"),
+        LIVE: (3, "start", "start"),
+    }, "also in partitions that it has not read, not in topics that it does not read"
+
+
+def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
+    wanted = {COPY: Placed(place=COPY, offset=40, word="exact", by="via", source=HERE, source_offset=70)}
+    empty = NewSide(alias="backup", listed={}, offsets={})
+
+    def moved(new: NewSide, against: tuple[str, ...] = (), held: HeldGroup | None = None) -> Moved:
+        made = decide_moving("g", wanted, against, new, held)
+        return made.why, len(made.writes), len(made.kept)
+
+    def at(offset: int) -> NewSide:
+        return replace(empty, offsets={"g": {COPY: CommittedOffset(offset=offset)}})
+
+    own = HeldGroup(offsets={COPY: Held(Wrote(90, 60))}, sources={"primary.orders": "orders"}, renewed_ms=0)
+    assert moved(empty) == (None, 1, 0)
+    assert moved(at(40)) == (None, 0, 0)
+    assert moved(at(30)) == (None, 1, 0), "what somebody left behind is moved on"
+    assert moved(at(60)) == (None, 0, 1), "what somebody has read there is not read again"
+    assert moved(at(60), held=own) == (None, 1, 0), "Ferry's own goes back with the old cluster's"
+    group = ListedGroup(name="g", kind=GroupKind.CLASSIC, state="Stable", protocol_type="consumer")
+    for new, against, why in [
+        (replace(empty, listed={"g": group}), (), "has members on backup"),
+        (replace(empty, pending={"g": {COPY}}), (), "in a transaction that is not decided"),
+        (replace(empty, failed={"g": "no coordinator"}), (), "no coordinator"),
+        (empty, ("offsets of orders-0 are not translated",), "are not translated"),
+    ]:
+        said, writes, _ = moved(new, against)
+        assert said is not None
+        assert why in said
+        assert not writes
+    remembered = from_memory(own, {HERE: {HERE: 5}})
+    assert {at: one.offset for at, one in remembered.items()} == {COPY: 60, HERE: 5}
+    assert remembered[COPY].source == HERE
+
+
+def test_a_flow_begins_behind_the_cut_over_once() -> None:
+    def begun(records: list[Record], cut: int) -> tuple[list[Record], list[tuple[int, int]]]:
+        view = fold(lying(*records), 99)
+        made, gaps = beginnings(
+            view, "live", {HERE: cut}, switch="s", who="bob", reason="r", ids={"orders": "id"}, now_ms=NOW
+        )
+        return made, [(gap.start, gap.end) for gap in gaps]
+
+    records, gaps = begun([], 30)
+    view = fold(lying(*records), 99)
+    assert not gaps
+    assert not first_run(view, "live"), "ferry.start does not count any more"
+    assert recorded_starts(view, "live").offsets == {HERE: 30}
+    assert begun(records, 30) == ([], []), "a second attempt has nothing to do"
+
+    receipt = list(receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=-1)))
+    records, gaps = begun(receipt, 80)
+    assert gaps == [(50, 80)], "what came from there is passed over, and the ledger says so"
+    assert begun([*receipt, *records], 80) == ([], [])
+    assert begun([*receipt, *records], 95)[1] == [(80, 95)]
+    assert begun(receipt, 50) == begun(receipt, 20) == ([], []), "a lane that stands there, or beyond, is left"

@@ -22,8 +22,8 @@ from usage import Stopwatch, Usage, peak_mb
 from ferry.config.settings import load
 from ferry.run.copy.task import TaskSpec, run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.verify.survey import Wanted
 from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
 
 
 def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:

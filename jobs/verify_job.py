@@ -5,7 +5,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from ferry.run.verify.survey import Wanted
+from ferry.run.verify.wanted import Wanted, bound
 from ferry.spark.job import job_parser
 from ferry.spark.verify_job import main
 
@@ -18,13 +18,35 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="file for the result as JSON")
     parser.add_argument("--topic", action="append", help="only this source topic; may be repeated")
     parser.add_argument("--partition", type=int, help="only this partition of the one topic")
-    parser.add_argument("--from", type=int, dest="start", help="the first source offset of the partition")
-    parser.add_argument("--to", type=int, dest="end", help="the source offset to end before")
+    parser.add_argument("--from", dest="begin", help="the partition's first source offset, or a time for all")
+    parser.add_argument("--to", dest="until", help="the source offset, or the time, to end before")
     parser.add_argument("--run", help="only what this run has copied")
     parser.add_argument("--sample", type=int, help="only one of so many segments of each partition")
     parser.add_argument("--seed", type=int, default=secrets.randbits(SEED_BITS), help="which ones")
+    parser.add_argument("--compacted", action="store_true", help="compare all topics as compacted ones")
+    parser.add_argument("--without-ledger", action="store_true", help="align the logs by what they hold")
+    parser.add_argument("--keep", action="store_true", help="keep the outcome in the ledger, as that of --run")
+    parser.add_argument("--end", type=Path, help="file to leave the job's error in")
     parser.add_argument("--show-values", action="store_true", help="show keys and values of records that differ")
     return parser.parse_args(arguments)
+
+
+def wanted(given: argparse.Namespace) -> Wanted:
+    """What they ask for; raises BadInput."""
+    (start, since_ms), (end, until_ms) = bound("--from", given.begin), bound("--to", given.until)
+    return Wanted(
+        topics=frozenset(given.topic) if given.topic else None,
+        partition=given.partition,
+        start=start,
+        end=end,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        run=given.run,
+        sample=given.sample,
+        seed=given.seed,
+        compacted=given.compacted,
+        without_ledger=given.without_ledger,
+    )
 
 
 if __name__ == "__main__":
@@ -33,17 +55,11 @@ if __name__ == "__main__":
         main(
             config=given.config,
             clients=given.clients,
+            end=given.end,
             flow=given.flow,
-            wanted=Wanted(
-                topics=frozenset(given.topic) if given.topic else None,
-                partition=given.partition,
-                start=given.start,
-                end=given.end,
-                run=given.run,
-                sample=given.sample,
-                seed=given.seed,
-            ),
+            wanted=lambda: wanted(given),
             values=given.show_values,
+            keep=given.keep,
             out=given.out,
         )
     )

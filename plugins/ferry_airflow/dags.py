@@ -1,12 +1,14 @@
-"""One DAG per flow, built from the configuration file alone: parsing asks no cluster, no Spark and no secret.
+"""The DAGs of a flow, built from the configuration file alone: parsing asks no cluster, no Spark and no secret.
 
 ```
 plan >> copy >> checkpoint >> report
+        copy >>   verify   >> report
 ```
 
 `plan` opens the run and seals its plan in the ledger, `copy` is a Spark job that does what the plan says, `checkpoint`
 translates the offsets of consumer groups by what is copied, whatever `copy` left, and `report` runs in any case and
-fails when anything was refused or is missing. They share nothing but the run id.
+fails when anything was refused or is missing. `verify` is there where the file says `ferry.verify`: it compares what
+the run has copied. They share nothing but the run id.
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ from ferry.config.flow import FlowConfig
 from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
+from ferry.model import VerifyMode
 from ferry_airflow.alerts import deadline
 from ferry_airflow.naming import dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
+from ferry_airflow.verify_dag import verify_dag
+from ferry_airflow.verify_operators import FerryVerifyRunOperator
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
 
@@ -34,7 +39,9 @@ RETRY_DELAY = timedelta(seconds=30)
 
 
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
-    """A DAG for every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
+    """The DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
+
+    One of its micro-runs, and one that compares all that they have copied.
 
     FERRY_CLUSTERS limits them to flows into the local clusters, so that several data centres share one file.
 
@@ -47,7 +54,8 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
         raise BadInput(f"no configuration file is named: set {CONFIG_VARIABLE} in the environment of Airflow")
     path = Path(named).absolute()
     settings = load(path).near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
-    return {dag.dag_id: dag for dag in (_flow_dag(flow, path) for flow in settings.flows)}
+    dags = [make(flow, path) for flow in settings.flows for make in (_flow_dag, verify_dag)]
+    return {dag.dag_id: dag for dag in dags}
 
 
 def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
@@ -94,6 +102,18 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
         )
         plan >> copy >> checkpoint >> report
         plan >> checkpoint  # without a plan there is nothing to translate by
+        if flow.verification.mode is not VerifyMode.OFF:
+            # It writes one record to the ledger and needs no place in the pool: beside the groups, not behind them.
+            verify = FerryVerifyRunOperator(
+                task_id="verify",
+                config=str(path),
+                flow=str(flow.flow),
+                conn_id=flow.spark_conn_id,
+                retries=flow.retries,
+                trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
+            )
+            copy >> verify >> report
+            plan >> verify
     return dag
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from ferry.model import Flow
 
+FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
+"""The modes of the verify DAG's form."""
+
 
 def dag_id(flow: Flow) -> str:
     """The id of a flow's DAG."""
     return f"ferry__{flow.source}__{flow.target}"
+
+
+def verify_dag_id(flow: Flow) -> str:
+    """The id of the DAG that compares all that a flow has copied."""
+    return f"ferry_verify__{flow.source}__{flow.target}"

@@ -103,6 +103,11 @@ class AirflowRest:
         content = self._ask("GET", path)["content"]
         return "\n".join(_line(item) for item in content)
 
+    def returned(self, dag_id: str, run: str, task: str) -> Any:
+        """What a task has returned."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries/return_value"
+        return self._ask("GET", f"{path}?deserialize=true")["value"]
+
     def _ask(self, method: str, path: str, body: object = None) -> Json:
         answer = self._http.request(method, path, json=body)
         if answer.is_error:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.report import Report
-from ferry.model import GroupOutcome, Origin, Plan
+from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.planner import RunOptions
+from ferry.run.verify.own_run import OwnRun
+from ferry.run.verify.wanted import Wanted, bound
+from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
 
+SEED_BITS = 32
 LISTED = 20
 """How many refusals a failing report names in its sentence; its log has all."""
 
@@ -54,6 +60,50 @@ def checkpoint(flow: FlowConfig, run: str) -> GroupOutcome | None:
         return runs.checkpoint(run)
 
 
+def verify_by_receipt(flow: FlowConfig, run: str) -> tuple[VerifyMode, RunVerified | None]:
+    """How the run is to verify itself, and what came of it where that is by its receipts."""
+    with OwnRun(flow, run) as own:
+        mode = own.due()
+        return mode, own.keep(mode, own.verify(mode)) if mode is VerifyMode.RECEIPT else None
+
+
+def wanted_of(params: Mapping[str, Any]) -> Wanted:
+    """The trigger form of the verify DAG; raises BadInput."""
+    topics = params.get("topics")
+    (start, since_ms), (end, until_ms) = bound("--from", params.get("from")), bound("--to", params.get("to"))
+    mode = params.get("mode") or FULL
+    return Wanted(
+        topics=frozenset(topics) if topics else None,
+        partition=params.get("partition"),
+        start=start,
+        end=end,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        sample=params.get("sample") if mode == SAMPLE else None,
+        seed=secrets.randbits(SEED_BITS),
+        compacted=mode == COMPACTED,
+    )
+
+
+def verify_arguments(wanted: Wanted) -> list[str]:
+    """The same as arguments of `verify_job.py`."""
+    found = [part for topic in sorted(wanted.topics or ()) for part in ("--topic", topic)]
+    for option, value in (
+        ("--partition", wanted.partition),
+        ("--from", wanted.start if wanted.since_ms is None else _text(wanted.since_ms)),
+        ("--to", wanted.end if wanted.until_ms is None else _text(wanted.until_ms)),
+        ("--sample", wanted.sample),
+        ("--seed", wanted.seed),
+    ):
+        if value is not None:
+            found += [option, str(value)]
+    return [*found, "--compacted"] if wanted.compacted else found
+
+
+def _text(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
 def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
     """The report of a run, and the newer run that owns the lane by now, if there is one."""
     with MicroRuns(flow) as runs:
@@ -62,10 +112,28 @@ def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
 
 
 def complaint(report: Report, newer: str | None, *, translates: bool) -> str | None:
-    """Why the run must not look green, in one sentence; None when all that was planned is copied, by whichever run.
+    """Why the run must not look green, in one sentence.
 
-    `translates`: the flow's groups are to be translated, and no group failed.
+    None when all that was planned is copied, by whichever run, no group failed, and nothing was found to differ.
+    `translates`: the flow's groups are to be translated.
     """
+    found = _not_done(report, newer, translates=translates), _of_verification(report, newer)
+    return "; ".join(sentence for sentence in found if sentence is not None) or None
+
+
+def _of_verification(report: Report, newer: str | None) -> str | None:
+    if report.verified is None:
+        if report.verify_due is VerifyMode.OFF or newer is not None:
+            return None
+        return "whether what was copied is equal is not in the ledger: look at the task verify"
+    wrong = report.verified.complaints
+    if not wrong:
+        return None
+    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
+    return f"what run {report.plan.run} of {report.plan.flow} copied is not equal: {'; '.join(wrong[:LISTED])}{more}"
+
+
+def _not_done(report: Report, newer: str | None, *, translates: bool) -> str | None:
     wrong = [refusal.message for refusal in report.refusals]
     wrong += [f"{piece.source} is not copied up to {piece.end}" for piece in report.unfinished]
     groups = [] if report.groups is None else [left.message for left in report.groups.failed]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ferry.decide.groups.sentences import group_sentences
 from ferry.decide.ledger.report import Report, missing_sentence, throttled_sentence
 from ferry.decide.plan.change_sentences import deeds, differences, proposals
-from ferry.model import GroupOutcome, Plan, Receipt, TopicPartition
+from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition
 
 MEGABYTE = 1_000_000
+SHOWN_RECORDS = 3
+"""Records of each side of a difference that a log shows."""
 LINES = 200
 """The longest table that a log shows; the ledger has the rest."""
 
@@ -51,6 +54,7 @@ def report_lines(report: Report) -> list[str]:
     lines += [f"left to the next run, for time was over: {piece.source} up to {piece.end}" for piece in report.left]
     if report.groups is not None and not report.groups.is_empty:
         lines += group_sentences(report.groups)
+    lines += run_verified_lines(report.verified)
     return lines + [f"note: {note}" for note in report.notes]
 
 
@@ -59,6 +63,50 @@ def group_lines(found: GroupOutcome | None) -> list[str]:
     if found is None:
         return ["groups are left alone: sync.group.offsets.enabled is off, the flow is paused, or a newer run does it"]
     return group_sentences(found)
+
+
+def run_verified_lines(found: RunVerified | None) -> list[str]:
+    """What came of a run that verified itself, line by line."""
+    return [] if found is None else [*found.complaints, found.sentence]
+
+
+def verified_lines(body: Mapping[str, Any]) -> list[str]:
+    """A result of `ferry verify --json`, line by line: differences, and sizes and digests of their records."""
+    rows, records = [], []
+    for number, one in enumerate(body["differences"], 1):
+        place, there = f"{one['topic']}-{one['partition']}", f"{one['target_topic']}-{one['target_partition']}"
+        rows.append([f"{number}", one["kind"], place, f"{one['source_range']}", there, f"{one['target_range']}"])
+        for side in ("source", "target"):
+            records += [[f"{number}", side, *_record(each)] for each in one[f"{side}_records"][:SHOWN_RECORDS]]
+    lines = table(["#", "kind", "source", "offsets", "target", "offsets"], rows)
+    lines += table(["#", "side", "offset", "timestamp, ms", "key", "value", "headers"], records)
+    lines += [f"not compared: {left['message']}" for left in body["not_compared"]]
+    lines += [f"note: {note}" for note in body["notes"]]
+    if body["sample"] is not None:
+        lines.append(f"a sample: one of {body['sample']} segments of each partition, seed {body['seed']}")
+    return [*lines, verified_sentence(body)]
+
+
+def verified_sentence(body: Mapping[str, Any]) -> str:
+    """The same in one sentence."""
+    count = len(body["differences"]) + body["more_differences"]
+    verdict = f"{count} differences" if count else "equal" if body["equal"] else "not all could be compared"
+    first = ""
+    if body["differences"]:
+        one = body["differences"][0]
+        first = f", first: {one['kind']} in {one['topic']}-{one['partition']} {one['source_range']}"
+    return (
+        f"flow {body['flow']}: {verdict}{first}; {body['partitions']} partitions, {body['records']} records, "
+        f"{body['bytes'] / MEGABYTE:.1f} MB read of both in {body['seconds']:.1f} s"
+    )
+
+
+def _record(record: Mapping[str, Any]) -> list[str]:
+    fields = [
+        "null" if record[f"{name}_bytes"] is None else f"{record[f'{name}_bytes']} B {record[f'{name}_digest']}"
+        for name in ("key", "value", "headers")
+    ]
+    return [f"{record['offset']}", f"{record['timestamp_ms']}", *fields]
 
 
 def _copied(receipts: Iterable[Receipt]) -> list[list[str]]:

@@ -21,7 +21,7 @@ from tests.spark.jobs import connect_server
 
 FLOWS = (
     *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect", "severed"),
-    *("continuous", *planted.ALIASES),
+    *("continuous", "verified", *planted.ALIASES),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
@@ -49,6 +49,10 @@ class Flows:
         """The flow's DAG id."""
         return f"ferry__{alias}__t{alias}"
 
+    def verify_dag(self, alias: str) -> str:
+        """The id of the DAG that compares what the flow has copied."""
+        return f"ferry_verify__{alias}__t{alias}"
+
     def run(self, alias: str, conf: Mapping[str, object] | None = None) -> tuple[str, str]:
         """Trigger the flow's DAG and wait for the end; run id and state."""
         run = self.rest.trigger(self.dag(alias), conf)
@@ -68,6 +72,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
         "severed": {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1"},
         BY_ITSELF: {"ferry.schedule": "@continuous"},
+        "verified": {"ferry.verify": "receipt"},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
     }.get(alias, {})
     flow = f"{alias}->t{alias}"

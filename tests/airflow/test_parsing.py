@@ -21,6 +21,7 @@ west.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule 
     username="u" password="${file:/no/such/secrets:word}";
 east->west.enabled = true
 west->east.enabled = true
+west->east.ferry.verify = receipt
 topics = .*
 """
 
@@ -47,9 +48,11 @@ try:
     socket.create_connection(("127.0.0.1", 1))
 except OSError:
     pass
-dags = sorted(name for name in found if name.startswith("ferry__"))
+dags = sorted(name for name in found if name.startswith("ferry_"))
 form = sorted(found[dags[0]].params)
-print(json.dumps({"dags": dags, "form": form, "parsing": parsed, "all": used}))
+verify = sorted(found[dags[-1]].params)
+tasks = {name: found[name].task_ids for name in dags}
+print(json.dumps({"dags": dags, "form": form, "verify": verify, "tasks": tasks, "parsing": parsed, "all": used}))
 """
 
 
@@ -70,11 +73,17 @@ def parsed(tmp_path: Path, **environment: str) -> Any:
 
 def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
     said = parsed(tmp_path)
-    assert said["dags"] == ["ferry__east__west", "ferry__west__east"]
+    flows = ["ferry__east__west", "ferry__west__east"]
+    assert said["dags"] == [*flows, "ferry_verify__east__west", "ferry_verify__west__east"]
+    assert {name: said["tasks"][name] for name in flows} == {
+        flows[0]: ["plan", "copy", "checkpoint", "report"],
+        flows[1]: ["plan", "copy", "checkpoint", "report", "verify"],
+    }, "a flow that does not verify itself has no task for it"
+    assert said["verify"] == ["from", "mode", "partition", "sample", "to", "topics"]
     assert said["form"] == ["dry_run", "max_bytes", "max_records", "max_seconds", "take_over", "topics"]
     assert said["parsing"] == []
     assert said["all"], "the watch does not see a connection being made"
 
 
 def test_each_data_centre_has_the_dags_of_its_own_clusters(tmp_path: Path) -> None:
-    assert parsed(tmp_path, FERRY_CLUSTERS="west")["dags"] == ["ferry__east__west"]
+    assert parsed(tmp_path, FERRY_CLUSTERS="west")["dags"] == ["ferry__east__west", "ferry_verify__east__west"]

@@ -213,3 +213,15 @@ def test_a_side_that_cannot_be_read_on_leaves_the_rest_uncompared(loop: NetworkS
     assert left is not None
     assert (left.why, left.start, left.end) == (NotComparedKind.TARGET_DELETED, 10, 30)
     assert "a.t-0 of cluster b at offset 15: its records were deleted meanwhile: verify again" in left.message
+
+
+@pytest.mark.parametrize("turn", [1, 2, 9])
+def test_logs_without_a_map_are_compared_by_what_they_hold(loop: NetworkSelector, turn: int) -> None:
+    without = replace(STRETCH, by_content=(True, True))
+    starts = [sum(SIZES[:index]) for index in range(len(SIZES))]
+    there = copied([made(start, size, codec=1) for start, size in zip(starts, SIZES, strict=True)])
+    pair = paired(loop, source(), there, without, turn=turn)
+    assert (told(pair), pair.comparison.records, pair.left) == ([], 30, [])
+    short = paired(loop, source(), copied(source())[:2], without, turn=turn)
+    assert (told(short), short.comparison.records) == ([], 20)
+    assert [(left.why, left.start, left.end) for left in short.left] == [(NotComparedKind.NOT_COPIED, 20, 30)]

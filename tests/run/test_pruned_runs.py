@@ -21,8 +21,8 @@ from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups import offset_maps
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.plan import opening, planner
-from ferry.run.verify.survey import Wanted
 from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 RUNS = 8

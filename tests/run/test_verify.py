@@ -17,8 +17,8 @@ from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
 from ferry.model import DifferenceKind, NotComparedKind, TopicPartition, Verified
 from ferry.run.plan.planner import RunOptions
-from ferry.run.verify.survey import Wanted
 from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
 from tests.cli.program import ferry
 from tests.harness import (
     Feeder,

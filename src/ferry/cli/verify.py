@@ -46,10 +46,11 @@ def verify_command(
         int | None, typer.Option("--partition", min=0, metavar="N", help="Only this partition of the one topic.")
     ] = None,
     start: Annotated[
-        int | None, typer.Option("--from", min=0, metavar="OFFSET", help="The first source offset of the partition.")
+        str | None,
+        typer.Option("--from", metavar="OFFSET|TIME", help="The partition's first source offset, or a time for all."),
     ] = None,
     end: Annotated[
-        int | None, typer.Option("--to", min=0, metavar="OFFSET", help="The source offset to end before.")
+        str | None, typer.Option("--to", metavar="OFFSET|TIME", help="The source offset, or the time, to end before.")
     ] = None,
     run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only what this run has copied.")] = None,
     sample: Annotated[
@@ -58,6 +59,13 @@ def verify_command(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, metavar="SEED", help="Which ones: a seed that was printed before.")
     ] = None,
+    compacted: Annotated[
+        bool, typer.Option("--compacted", help="Compare all topics as compacted ones: by the latest record of a key.")
+    ] = False,
+    without_ledger: Annotated[
+        bool,
+        typer.Option("--without-ledger", help="Align the logs by what they hold: MirrorMaker 2 has copied, not Ferry."),
+    ] = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
     ] = False,
@@ -76,18 +84,23 @@ def verify_command(
     from ferry.cli.verified import print_verified
     from ferry.decide.ledger.verified_codec import verified_json
     from ferry.run.metrics.told import tell_verification
-    from ferry.run.verify.survey import Wanted
     from ferry.run.verify.verifier import Verifier
+    from ferry.run.verify.wanted import Wanted, bound
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = in_lane_of(chosen, lane)
     if seed is not None and sample is None:
         raise BadInput(f"--seed {seed} chooses a sample: add --sample, or leave it out")
+    (first, since_ms), (last, until_ms) = bound("--from", start), bound("--to", end)
     wanted = Wanted(
         topics=frozenset(topic) if topic else None,
         partition=partition,
-        start=start,
-        end=end,
+        start=first,
+        end=last,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        compacted=compacted,
+        without_ledger=without_ledger,
         run=run,
         sample=sample,
         seed=secrets.randbits(_SEED_BITS) if seed is None else seed,

@@ -28,6 +28,8 @@ class DifferenceKind(StrEnum):
     """The same records in another order."""
     MOVED = "moved"
     """The records lie in another partition of the target topic."""
+    DUPLICATE = "duplicate"
+    """The target has the records once more; only told where a mirror without a ledger wrote them."""
     DISPLACED = "displaced"
     """The same records in the same order, at other offsets than the ledger says: translated offsets are wrong there."""
 
@@ -90,6 +92,10 @@ class NotComparedKind(StrEnum):
     TARGET_GONE = "target-gone"
     NOT_STABLE = "not-stable"
     """A transaction is open before them on the target."""
+    PARTITION_COUNT = "partition-count"
+    """The two topics have not as many partitions, so a record's partition says nothing about its copy's."""
+    NOTHING_IN_COMMON = "nothing-in-common"
+    """No record there is like any of the other side's near it, so it is not known where to go on."""
     UNREADABLE = "unreadable"
 
 

@@ -19,11 +19,12 @@ from ferry.decide.ledger.verified_codec import verified_json
 from ferry.decide.verify.stretches import dealt
 from ferry.errors import FerryError
 from ferry.files import write_whole
-from ferry.model import Verified
+from ferry.model import RunVerified, Verified, VerifyMode
 from ferry.run.metrics.told import tell_verification
 from ferry.run.verify.compare import Compared
-from ferry.run.verify.survey import Wanted
+from ferry.run.verify.own_run import OwnRun
 from ferry.run.verify.verifier import CompareSpec, Verifier
+from ferry.run.verify.wanted import Wanted
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.session import is_remote, sent_apart, session
 from ferry.spark.verify_stage import ROW, compare_packed_tasks, compare_tasks
@@ -83,24 +84,40 @@ def _stage(spark: SparkSession, specs: Mapping[int, CompareSpec]) -> Stage:
     return partial(compare_tasks, dict(specs))
 
 
+def keep_outcome(flow: FlowConfig, wanted: Wanted, result: Verified) -> RunVerified:
+    """Keep the outcome of comparing a run's own ranges in the ledger, for its report."""
+    with OwnRun(flow, wanted.run or "") as own:
+        return own.keep(VerifyMode.CONTENT, result)
+
+
 def main(
-    *, config: Path, clients: Path | None, flow: str, wanted: Wanted, values: bool = False, out: Path | None = None
+    *,
+    config: Path,
+    clients: Path | None,
+    flow: str,
+    wanted: Callable[[], Wanted],
+    values: bool = False,
+    keep: bool = False,
+    out: Path | None = None,
+    end: Path | None = None,
 ) -> int:
-    """The whole job; the rest is as `run_job` says. The result goes as JSON into the file `out`, and in a sentence to
-    standard output. The exit code: 0 equal, 1 different, not all compared, or to be tried again, 2 refused,
-    3 unreachable.
+    """The whole job; the rest is as `run_job` says. `wanted` may raise BadInput. The result goes as JSON into the file
+    `out`, with `keep` into the ledger as the outcome of a run, and in a sentence to standard output. The exit code:
+    0 equal, or kept, 1 different, not all compared, or to be tried again, 2 refused, 3 unreachable.
     """
 
     def work(found: FlowConfig, say: Say) -> int:
-        request = VerifyRequest(flow=found, wanted=wanted, say=say, values=values)
+        request = VerifyRequest(flow=found, wanted=wanted(), say=say, values=values)
         result = verify_flow(request, lambda: session(f"ferry verify {flow}"))
         if out is not None:
             write_whole(out, json.dumps(verified_json(result)))
-        tell_verification(found, wanted, result)
+        tell_verification(found, request.wanted, result)
         _tell(result, say)
-        return 0 if result.is_equal else DIFFERENT
+        if keep:
+            keep_outcome(found, request.wanted, result)
+        return 0 if keep or result.is_equal else DIFFERENT
 
-    return run_job(work, config=config, clients=clients, flow=flow)
+    return run_job(work, config=config, clients=clients, flow=flow, end=end)
 
 
 def _tell(result: Verified, say: Say) -> None:

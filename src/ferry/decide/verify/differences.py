@@ -95,6 +95,8 @@ class Places:
 class Comparison:
     """One stretch of a partition while its records go by. `records` counts those of the source that were compared."""
 
+    window_bytes = WINDOW_BYTES
+
     def __init__(
         self,
         source: TopicPartition,
@@ -282,8 +284,22 @@ class Comparison:
     def _note(self, kind: DifferenceKind, here: Sequence[Content], there: Sequence[Content]) -> None:
         """Tell a difference, or make the last one longer when it goes on."""
         self.records += len(here)
+        self._add(kind, *self._ranges(here, there), here, there)
+
+    def _ranges(self, here: Sequence[Content], there: Sequence[Content]) -> tuple[Range, Range]:
+        """The offsets of some records of both sides, or where they would lie on a side that has none of them."""
         source_range = (here[0].offset, here[-1].offset + 1) if here else (self._nowhere_at_source(there[0]),) * 2
         target_range = (there[0].offset, there[-1].offset + 1) if there else (self._nowhere_at_target(here[0]),) * 2
+        return source_range, target_range
+
+    def _add(
+        self,
+        kind: DifferenceKind,
+        source_range: Range,
+        target_range: Range,
+        here: Sequence[Content],
+        there: Sequence[Content],
+    ) -> None:
         self._next_source = max(self._next_source, source_range[1])
         self._next_target = max(self._next_target, target_range[1])
         last = self.differences[-1] if self.differences and self._goes_on else None
@@ -291,8 +307,8 @@ class Comparison:
         if last is not None and last.kind is kind and kind is not DifferenceKind.ORDER and not self.more:
             self.differences[-1] = replace(
                 last,
-                source_range=(last.source_range[0], source_range[1]) if here else last.source_range,
-                target_range=(last.target_range[0], target_range[1]) if there else last.target_range,
+                source_range=_grown(last.source_range, source_range),
+                target_range=_grown(last.target_range, target_range),
                 source_records=self._seen(last.source_records, here),
                 target_records=self._seen(last.target_records, there),
             )
@@ -321,6 +337,11 @@ class Comparison:
     def _nowhere_at_source(self, target: Content) -> int:
         place = self._places.back(target.offset) if self._by_map else None
         return self._next_source if place is None else place
+
+
+def _grown(first: Range, more: Range) -> Range:
+    """A range with what follows it; an empty one adds nothing."""
+    return (first[0], more[1]) if more[0] < more[1] else first
 
 
 def _size(content: Content) -> int:

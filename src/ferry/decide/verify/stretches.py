@@ -55,6 +55,10 @@ class Stretch:
     void: tuple[Range, ...] = ()
     shared: bool = False
     compacted: bool = False
+    by_content: tuple[bool, bool] | None = None
+    """Without a map: whether the other side should have all of the source's records, and of the target's."""
+    to_end: bool = False
+    """Without a map: whether the target should have records up to the end of the source's range."""
 
     @property
     def records(self) -> int:

@@ -42,8 +42,8 @@ from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.planner import RunOptions
-from ferry.run.verify.survey import Wanted
 from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
 
 RTO_MEANS = "from the loss, as the drill took it, until every group's offsets were committed and read at the target"
 

@@ -14,7 +14,7 @@ from ferry.errors import FerryError
 from ferry.model import Verified
 from ferry.run.metrics.textfile import update
 from ferry.run.plan.lag import measure_lag
-from ferry.run.verify.survey import Wanted
+from ferry.run.verify.wanted import Wanted
 
 log = logging.getLogger(__name__)
 

@@ -138,9 +138,8 @@ class Comparer:
             found.bytes += pair.bytes
             found.differences += pair.comparison.differences
             found.more += pair.comparison.more
-            if pair.not_compared is not None:
-                found.not_compared.append(pair.not_compared)
-            elif pair.stretch.compacted:
+            found.not_compared += pair.left
+            if pair.not_compared is None and pair.stretch.compacted:
                 await self._explain(pair.stretch, lone[pair.stretch.source], found)
         return found
 

@@ -15,8 +15,9 @@ from ferry.errors import BadInput
 from ferry.model import RunVerified, Verified, VerifyMode
 from ferry.run.verify.compare import Compared
 from ferry.run.verify.digests import Lying, lying
-from ferry.run.verify.survey import Survey, Wanted
+from ferry.run.verify.survey import Survey
 from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
 
 log = logging.getLogger(__name__)
 

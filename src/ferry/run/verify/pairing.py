@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ferry.decide.verify.by_content import ByContent, unmatched
 from ferry.decide.verify.differences import Comparison, OneSided, Places
 from ferry.decide.verify.stretches import Stretch, is_void
 from ferry.errors import Corrupt
@@ -110,18 +111,24 @@ class Pair:
         self.is_done = False
         self.not_compared: NotCompared | None = None
         """Why not all of it was compared, and from where on."""
-        self._places = places = Places(stretch.segments)
+        self._places = places = Places(stretch.segments if stretch.by_content is None else ())
         copied = replace(source, copied=lambda batch: places.names(batch.base_offset, batch.next_offset))
         self._sides = (copied, target)
-        self.comparison = Comparison(
-            stretch.source,
-            stretch.target,
-            self._places,
-            stretch.source_range,
-            stretch.target_range,
-            see,
-            one_sided=one_sided,
-        )
+        ranges = stretch.source_range, stretch.target_range
+        self.comparison: Comparison
+        if stretch.by_content is None:
+            self.comparison = Comparison(stretch.source, stretch.target, places, *ranges, see, one_sided=one_sided)
+        else:
+            both = stretch.by_content
+            self.comparison = ByContent(stretch.source, stretch.target, *ranges, see, all_of=both, one_sided=one_sided)
+
+    @property
+    def left(self) -> list[NotCompared]:
+        """What was not compared, and why: of logs without a map also what lies before and behind what both have."""
+        found = [] if self.not_compared is None else [self.not_compared]
+        if isinstance(self.comparison, ByContent):
+            found += unmatched(self.stretch, self.comparison)
+        return found
 
     def lacks(self, side: int) -> bool:
         """Whether it cannot go on without more of a side."""
@@ -147,6 +154,12 @@ class Pair:
 
     def _step(self) -> bool:
         """Settle the next batch or two; False when something must come first."""
+        if self.comparison.is_complete:
+            self.is_done = True
+            for one in self._sides:
+                if not one.is_over:
+                    one.stop()
+            return False
         source, target = self._sides[SOURCE].head, self._sides[TARGET].head
         if self.comparison.is_idle and source is not None and target is not None:
             if self._are_same(source, target):
@@ -167,8 +180,7 @@ class Pair:
             elif self._sides[side].is_over:
                 self.comparison.feed(side, (), done=True)
                 moved = True
-        self.is_done = self.comparison.is_complete
-        return moved
+        return moved or self.comparison.is_complete
 
     def _are_same(self, source: Batch, target: Batch) -> bool:
         place = self._places.of(source.base_offset)

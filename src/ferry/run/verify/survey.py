@@ -17,40 +17,13 @@ from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, listed_offsets
 from ferry.net.topic_settings import topic_settings
 from ferry.run.flow.connections import FlowConnections
+from ferry.run.verify.wanted import Wanted
 
 SETTLE_SECONDS = 10.0
 """How long committed chunks may take until readers of the target see all of them: markers go out one by one."""
 
 _LOOK_SECONDS = 0.1
 _CLEANUP = "cleanup.policy"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What somebody asks to be verified; offsets are those of the source, and need a topic and a partition."""
-
-    topics: Collection[str] | None = None
-    partition: int | None = None
-    start: int | None = None
-    end: int | None = None
-    run: str | None = None
-    sample: int | None = None
-    seed: int = 0
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether it is a part of the flow only."""
-        return any(given is not None for given in (self.topics, self.partition, self.run, self.sample))
-
-    def check(self) -> None:
-        """Raise BadInput for what cannot be meant."""
-        topics = list(self.topics or ())
-        if self.partition is not None and len(topics) != 1:
-            raise BadInput(f"--partition {self.partition} needs the one topic that it counts in: add --topic")
-        if (self.start is not None or self.end is not None) and self.partition is None:
-            raise BadInput("--from and --to are source offsets of one partition: add --topic and --partition")
-        if self.start is not None and self.end is not None and self.start >= self.end:
-            raise BadInput(f"--from {self.start} is not before --to {self.end}: the end is not part of the range")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,19 +65,21 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     await source.refresh({one.source.topic for one in every})
     await target.refresh({one.target.topic for one in every})
     there = list(_with_both_sides(every, source, target, found))
-    ends = await _ends(connections, there, found)
-    compacted = await _compacted(source, {one.source.topic for one in there}, found)
-    compacted_copies = await _compacted(target, {one.target.topic for one in there}, found)
+    bounds = await _bounds(source, there, wanted)
+    ends = await _ends(connections, [one for one in there if one.source in bounds], found)
+    compacted = await compacted_topics(source, {one.source.topic for one in there}, found)
+    compacted_copies = await compacted_topics(target, {one.target.topic for one in there}, found)
     for one in there:
         if one.source in ends:
+            start, end = bounds[one.source]
             asked = Asked(
-                start=wanted.start,
-                end=wanted.end,
+                start=start,
+                end=end,
                 run=None if runs is None else runs[one.source],
                 sample=wanted.sample,
                 seed=wanted.seed,
             )
-            cleaned = one.source.topic in compacted or one.target.topic in compacted_copies
+            cleaned = wanted.compacted or one.source.topic in compacted or one.target.topic in compacted_copies
             some, left = stretches(one, asked, ends[one.source], compacted=cleaned)
             found.stretches += some
             found.not_compared += left
@@ -155,6 +130,35 @@ def _leave_out(found: Survey, one: Copied, why: NotComparedKind, message: str) -
     ]
 
 
+async def _bounds(
+    source: Cluster, every: Sequence[Copied], wanted: Wanted
+) -> dict[TopicPartition, tuple[int | None, int | None]]:
+    """The source offsets between which each partition is compared; without those that have no record of that time.
+
+    A time is before the first record that is as late, as Kafka answers it. What lies before the first copied record
+    was not asked for by a time.
+    """
+    bounds = {one.source: (wanted.start, wanted.end) for one in every}
+    times = {}
+    for name, ms in (("since", wanted.since_ms), ("until", wanted.until_ms)):
+        if ms is not None:
+            asked = dict.fromkeys(bounds, ms)
+            times[name] = (await listed_offsets(source, asked, isolation=READ_UNCOMMITTED)).found
+    for one in every:
+        start, end = bounds[one.source]
+        if "since" in times and one.ranges:
+            late = times["since"].get(one.source)
+            start = None if late is None else late if late < 0 else max(late, one.ranges[0][0])
+        if "until" in times and (late := times["until"].get(one.source, -1)) >= 0:
+            end = late
+        bounds[one.source] = start, end
+    return {
+        place: (start, end)
+        for place, (start, end) in bounds.items()
+        if (start is None or start >= 0) and (end is None or start is None or start < end)
+    }
+
+
 async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Survey) -> dict[TopicPartition, Ends]:
     """Where the logs begin and end, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
     source, target = connections.source, connections.target
@@ -193,7 +197,7 @@ async def _settled(connections: FlowConnections, due: Mapping[TopicPartition, in
         await connections.loop.sleep(_LOOK_SECONDS)
 
 
-async def _compacted(cluster: Cluster, topics: Collection[str], found: Survey) -> frozenset[str]:
+async def compacted_topics(cluster: Cluster, topics: Collection[str], found: Survey) -> frozenset[str]:
     """Those of the topics whose log cleaner removes records that a later one replaces."""
     listed = await topic_settings(cluster, sorted(topics), names=[_CLEANUP])
     found.notes += [

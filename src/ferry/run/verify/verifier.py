@@ -18,7 +18,9 @@ from ferry.model import Difference, DifferenceKind, Flow, TopicPartition, Verifi
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.gather import isolation_of
 from ferry.run.verify.compare import Compared, CompareLimits, Comparer, Progress, unheard
-from ferry.run.verify.survey import Survey, Wanted, survey
+from ferry.run.verify.survey import Survey, survey
+from ferry.run.verify.wanted import Wanted
+from ferry.run.verify.without_ledger import survey_by_content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,8 @@ class Verifier:
 
     def survey(self) -> Survey:
         """What there is to compare; raises as `ferry.run.verify.survey.survey`."""
-        return self._connections.run(lambda: survey(self._flow, self._connections, self._wanted))
+        look = survey_by_content if self._wanted.without_ledger else survey
+        return self._connections.run(lambda: look(self._flow, self._connections, self._wanted))
 
     def spec(self, stretches: Sequence[Stretch]) -> CompareSpec:
         """What another process needs to compare some of the stretches."""

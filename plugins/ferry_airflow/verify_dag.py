@@ -1,0 +1,95 @@
+"""The DAG that compares both clusters of a flow, by hand from its form or by `ferry.verify.schedule`.
+
+One task, a Spark job. It reads both clusters and writes to neither; it is red when they differ, or when not all that
+was asked for could be compared. Its log shows differences with sizes and digests of records, never their keys
+and values.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param
+
+from ferry.config.flow import FlowConfig
+from ferry_airflow.naming import COMPACTED, FULL, SAMPLE, verify_dag_id
+from ferry_airflow.verify_operators import FerryVerifyOperator
+
+START = datetime(2020, 1, 1, tzinfo=UTC)
+RETRY_DELAY = timedelta(seconds=30)
+_SAMPLE = 10
+
+
+def verify_dag(flow: FlowConfig, path: Path) -> DAG:
+    """The verify DAG of a flow of the file `path`."""
+    with DAG(
+        verify_dag_id(flow.flow),
+        description=f"Compares what was copied of {flow.flow.source} to {flow.flow.target} on both clusters",
+        doc_md=__doc__,
+        schedule=flow.verification.schedule,
+        start_date=START,
+        catchup=False,
+        max_active_runs=1,
+        # Without a schedule nothing begins by itself, and a run by hand should not wait for somebody to unpause.
+        is_paused_upon_creation=False if flow.verification.schedule is None else None,
+        params=_params(),
+        tags=["ferry", "verify", flow.flow.source, flow.flow.target],
+        default_args={"owner": "ferry", "retry_delay": RETRY_DELAY},
+    ) as dag:
+        FerryVerifyOperator(
+            task_id="verify",
+            config=str(path),
+            flow=str(flow.flow),
+            conn_id=flow.spark_conn_id,
+            retries=flow.retries,
+        )
+    return dag
+
+
+def _bound(title: str, which: str) -> Param:
+    return Param(
+        None,
+        type=["null", "string"],
+        title=title,
+        description=f"{which}: a time with its zone, such as 2026-01-31T06:00:00Z, or a source offset of the one "
+        "partition; empty: all.",
+    )
+
+
+def _params() -> dict[str, Any]:
+    """The trigger form: what is compared, and how."""
+    return {
+        "topics": Param(
+            None,
+            type=["null", "array"],
+            items={"type": "string", "minLength": 1, "maxLength": 249},
+            title="Topics",
+            description="Source topics to compare, one per line; empty: all that was copied.",
+        ),
+        "partition": Param(
+            None,
+            type=["null", "integer"],
+            minimum=0,
+            title="Partition",
+            description="Only this partition of the one topic; offsets below need it.",
+        ),
+        "from": _bound("From", "Where to begin"),
+        "to": _bound("To", "Where to end, before it"),
+        "mode": Param(
+            FULL,
+            type="string",
+            enum=[FULL, SAMPLE, COMPACTED],
+            title="Mode",
+            description="full: every record; sample: one of so many segments of each partition; compacted: every topic "
+            "by the latest record of each key, as topics with cleanup.policy compact are in any mode.",
+        ),
+        "sample": Param(
+            _SAMPLE,
+            type="integer",
+            minimum=1,
+            title="One of",
+            description="In mode sample: how many segments there are to each one that is compared.",
+        ),
+    }

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.decide.groups.offset_map import Before, Exact, OffsetMap, Translated
+from ferry.decide.lanes.codec import Dropped
+from ferry.decide.lanes.listing import forgetting_lane
 from ferry.decide.ledger.ledger import LedgerView, gaps
-from ferry.decide.ledger.pruning import LogStarts, candidates, given_up, pruned, pruned_at, unswept
+from ferry.decide.ledger.pruning import LogStarts, candidates, given_up, pruned, pruned_at, pruned_record, unswept
 from ferry.decide.ledger.receipts import receipts
 from ferry.model import TopicPartition
-from ferry.run.flow.pruning import TOMBSTONES_A_RUN, sweep, tombstones_of
-from ferry.run.flow.rows import rows_of
+from ferry.run.flow.pruning import TOMBSTONES_A_RUN, sweep, tombstones_of, unswept_tombstones
+from ferry.run.flow.rows import block_keys, rows_of
 from ferry.run.flow.summaries import open_ledger
 from ferry.run.groups.offset_maps import PartitionMap, load_maps
 from tests.decide.values import LANE, RECEIPT, place
@@ -275,6 +277,19 @@ def test_a_copy_that_comes_back_after_its_deletion_is_not_taken_for_pruned() -> 
     maps = now(load_maps(history.log, opened(history), LANE, {place("orders", 0): None}, {}))
     assert maps[place("orders", 0)].translate(1) == Exact(offset=1)
     assert_same(history.log, opened(history), history.log.whole())
+
+
+def test_a_lane_that_is_dropped_leaves_nothing_of_what_was_given_up() -> None:
+    history = with_old_blocks()
+    history.prune(1_000)
+    history.log.write(pruned_record(replace(unswept(opened(history), LANE)[0], done=0)))
+    log, view = history.log, opened(history)
+    rows, blocks = now(rows_of(log, view, lambda _: True)), now(block_keys(log, view, lambda _: True))
+    blocks += [record.key for record in now(unswept_tombstones(log, view, LANE))]
+    word = Dropped(lane=LANE, who="ann", at_ms=1, topics=(), records=0)
+    log.write(*forgetting_lane(view, word, rows, blocks))
+    whole = log.whole()
+    assert not [key for kind in ("receipt", "map", "pruned", "last") for key, _ in whole.of_kind(kind)]
 
 
 def test_an_offset_that_is_given_up_is_named_with_the_run_that_did_it() -> None:

@@ -34,6 +34,7 @@ _OF_LANE = (
     "offsets",
     "outcome",
     "plan",
+    "pruned",
     "receipt",
     "run",
     "seen",

@@ -24,7 +24,19 @@ _CARRIED = frozenset({"pause", "acl"})
 
 _WITHOUT_TRACE = frozenset(
     {
-        *("run", "fenced", "plan", "attempt", "outcome", "verified", "checkpoint", "mirror", "acls", "summary"),
+        *(
+            "run",
+            "fenced",
+            "plan",
+            "attempt",
+            "outcome",
+            "verified",
+            "checkpoint",
+            "mirror",
+            "acls",
+            "summary",
+            "pruned",
+        ),
         *("claim", "share", "accounted", "seen", "began", "start", "window", "filler", "rebuilt"),
     }
 )

@@ -45,11 +45,13 @@ async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int) -> None:
         left -= len(records)
 
 
-async def unswept_tombstones(log: LedgerLog, view: LedgerView, lane: str, topics: Collection[str]) -> list[Record]:
-    """Tombstones for all that the lane gave up of some target topics: those are about to be forgotten whole."""
+async def unswept_tombstones(
+    log: LedgerLog, view: LedgerView, lane: str, topics: Collection[str] | None = None
+) -> list[Record]:
+    """Tombstones for all that the lane gave up (of some target topics), which is about to be forgotten whole."""
     found: list[Record] = []
     for one in unswept(view, lane):
-        if one.copy.target.topic in topics:
+        if topics is None or one.copy.target.topic in topics:
             records, _ = await _tombstones(log, view, one, one.end - one.start)
             found += records
     return found

@@ -24,6 +24,7 @@ from ferry.net.groups import list_groups
 from ferry.policy import DefaultReplicationPolicy
 from ferry.run.copy.kafka_port import KafkaLane, position_group
 from ferry.run.flow.connections import TargetConnection
+from ferry.run.flow.pruning import unswept_tombstones
 from ferry.run.lanes.listing import known_lane
 from ferry.run.plan.opening import open_run
 
@@ -160,6 +161,7 @@ class LaneDrop:
         word = Dropped(lane=self._lane, who=who, at_ms=wall_ms(), topics=found.topics, records=found.records)
         rows = await known.rows(view, lambda of: of.lane == self._lane)
         blocks = await known.block_keys(view, lambda of: of.lane == self._lane)
+        blocks += [record.key for record in await unswept_tombstones(self._connection.ledger, view, self._lane)]
         await self._connection.ledger.append(forgetting_lane(view, word, rows, blocks))
 
 

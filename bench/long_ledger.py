@@ -2,8 +2,9 @@
 
     .venv/bin/python bench/long_ledger.py [--receipts 1000000] [--whole]
 
-The ledger is written in its own format: receipts in transactions, each twice, then a summary by Ferry's own code. They
-are those of a topic that is not copied any more, so that plans are as short as they can be. `--whole` also reads all of
+The ledger is written in its own format: receipts in transactions, each twice, then a summary by Ferry's own code, and
+more receipts behind it. They are those of a topic that is not copied any more, so that plans are as short as they can
+be; beside it the same is measured of a flow whose ledger has one run. `--whole` also reads all of
 it, as Ferry did before it knew summaries, which takes memory for all receipts.
 """
 
@@ -12,11 +13,13 @@ from __future__ import annotations
 import argparse
 import logging
 import random
+import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from clusters import JAVA_OPTIONS
@@ -24,7 +27,7 @@ from confluent_kafka import Producer
 from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import parse_settings
-from ferry.decide.ledger.ledger import fold
+from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.rolled import NO_LINKS, Links, Rolled, grown
@@ -43,17 +46,24 @@ RECORDS = 500
 ROUND = 100
 """Receipts of a partition that are rolled up, and written in one transaction, at a time."""
 
+TAIL = 5_000
+"""Receipts behind the summary."""
+
 LOOKUPS = 1000
 FLOW = Flow(source="near", target="far")
+EMPTY = Flow(source="fresh", target="far")
+"""The same source under another alias: a flow with a ledger of its own, of one run."""
 
 
 def settings_of(source: str, target: str) -> str:
     """The flow as a file."""
     lines = {
-        "clusters": "near, far",
+        "clusters": "near, fresh, far",
         "near.bootstrap.servers": source,
+        "fresh.bootstrap.servers": source,
         "far.bootstrap.servers": target,
         "near->far.enabled": "true",
+        "fresh->far.enabled": "true",
         "topics": "orders",
         "heartbeats.replication.enabled": "false",
         "replication.factor": "1",
@@ -150,64 +160,91 @@ def _numbers(number: int) -> dict[str, int]:
     }
 
 
+@dataclass(slots=True)
+class History:
+    """Receipts that were written behind what the ledger had, by their numbers in each partition, and their maps."""
+
+    bootstrap: str
+    connection: TargetConnection
+    clusters: tuple[str, str]
+    written: int = 0
+    at: int = -1
+    links: dict[Chain, Links] = field(default_factory=dict)
+    lasts: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
+
+    def write(self, upto: int) -> None:
+        """Write each partition's receipts up to a number, in transactions."""
+        self.at = self.connection.run(self._end)
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "transactional.id": "history",
+                "compression.type": "lz4",
+                "linger.ms": 50,
+                "batch.size": 700_000,
+                "queue.buffering.max.messages": 100_000,
+            }
+        )
+        producer.init_transactions(60)
+        texts = [Text.of(partition, self.clusters) for partition in range(PARTITIONS)]
+        topic = ledger_topic(FLOW.source)
+        for first in range(self.written, upto, ROUND):
+            rows: dict[Chain, list[MapRow]] = {text.chain: [] for text in texts}
+            producer.begin_transaction()
+            for number in range(first, min(first + ROUND, upto)):
+                filled = holes(number)
+                for text in texts:
+                    value, row = text.template % filled, text.row(number, self.at)
+                    rows[text.chain].append(row)
+                    producer.produce(topic, value, text.key % row.start, 0)
+                    producer.produce(topic, value, text.last, 0)
+                    self.lasts[text.last] = (self.at + 1, value)
+                    self.at += 2
+                producer.poll(0)
+            producer.commit_transaction(60)
+            self.at += 1
+            for of, more in rows.items():
+                self.links[of] = grown(of, self.links.get(of, NO_LINKS), more)
+        self.written = upto
+
+    async def _end(self) -> int:
+        await self.connection.ledger.open(1)
+        return await self.connection.ledger.end()
+
+    def summarise(self, begin: int) -> None:
+        """Write a summary of all that was written, and of what the ledger had up to `begin`."""
+
+        async def work() -> None:
+            before = fold(*await self.connection.ledger.read(0, begin))
+            newest = {
+                key.decode(): LedgerRecord(offset=offset, key=key, value=value, fate=Fate.COMMITTED, producer_id=1)
+                for key, (offset, value) in self.lasts.items()
+            }
+            whole = {**before.by_key, **newest}
+            view = replace(before, end=self.at, by_key=whole, rolled=Rolled(upto=self.at, chains=self.links))
+            assert await self._end() == self.at, "the places of the receipts are those that the blocks name"
+            await write_summary(self.connection.ledger, view, generation=self.at - 1)
+
+        self.connection.run(work)
+
+
 def write_history(bootstrap: str, connection: TargetConnection, receipts: int, clusters: tuple[str, str]) -> None:
-    """Write the receipts behind what the ledger has, then a summary of all."""
+    """Write the receipts behind what the ledger has, a summary of all, and behind that half of what makes the next due.
 
-    async def end() -> int:
-        await connection.ledger.open(1)
-        return await connection.ledger.end()
-
-    at = begin = connection.run(end)
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "transactional.id": "history",
-            "compression.type": "lz4",
-            "linger.ms": 50,
-            "batch.size": 700_000,
-            "queue.buffering.max.messages": 100_000,
-        }
-    )
-    producer.init_transactions(60)
-    links: dict[Chain, Links] = {}
-    lasts: dict[bytes, tuple[int, bytes]] = {}
-    texts = [Text.of(partition, clusters) for partition in range(PARTITIONS)]
-    topic = ledger_topic(FLOW.source)
-    for first in range(0, receipts // PARTITIONS, ROUND):
-        rows: dict[Chain, list[MapRow]] = {text.chain: [] for text in texts}
-        producer.begin_transaction()
-        for number in range(first, min(first + ROUND, receipts // PARTITIONS)):
-            filled = holes(number)
-            for text in texts:
-                value, row = text.template % filled, text.row(number, at)
-                rows[text.chain].append(row)
-                producer.produce(topic, value, text.key % row.start, 0)
-                producer.produce(topic, value, text.last, 0)
-                lasts[text.last] = (at + 1, value)
-                at += 2
-            producer.poll(0)
-        producer.commit_transaction(60)
-        at += 1
-        for of, more in rows.items():
-            links[of] = grown(of, links.get(of, NO_LINKS), more)
-
-    async def summarise() -> None:
-        before = fold(*await connection.ledger.read(0, begin))
-        newest = {
-            key.decode(): LedgerRecord(offset=offset, key=key, value=value, fate=Fate.COMMITTED, producer_id=1)
-            for key, (offset, value) in lasts.items()
-        }
-        whole = {**before.by_key, **newest}
-        view = replace(before, end=at, by_key=whole, rolled=Rolled(upto=at, chains=links))
-        assert await connection.ledger.end() == at, "the places of the receipts are those that the blocks name"
-        await write_summary(connection.ledger, view, generation=at - 1)
-
-    connection.run(summarise)
+    So a run opens the ledger as most do: from the summary and a tail.
+    """
+    history = History(bootstrap, connection, clusters)
+    history.write(0)
+    begin = history.at
+    history.write(receipts // PARTITIONS)
+    history.summarise(begin)
+    history.write(receipts // PARTITIONS + TAIL // PARTITIONS)
 
 
 def part(settings: str, what: str) -> None:
     """One thing, measured in a process of its own."""
-    flow = parse_settings(settings, "bench").flow(str(FLOW))
+    what, _, which = what.partition(" ")
+    flow = parse_settings(settings, "bench").flow(str(EMPTY if which else FLOW))
     with MicroRuns(flow) as runs, TargetConnection.of(flow) as connection:
         idle, watch = peak_mb(), Stopwatch()
         if what == "open":
@@ -215,47 +252,43 @@ def part(settings: str, what: str) -> None:
         elif what == "plan":
             runs.preview()
         elif what == "run":
-            runs.plan("bench", Origin())
+            runs.plan(f"bench-{secrets.token_hex(4)}", Origin())
         elif what == "whole":
             runs.ledger()
         elif what == "translate":
-            _translate(connection)
-            return
+            connection.run(partial(_translate, connection))
         usage = watch.usage()
         sys.stdout.write(f"{usage.wall:.2f} s, {usage.cpu:.2f} CPU-s, {peak_mb() - idle:.0f} MB\n")
 
 
-def _translate(connection: TargetConnection) -> None:
-    async def look() -> None:
-        view = await connection.view()
-        end = max(links.blocks[-1].end for links in view.rolled.chains.values() if links.blocks)
-        took: list[Usage] = []
-        watch = Stopwatch()
-        for _ in range(LOOKUPS):
-            one = Stopwatch()
-            place = TopicPartition(topic="history", partition=random.randrange(PARTITIONS))
-            offset = random.randrange(end)
-            (made,) = (await load_maps(connection.ledger, view, "live", {place: [offset]}, {})).values()
-            made.translate(offset)
-            took.append(one.usage())
-        each = watch.usage()
-        watch = Stopwatch()
-        asked = {
-            TopicPartition(topic="history", partition=number): [random.randrange(end) for _ in range(LOOKUPS)]
-            for number in range(PARTITIONS)
-        }
-        maps = await load_maps(connection.ledger, view, "live", asked, {})
-        for place, offsets in asked.items():
-            for offset in offsets:
-                maps[place].translate(offset)
-        together = watch.usage()
-        sys.stdout.write(
-            f"{1000 * each.wall / LOOKUPS:.1f} ms, {1000 * each.cpu / LOOKUPS:.1f} CPU-ms a lookup, the slowest "
-            f"{1000 * max(one.wall for one in took):.0f} ms, {1000 * max(one.cpu for one in took):.0f} CPU-ms; "
-            f"{LOOKUPS * PARTITIONS} at once {together.wall:.1f} s, {together.cpu:.1f} CPU-s\n"
-        )
+async def _translate(connection: TargetConnection) -> None:
+    """Single offsets anywhere in the past, then as many at once."""
+    view = await connection.view()
+    end = max(links.blocks[-1].end for links in view.rolled.chains.values() if links.blocks)
+    took: list[Usage] = []
+    for _ in range(LOOKUPS):
+        one = Stopwatch()
+        await _look_up(connection, view, {random.randrange(PARTITIONS): [random.randrange(end)]})
+        took.append(one.usage())
+    asked: dict[int, list[int]] = {}
+    for _ in range(LOOKUPS):
+        asked.setdefault(random.randrange(PARTITIONS), []).append(random.randrange(end))
+    watch = Stopwatch()
+    await _look_up(connection, view, asked)
+    together = watch.usage()
+    walls, cpus = sorted(one.wall for one in took), sorted(one.cpu for one in took)
+    for name, ones in (("wall", walls), ("CPU", cpus)):
+        half, most, worst = (1000 * ones[min(LOOKUPS - 1, int(LOOKUPS * share))] for share in (0.5, 0.99, 1.0))
+        sys.stdout.write(f"{name} of a lookup: p50 {half:.1f} ms, p99 {most:.1f} ms, the slowest {worst:.0f} ms\n")
+    sys.stdout.write(f"{LOOKUPS} at once {together.wall:.2f} s, {together.cpu:.2f} CPU-s; all: ")
 
-    connection.run(look)
+
+async def _look_up(connection: TargetConnection, view: LedgerView, asked: Mapping[int, Sequence[int]]) -> None:
+    places = {TopicPartition(topic="history", partition=number): offsets for number, offsets in asked.items()}
+    maps = await load_maps(connection.ledger, view, "live", places, {})
+    for place, offsets in places.items():
+        for offset in offsets:
+            maps[place].translate(offset)
 
 
 def measured(settings: str, names: Sequence[str]) -> None:
@@ -263,7 +296,7 @@ def measured(settings: str, names: Sequence[str]) -> None:
     for name in names:
         command = [sys.executable, __file__, "--part", name]
         told = subprocess.run(command, input=settings, text=True, check=True, stdout=subprocess.PIPE)
-        sys.stdout.write(f"{name:10} {told.stdout}")
+        sys.stdout.write(f"{name:12} {told.stdout}")
         sys.stdout.flush()
 
 
@@ -293,15 +326,17 @@ def _bench(near: RunningCluster, far: RunningCluster, receipts: int, *, whole: b
     producer = Producer({"bootstrap.servers": near.bootstrap})
     producer.produce("orders", b"one")
     producer.flush(60)
-    with MicroRuns(flow) as runs:
-        runs.plan("first", Origin())
+    for one in (FLOW, EMPTY):
+        with MicroRuns(parse_settings(settings, "bench").flow(str(one))) as runs:
+            runs.plan("first", Origin())
     watch = Stopwatch()
     with TargetConnection.of(flow) as connection:
         write_history(far.bootstrap, connection, receipts, (near.cluster_id, far.cluster_id))
     written = sum(file.stat().st_size for file in far.directory.rglob(f"{ledger_topic(FLOW.source)}-0/*.log"))
     sys.stdout.write(f"{receipts} receipts, {written / 1e6:.0f} MB, written in {watch.usage().wall:.0f} s\n")
     sys.stdout.flush()
-    measured(settings, ["open", "plan", "run", "translate", *(["whole"] if whole else [])])
+    parts = [f"{what}{which}" for what in ("open", "plan", "run") for which in (" empty", "")]
+    measured(settings, [*parts, "translate", *(["whole"] if whole else [])])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ferry.decide.ledger.codec import decode_key, decode_value, parse_gap, parse_pause
@@ -29,13 +29,19 @@ class LedgerView:
     runs: tuple[OpenedRun, ...]
     open: tuple[LedgerRecord, ...]
     rolled: Rolled = NOTHING_ROLLED
+    _kinds: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
         """The last record of every key of a kind, with the key's parts."""
-        prefix = f'["{kind}",'
-        for key, record in self.by_key.items():
-            if key.startswith(prefix):
-                yield json.loads(key), record
+        for key in self.keys(kind):
+            yield json.loads(key), self.by_key[key]
+
+    def keys(self, kind: str) -> Sequence[str]:
+        """The keys of a kind, in the order of their last records. They are sorted by kinds once, not at each look."""
+        if not self._kinds:
+            for key in self.by_key:
+                self._kinds.setdefault(key[2 : key.find('"', 2)] if key.startswith('["') else "", []).append(key)
+        return self._kinds.get(kind, ())
 
 
 UNREAD = LedgerView(end=0, by_key={}, runs=(), open=())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from array import array
+from base64 import b64decode
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 from ferry.decide.ledger.map_block import BLOCK_ROWS, Chain, MapRow, columns_of, cut, pack, packed_columns, unpack
 
@@ -41,6 +43,45 @@ class Block:
         )
 
 
+class Directory(Sequence[Block]):
+    """A chain's blocks as a summary has them, unpacked when somebody looks: a run looks at few chains, or none."""
+
+    __slots__ = ("_blocks", "_parts", "_where")
+
+    def __init__(self, parts: Sequence[str], where: str) -> None:
+        """`parts` are lines of `packed_blocks` in base64, `where` names them; reading raises BadInput on damage."""
+        self._parts = tuple(parts)
+        self._where = where
+        self._blocks: list[Block] | None = None
+
+    def and_then(self, part: str) -> Directory:
+        """The same with one more part."""
+        return Directory((*self._parts, part), self._where)
+
+    def _unpacked(self) -> list[Block]:
+        if self._blocks is None:
+            self._blocks = [block for part in self._parts for block in parse_blocks(b64decode(part), self._where)]
+        return self._blocks
+
+    def __len__(self) -> int:
+        return len(self._unpacked())
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self._unpacked())
+
+    @overload
+    def __getitem__(self, index: int) -> Block: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Block]: ...
+    def __getitem__(self, index: int | slice) -> Block | list[Block]:
+        return self._unpacked()[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
     """A chain's receipts in ledger order: `blocks`, and behind them `rest`, packed, too few for a block yet.
@@ -48,7 +89,7 @@ class Links:
     Rows that end at the source offset `pruned` or before are given up, and do not count.
     """
 
-    blocks: tuple[Block, ...] = ()
+    blocks: Sequence[Block] = ()
     rest: bytes = b""
     pruned: int = -1
 

@@ -20,7 +20,7 @@ from ferry.decide.ledger.map_block import Chain, MapRow, unpack
 from ferry.decide.ledger.plan_codec import PART_BYTES
 from ferry.decide.ledger.pruning import without_pruned
 from ferry.decide.ledger.receipt_codec import parse_receipt
-from ferry.decide.ledger.rolled import NO_LINKS, Block, Links, Rolled, grown, packed_blocks, parse_blocks
+from ferry.decide.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
 from ferry.decide.ledger.run_codec import parse_run
 from ferry.errors import BadInput
 from ferry.model import Fate, LedgerRecord, OpenedRun, Record, TopicPartition
@@ -221,9 +221,8 @@ def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | N
         elif "left" in row:
             left.update((key, offset) for key, offset in row["left"])
         elif "chain" in row:
-            of, links = _chain(row["chain"], seal)
-            known = chains.get(of, NO_LINKS)
-            chains[of] = Links(blocks=(*known.blocks, *links.blocks), rest=known.rest or links.rest)
+            of = _chain(row["chain"])
+            chains[of] = _with_line(chains.get(of, NO_LINKS), of, row["chain"], seal)
     return LedgerView(
         end=seal.upto,
         by_key=by_key,
@@ -243,8 +242,8 @@ def _record(offset: int, key: str, value: str) -> LedgerRecord:
     )
 
 
-def _chain(body: Mapping[str, Any], seal: Seal) -> tuple[Chain, Links]:
-    of = Chain(
+def _chain(body: Mapping[str, Any]) -> Chain:
+    return Chain(
         lane=body["lane"],
         source=TopicPartition(topic=body["topic"], partition=body["partition"]),
         target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
@@ -253,9 +252,15 @@ def _chain(body: Mapping[str, Any], seal: Seal) -> tuple[Chain, Links]:
         source_cluster_id=body["source_cluster_id"],
         since=body["since"],
     )
-    where = f"directory of {of.target} in the summary at ledger offset {seal.at}"
-    blocks = parse_blocks(b64decode(body["blocks"]), where) if "blocks" in body else []
-    return of, Links(blocks=tuple(blocks), rest=b64decode(body.get("rest", "")))
+
+
+def _with_line(links: Links, of: Chain, body: Mapping[str, Any], seal: Seal) -> Links:
+    blocks = links.blocks
+    if "blocks" in body:
+        where = f"directory of {of.target} in the summary at ledger offset {seal.at}"
+        begun = blocks if isinstance(blocks, Directory) else Directory((), where)
+        blocks = begun.and_then(body["blocks"])
+    return Links(blocks=blocks, rest=links.rest or b64decode(body.get("rest", "")))
 
 
 def _runs(by_key: Mapping[str, LedgerRecord]) -> Iterator[OpenedRun]:

@@ -100,11 +100,11 @@ def _unblocked(view: LedgerView, one: Pruned) -> Iterator[bytes]:
             rows = (row for row in rest_of(of, links) if row.end <= one.end)
             yield from (receipt_key(of.lane, of.target, row.start, of.since) for row in rows)
     begin = receipt_key(one.copy.lane, one.copy.target, 0, -1)[: -len(b"0]")].decode()
-    for key, record in view.by_key.items():
+    for key in view.keys("receipt"):
         if key.startswith(begin):
-            start, *since = decode_key(record.key)[4:]
+            start, *since = decode_key(key.encode())[4:]
             if start < one.end and since == ([one.copy.since] if one.copy.since >= 0 else []):
-                yield record.key
+                yield key.encode()
 
 
 async def give_up(

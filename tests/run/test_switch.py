@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from ferry.config.settings import Settings, parse_settings
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
+from ferry.errors import BadInput, Refused
 from ferry.model import Pause
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.flow import connections
@@ -24,7 +26,7 @@ from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.engine import Act
 from ferry.run.switch.switcher import Switcher
-from tests.harness import Message, create_topic, new_alias, producer, send, wait_until
+from tests.harness import Feeder, Message, create_topic, new_alias, producer, send, wait_until
 
 PARTITIONS = 2
 OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20, drain_timeout_seconds=60)
@@ -320,7 +322,9 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
 
     pair.run(pair.flow)
     clients.produce(source_cluster, 4)
-    state = switch_killed_in_every_step(pair, Verb.SWITCHOVER, "over-2", OPTIONS, monkeypatch)
+    with pair.switcher(Verb.SWITCHOVER) as switcher:
+        switcher.open("over-2", OPTIONS, "bob")
+        switcher.run("over-2")
     clients.produce(target_cluster, 3)
     clients.consume(target_cluster, over_there)
     assert len(clients.read) == len(set(clients.read)), "nothing is read twice"
@@ -331,3 +335,62 @@ def rest(pair: Pair) -> None:
     """Let the flow back rest: of two flows that keep names one may copy."""
     with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:
         write_pause(ledger, Pause(topic="", who="ann@desk-7", why="standby", since_ms=1))
+
+
+@pytest.mark.timeout(120)
+def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
+    here, there = pair.aliases
+    copy = f"{here}.{clients.topic}"
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    clients.produce(source_cluster, 10)
+    pair.run(pair.flow)
+
+    one_way = replace(pair, more={f"{pair.back}.enabled": "false"})
+    with pytest.raises(BadInput, match=f"has no flow {pair.back}, along which clients would come back"):
+        one_way.switcher(Verb.FAILBACK)
+    for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
+        refuses(one_way, verb, f"no reverse flow {pair.back}: add .* leave it out with --no-reverse")
+    refuses(pair, Verb.FAILBACK, "there is nothing to come back from")
+
+    with member(target_cluster, clients.group, [copy]) as reader:
+        wait_until(lambda: reader.poll(0.1) is not None, 40)
+        for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
+            refuses(pair, verb, f"{there} cannot take over: groups: .*{clients.group}")
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+        clients.produce(source_cluster, 2)
+        plan = runs.open_new("killed", local_origin())
+        runs.begin(plan, local_origin())
+    refuses(pair, Verb.SWITCHOVER, r"run killed is at work on lane live, or was killed.*--interrupt")
+    with pair.switcher(Verb.SWITCHOVER) as switcher:
+        with pytest.raises(BadInput, match="approval"):
+            switcher.open("s-1", OPTIONS, " ")
+        assert switcher.states() == {}, "so far nothing was written"
+
+        options = replace(OPTIONS, interrupt=True, quiet_timeout_seconds=1.5)
+        switcher.open("s-1", options, "bob")
+        with (
+            Feeder(source_cluster, clients.topic, partitions=PARTITIONS),
+            pytest.raises(Refused, match=f"is not quiet: .*{clients.topic}-0"),
+        ):
+            switcher.run("s-1")
+        with member(source_cluster, clients.group, [clients.topic]) as reader:
+            wait_until(lambda: reader.poll(0.1) is not None, 40)
+            with pytest.raises(Refused, match=f"1 groups have members .{clients.group}.: stop them"):
+                switcher.run("s-1")
+        state = switcher.abandon("s-1", "not today")
+    assert state.end is not None
+    assert set(state.done) == {Step.READINESS, Step.FREEZE}
+    pair.run(pair.flow)
+    topics = AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics(timeout=30).topics
+    assert copy in topics
+    assert clients.topic not in topics
+
+
+def refuses(pair: Pair, verb: Verb, why: str) -> None:
+    """No such switch is opened."""
+    with pair.switcher(verb) as switcher, pytest.raises(Refused, match=why):
+        switcher.open("s-1", OPTIONS, "bob")

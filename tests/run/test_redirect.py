@@ -1,0 +1,168 @@
+"""The hook of a switch: what it is told, what is kept of its answer, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from ferry.config.flow import RedirectHook
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput, Refused
+from ferry.model.switch import Switch, SwitchState, Verb
+from ferry.run.switch.redirect import redirect, refuse_unusable
+from ferry.run.switch.sides import Sides, sides_of
+
+FILE = """
+clusters = primary, backup
+primary.bootstrap.servers = p:9092
+backup.bootstrap.servers = b-1:9092,b-2:9092
+primary->backup.enabled = true
+backup->primary.enabled = true
+"""
+SLOW_SECONDS = 20
+
+
+def sides(verb: Verb = Verb.FAILOVER) -> Sides:
+    """Of the file's flows."""
+    settings = parse_settings(FILE, "mm2.properties")
+    return sides_of(settings, settings.flow("primary->backup"), verb)
+
+
+def state(verb: Verb = Verb.FAILOVER) -> SwitchState:
+    """A switch that is about to call its hook."""
+    made = sides(verb)
+    switch = Switch(
+        id="s-1",
+        verb=verb,
+        named=made.named,
+        via=made.via.flow,
+        who="ann@desk-7",
+        approved_by="bob",
+        approved_ms=1,
+        at_ms=2,
+    )
+    return SwitchState(switch=switch, offset=0)
+
+
+@dataclass(kw_only=True)
+class Gateway:
+    """A server that keeps what it is told, and answers with `status`."""
+
+    port: int
+    status: int = 200
+    seconds: float = 0.0
+    told: list[tuple[dict[str, str], str | None]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}/switch"
+
+
+@pytest.fixture
+def gateway() -> Iterator[Gateway]:
+    """Until the test ends."""
+    ended = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            made.told.append((body, self.headers["Idempotency-Key"]))
+            ended.wait(made.seconds)
+            self.send_response(made.status)
+            self.end_headers()
+            self.wfile.write(b"moved")
+
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002
+            """Nothing on standard error."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made = Gateway(port=server.server_port)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    ended.set()
+    server.shutdown()
+    thread.join(30)
+    server.server_close()
+
+
+def python(code: str) -> str:
+    """A command that runs some Python."""
+    return shlex.join([sys.executable, "-c", code])
+
+
+def test_both_hooks_are_told_which_way_clients_go(gateway: Gateway) -> None:
+    code = "import os; print(sorted((k, v) for k, v in os.environ.items() if k.startswith('FERRY_SWITCH')))"
+    found = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url))
+    told = {
+        "switch": "s-1",
+        "verb": "failover",
+        "flow": "primary->backup",
+        "from": "primary",
+        "to": "backup",
+        "bootstrap": "b-1:9092,b-2:9092",
+    }
+    assert gateway.told == [(told, "s-1")]
+    command, call = found.facts["hook"]
+    assert command["said"] == str(sorted((f"FERRY_SWITCH_{name.upper()}", value) for name, value in told.items()))
+    assert (call["status"], call["said"]) == (200, "moved")
+
+
+def test_a_failback_tells_the_way_back(gateway: Gateway) -> None:
+    redirect(sides(Verb.FAILBACK), state(Verb.FAILBACK), RedirectHook(command=None, url=gateway.url))
+    ((told, _),) = gateway.told
+    assert (told["flow"], told["from"], told["to"], told["bootstrap"]) == (
+        "primary->backup",
+        "backup",
+        "primary",
+        "p:9092",
+    )
+
+
+def test_no_hook_is_said() -> None:
+    found = redirect(sides(), state(), RedirectHook(command=None, url=None))
+    assert "by hand" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("hook", "why"),
+    [
+        (
+            RedirectHook(command=python("print('no route'); exit(3)"), url=None),
+            "exit code 3 .no route.",
+        ),
+        (RedirectHook(command="/no/such/program now", url=None), "'/no/such/program' could not be started"),
+        (
+            RedirectHook(command=python(f"import time; time.sleep({SLOW_SECONDS})"), url=None, timeout_seconds=1),
+            "took longer than 1 s",
+        ),
+        (RedirectHook(command=None, url="http://127.0.0.1:1/"), "could not be called"),
+    ],
+)
+def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: RedirectHook, why: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(Refused, match=f"{why}.*go on with ferry failover 'primary->backup' --id s-1"):
+        redirect(sides(), state(), hook)
+    assert time.monotonic() - began < SLOW_SECONDS
+
+
+@pytest.mark.parametrize(("status", "seconds", "why"), [(503, 0, "HTTP 503"), (200, SLOW_SECONDS, "timed out")])
+def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: int, seconds: float, why: str) -> None:
+    gateway.status, gateway.seconds = status, seconds
+    with pytest.raises(Refused, match=why):
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=1))
+
+
+@pytest.mark.parametrize("command", ["echo 'open", "  "])
+def test_a_command_that_cannot_be_read_is_refused_before_anything_is_written(command: str) -> None:
+    with pytest.raises(BadInput, match="the redirect command"):
+        refuse_unusable(RedirectHook(command=command, url=None))

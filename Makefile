@@ -103,6 +103,12 @@ demo: setup ## Copy about 1 GB between two clusters by Airflow and Spark; KEEP=1
 	@$(need_java)
 	@$(BIN)/python -m ferry_airflow.demo $(if $(KEEP),--keep)
 
+.PHONY: drill
+drill: setup ## A shadow drill of the demo's clusters, of a kept demo if one is running; ends with its report
+	$(call say,Rehearsing a failover)
+	@$(need_java)
+	@$(BIN)/python -m ferry_airflow.demo --drill
+
 .PHONY: bench
 bench: setup ## Measure side by side with MirrorMaker 2
 	$(call say,Running the bench)

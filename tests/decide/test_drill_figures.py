@@ -119,6 +119,6 @@ def test_the_word_is_that_of_the_worst_step() -> None:
 def test_a_loss_is_told_with_what_is_not_known() -> None:
     assert loss_sentence([loss(0, 0, 0.0)], "primary") == "had primary been lost, nothing would be missing"
     assert loss_sentence([loss(0, 3, 1.5), loss(1, None, None)], "primary") == (
-        "had primary been lost, at most 3 records, the oldest 1.5 s old, would be missing, and of 1 partitions that is "
+        "had primary been lost, at most 3 records, the oldest 1.5 s old, would be missing, and of 1 partition that is "
         "not known"
     )

@@ -16,6 +16,7 @@ from tests.cli.program import ferry, finished, start
 from tests.harness import (
     Lab,
     commit_offsets,
+    committed_offsets,
     create_topic,
     new_alias,
     numbered,
@@ -38,7 +39,12 @@ def lab(source_cluster: RunningCluster, target_cluster: RunningCluster) -> Lab:
     alias, source, target = new_alias(), source_cluster, target_cluster
     topic = f"drilled-{alias}"
     group = f"billing-{alias}"
-    settings = {"groups": f"{group}.*", "ferry.rpo.seconds": "3600", "ferry.rto.seconds": "300"}
+    settings = {
+        "groups": f"{group}.*",
+        "ferry.deployment": alias,
+        "ferry.rpo.seconds": "3600",
+        "ferry.rto.seconds": "300",
+    }
     lab = Lab(source=source, target=target, alias=alias, topics=(topic,), settings=settings)
     create_topic(source, topic, PARTITIONS)
     send(producer(source), topic, numbered(RECORDS, partitions=PARTITIONS))
@@ -104,8 +110,29 @@ def test_a_shadow_drill_copies_compares_and_leaves_nothing(lab: Lab, tmp_path: P
     assert [check["held"] for check in body["checks"]] == [True] * 3
     assert left_on(lab.target, lab) == before
     assert read_topic(lab.target.bootstrap, copy) == rows
-    assert ferry("drill", "shadow", "--dry-run", config=lab.write(tmp_path)).code == 0
+    dry = ferry("drill", "shadow", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill-dry-run")
+    assert dry["would"][1].startswith(
+        f"copy {RECORDS + LATER} offsets of {PARTITIONS} partitions to 1 scratch topic of"
+    )
     assert left_on(lab.target, lab) == before
+
+
+def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the_source(
+    lab: Lab, tmp_path: Path
+) -> None:
+    (topic,) = lab.topics
+    group = f"billing-{lab.alias}"
+    given = ("partial", "--topic", topic, "--group", group)
+    assert ferry("drill", *given, config=lab.write(tmp_path)).code == 2
+    assert ferry("drill", "partial", "--approve-by", "anna", config=lab.write(tmp_path)).code == 2
+    body = drilled(lab, tmp_path, *given, "--approve-by", "anna")
+    assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", LATER, [])
+    assert body["verification"]["records"] == RECORDS + LATER
+    (moved,) = body["groups"]
+    assert (moved["target_group"], moved["committed"], moved["exact"], moved["reread"]) == (group, 2, 2, 0)
+    assert committed_offsets(lab.target, group, lab.target_topic(topic), PARTITIONS).keys() == {0, 1}
+    other = drilled(lab, tmp_path, *given[:-1], "nobody", "--approve-by", "anna", code=2)
+    assert "group nobody" in other["refusals"][0]
 
 
 def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: Path) -> None:
@@ -113,7 +140,12 @@ def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: P
     before = left_on(lab.target, lab)
     slow = replace(lab, settings={**lab.settings, "ferry.throttle.bytes.per.second": "20000"}).write(tmp_path)
     process = start("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=slow)
-    wait_until(lambda: left_on(lab.target, lab)[0] > before[0])
+
+    def copies() -> bool:
+        assert process.poll() is None, finished(process)
+        return left_on(lab.target, lab)[0] > before[0]
+
+    wait_until(copies)
     process.send_signal(signal.SIGKILL)
     finished(process)
     config = lab.write(tmp_path)
@@ -133,3 +165,31 @@ def test_a_report_that_cannot_be_written_lets_nothing_begin(lab: Lab, tmp_path: 
         answer = ferry("drill", verb, "--report", tmp_path / "file", config=lab.write(tmp_path))
         assert (answer.code, "nothing was begun" in answer.err) == (2, True)
     assert left_on(lab.target, lab) == before
+
+
+def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    there = f"t{lab.alias}"
+    both = {f"{there}->{lab.alias}.enabled": "true", "emit.heartbeats.enabled": "false"}
+    lab = replace(lab, settings={**lab.settings, **both})
+    config, flow = lab.write(tmp_path), f"{lab.alias}->{there}"
+    reports = tmp_path / "reports"
+    for missing in ([], ["--approve-by", " "]):
+        assert ferry("drill", "full", flow, "--report", reports, *missing, config=config).code == 2
+    assert not reports.exists()
+    dry = ferry("drill", "full", flow, "--dry-run", config=config)
+    assert (dry.code, "failback" in dry.out.splitlines()[-1]) == (0, True), dry
+    before = committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS)
+    given = ("--approve-by", "anna", "--quiet-seconds", "0.5", "--id", f"full-{lab.alias}")
+    answer = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
+    assert answer.code == 0, answer
+    body = answer.json("drill")
+    assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", 0, [])
+    names = [step["name"] for step in body["steps"]]
+    assert names.index("switchover-smoke") < names.index("failback-drain") < names.index("failback-smoke")
+    assert {step["approved_by"] for step in body["steps"]} == {"anna"}
+    assert 0 < body["rto"]["seconds"] < 120
+    assert [(group["reread"], group["skipped"]) for group in body["groups"]] == [(0, 0)] * 2
+    assert committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS) == before
+    again = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
+    assert (again.code, again.json("drill")["steps"]) == (0, body["steps"])

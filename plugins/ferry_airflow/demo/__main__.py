@@ -1,4 +1,7 @@
-"""`python -m ferry_airflow.demo [--keep | --stop]`: runs the demo in `.demo` of the checkout; `make demo` calls it."""
+"""`python -m ferry_airflow.demo [--keep | --stop | --drill]`: runs the demo in `.demo` of the checkout.
+
+`make demo` and `make drill` call it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import argparse
 import logging
 import shutil
 import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -34,10 +39,16 @@ from ferry_airflow.tables import MEGABYTE, table
 
 ROOT = Path(__file__).resolve().parents[3]
 HOME = ROOT / ".demo"
+REPORTS = ROOT / ".ferry" / "reports"
+"""Of drills; they outlive the demo."""
+
 FLOW = "primary->backup"
 RUNS = 3
 RUN_BYTES = 400_000_000
 """Budget of a run: the first gigabyte takes more than one, so that the lag is seen to shrink."""
+
+NEARLY = 4_000
+"""Records that a partition may be behind when the drill begins: producers go on."""
 
 MOST_SECONDS = 540.0
 """Of all steps together; a minute remains to stop everything within ten."""
@@ -56,12 +67,18 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m ferry_airflow.demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave everything running")
     parser.add_argument("--stop", action="store_true", help="stop what --keep left")
+    parser.add_argument("--drill", action="store_true", help="a shadow drill instead, of a kept demo if one is running")
     given = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of brokers that are still starting
     try:
+        if given.drill and is_live():
+            return drill()
         clean()
-        return 0 if given.stop else Demo(keep=given.keep).run()
+        if given.stop:
+            return 0
+        demo = Demo(keep=given.keep)
+        return demo.run_drill() if given.drill else demo.run()
     except FerryError as error:
         complain(f"demo failed: {error}")
         return error.exit_code
@@ -124,15 +141,7 @@ class Demo:
                 stack.enter_context(guard(HOME / "clusters"))
                 stack.enter_context(local.guarded(HOME / "airflow"))
             stack.enter_context(at_most(MOST_SECONDS, lambda: self.step))
-            self.say("starting two Kafka clusters: primary and backup")
-            source, target = up_all([ClusterSpec(name="primary"), ClusterSpec(name="backup")], home=HOME / "clusters")
-            flow = load(write_config(source, target)).flow(FLOW)
-            self.say(f"producing about 1 GB to {len(TOPICS)} topics of primary")
-            create_topics(source.bootstrap)
-            count = fill(source.bootstrap)
-            let_group_stand(source.bootstrap)
-            self.say(f"{count} records are there; producers go on from now")
-            start_live(source, alone=False)
+            source, target, flow, count = self.fill_source()
             self.say("starting Airflow: api-server, scheduler, dag-processor, triggerer")
             airflow = local.start(HOME / "airflow", config=HOME / "ferry.properties").home
             with AirflowRest(airflow) as rest:
@@ -142,6 +151,34 @@ class Demo:
             show_group(flow, source, target)
             self.farewell(airflow, source)
         return 0 if equal else 1
+
+    def fill_source(self) -> tuple[RunningCluster, RunningCluster, FlowConfig, int]:
+        """Both clusters, the flow, and how many records the source has; producers go on beside."""
+        self.say("starting two Kafka clusters: primary and backup")
+        source, target = up_all([ClusterSpec(name="primary"), ClusterSpec(name="backup")], home=HOME / "clusters")
+        flow = load(write_config(source, target)).flow(FLOW)
+        self.say(f"producing about 1 GB to {len(TOPICS)} topics of primary")
+        create_topics(source.bootstrap)
+        count = fill(source.bootstrap)
+        let_group_stand(source.bootstrap)
+        self.say(f"{count} records are there; producers go on from now")
+        start_live(source, alone=False)
+        return source, target, flow, count
+
+    def run_drill(self) -> int:
+        """Copy what is there without Airflow, and drill while the producers go on."""
+        with ExitStack() as stack:
+            if not self.keep:
+                stack.callback(clean)
+                stack.enter_context(guard(HOME / "clusters"))
+            stack.enter_context(at_most(MOST_SECONDS, lambda: self.step))
+            self.fill_source()
+            self.say("copying it to backup by runs of the live lane")
+            while ferry("lag", FLOW, "--max-records", str(NEARLY), "--quiet", shown=False):
+                if ferry("run", FLOW, "--quiet"):
+                    raise Refused(f"a run failed: see above; clusters are in {HOME}")
+            self.say("a shadow drill: scratch topics and groups, everything compared, everything removed")
+            return drill()
 
     def replicate(self, rest: AirflowRest, flow: FlowConfig) -> None:
         """Let Airflow run the flow on its schedule until nothing is left to copy; Refused when a run failed."""
@@ -260,6 +297,33 @@ def show_group(flow: FlowConfig, source: RunningCluster, target: RunningCluster)
     rows = [[f"{topic}-{number}", str(one), str(other)] for number, (one, other) in enumerate(zip(*sides, strict=True))]
     print(f"Group {GROUP}, which stood half-way when it began, goes on at the same records of backup:")
     print("\n".join(table(["partition", "offset at primary", "offset at backup"], rows)))
+
+
+def ferry(*arguments: str, shown: bool = True) -> int:
+    """Run the program on the demo's file; its exit code."""
+    command: list[str | Path] = [
+        Path(sys.executable).with_name("ferry"),
+        *arguments,
+        "--config",
+        HOME / "ferry.properties",
+    ]
+    return subprocess.run(command, check=False, stdout=None if shown else subprocess.DEVNULL).returncode
+
+
+def drill() -> int:
+    """A shadow drill of all that the demo's source has; exit code 0 when all was as it should be."""
+    begun = time.monotonic()
+    command = ["drill", "shadow", FLOW, "--from", "earliest", "--clean", "--report", str(REPORTS)]
+    print(f"$ ferry {' '.join(command)}", flush=True)
+    code = ferry(*command)
+    print(f"The drill took {time.monotonic() - begun:.0f} s. Reports stay in {REPORTS}.")
+    return code
+
+
+def is_live() -> bool:
+    """Whether a demo that was kept is still running, producers and all."""
+    record = ProcessRecord.read(HOME / LIVE_FILE)
+    return record is not None and find(record) is not None
 
 
 def start_live(source: RunningCluster, *, alone: bool) -> None:

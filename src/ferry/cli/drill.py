@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,15 @@ from ferry.cli.desk import (
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
 from ferry.cli.plan import MaxBytesOption
+from ferry.cli.switching import (
+    CommandOption,
+    DrainTimeoutOption,
+    LeaveActiveOption,
+    LeaveGroupOption,
+    QuietSecondsOption,
+    QuietTimeoutOption,
+    UrlOption,
+)
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
 
@@ -30,6 +40,8 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.config.start import Start
     from ferry.errors import FerryError
     from ferry.model.evidence import EvidenceReport, Step
+    from ferry.model.switch import Step as SwitchStep
+    from ferry.model.switch import StepDone
     from ferry.run.reports.folder import ReportFolder, Written
 
 log = logging.getLogger(__name__)
@@ -65,7 +77,7 @@ def tabletop_command(
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     folder = None if dry_run else _prepared(chosen.report, report)
     diary = _diary(quiet=desk.quiet)
-    evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, (), patience_s=patience)
+    evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=patience)
     return _ended(desk, evidence, folder, failure)
 
 
@@ -117,6 +129,130 @@ def shadow_command(
     with stop_signals() as stop:
         evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
         return _ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("partial")
+def partial_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="GROUP", help="Only this group of the source; may be repeated."),
+    ] = None,
+    approved_by: Annotated[
+        str, typer.Option("--approve-by", metavar="NAME", help="Who approves of writing offsets on the target; needed.")
+    ] = "",
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """One topic and the groups on it, on the live copies: copied to the end, offsets written, read, compared.
+
+    No client is moved and nothing is paused. Exit code 1 when something was not as it should be.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.stopping import stop_signals
+    from ferry.run.drill.partial import PartialDrill, PartialWish
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    topics = only_topics(chosen, topic)
+    if topics is None:
+        raise BadInput("a partial drill is about some topics of the source: name one by --topic")
+    wish = PartialWish(
+        drill=new_run("partial"),
+        who=person(),
+        approved_by=approved_by.strip(),
+        approved_ms=wall_ms(),
+        topics=topics,
+        groups=frozenset(group) if group else None,
+    )
+    drill = PartialDrill(chosen, wish, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, drill.preview())
+    if not wish.approved_by:
+        raise BadInput("a partial drill writes offsets of real groups: say who has approved with --approve-by NAME")
+    folder = _prepared(chosen.report, report)
+    with stop_signals() as stop:
+        evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
+        return _ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("full")
+def full_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    drill: Annotated[
+        str | None,
+        typer.Option("--id", metavar="ID", help="The drill's id: made up when not given; a known one is gone on with."),
+    ] = None,
+    approved_by: Annotated[
+        str, typer.Option("--approve-by", metavar="NAME", help="Who approves of moving clients; needed.")
+    ] = "",
+    quiet_seconds: QuietSecondsOption = 10.0,
+    quiet_timeout: QuietTimeoutOption = 600.0,
+    drain_timeout: DrainTimeoutOption = 3600.0,
+    leave_group: LeaveGroupOption = None,
+    leave_active: LeaveActiveOption = False,
+    redirect_command: CommandOption = None,
+    redirect_url: UrlOption = None,
+    stay: Annotated[
+        float, typer.Option("--stay", min=0, metavar="N", help="Seconds to stay before the way back begins.")
+    ] = 0.0,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Move clients to the target and back, in earnest: a switchover, and a failback; nothing is lost.
+
+    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    """
+    # Imported here: the command line starts light.
+    from dataclasses import replace
+
+    from ferry.model.switch import SwitchOptions
+    from ferry.run.drill.full import FullDrill, FullWish
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    hook = None
+    if redirect_command is not None or redirect_url is not None:
+        hook = replace(chosen.redirect, command=redirect_command, url=redirect_url)
+    wish = FullWish(
+        drill=drill or new_run("full"),
+        who=person(),
+        approved_by=approved_by.strip(),
+        hook=hook,
+        options=SwitchOptions(
+            quiet_seconds=quiet_seconds,
+            quiet_timeout_seconds=quiet_timeout,
+            drain_timeout_seconds=drain_timeout,
+            leave_groups=tuple(leave_group or ()),
+            leave_active=leave_active,
+        ),
+    )
+    full = FullDrill(desk.whole_settings(settings), chosen, wish, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, full.preview())
+    if not wish.approved_by:
+        raise BadInput("a full drill moves clients: say who has approved of it with --approve-by NAME")
+    folder = _prepared(chosen.report, report)
+
+    def told(step: SwitchStep, done: StepDone | None) -> None:
+        if not desk.quiet:
+            log.info("%s", f"{step} ..." if done is None else f"    {done.evidence.sentence}")
+
+    evidence, failure = full.run(told, lambda: time.sleep(stay))
+    return _ended(desk, evidence, folder, failure)
 
 
 def _start(text: str | None) -> Start:
@@ -208,7 +344,7 @@ def _show(evidence: EvidenceReport, written: Written | None) -> None:
         print(f"RPO: {records} records, {seconds}")
     if evidence.rto_s is not None:
         twice = "not known" if evidence.reread is None else str(evidence.reread)
-        print(f"RTO: {evidence.rto_s:.1f} s; records read twice: {twice}")
+        print(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
     if written is not None:
         signed = "signed" if written.is_signed else "not signed"
         print(f"report: {written.page} ({signed}, SHA-256 of its JSON {written.sha256})")

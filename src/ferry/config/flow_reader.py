@@ -228,7 +228,6 @@ class FlowReader:
         return ReportConfig(
             folder=self._value(FOLDER, values.location),
             signing=ClientProperties(values_by_key=secret),
-            rpo_seconds=self._value("ferry.rpo.seconds", values.optional_integer(0)),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
             providers=self.providers,
         )

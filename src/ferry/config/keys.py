@@ -210,7 +210,7 @@ FERRY_KEYS = (
         name="ferry.rpo.seconds",
         default="",
         values="seconds, 0 or more; empty: no limit",
-        meaning="the same as the age of the oldest record that is not copied",
+        meaning="the same as the age of the oldest record that is not copied; drills hold their figure against it, too",
     ),
     FerryKey(
         name="ferry.switch.redirect.command",
@@ -304,13 +304,6 @@ FERRY_KEYS = (
         values="an absolute path; empty: no metrics are written",
         meaning="where each run leaves the flow's [metrics](alerts.md) in Prometheus's text format: the folder of"
         " node_exporter's textfile collector",
-    ),
-    FerryKey(
-        name="ferry.rpo.seconds",
-        default="",
-        values="seconds, at least 0; empty: no goal",
-        meaning="the goal for the age of the oldest record that a failover would lose; drills hold their figure "
-        "against it, and [alerts](alerts.md) tell of more",
     ),
     FerryKey(
         name="ferry.rto.seconds",

@@ -16,12 +16,11 @@ NOTHING = ClientProperties(values_by_key={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportConfig:
-    """`folder` is a path or a URL. Times are seconds; None: no goal."""
+    """`folder` is a path or a URL. `rto_seconds` None: no goal."""
 
     folder: str = "ferry-reports"
     signing: ClientProperties = NOTHING
     """The key and its password as written, unresolved."""
-    rpo_seconds: int | None = None
     rto_seconds: int | None = None
     providers: Providers = field(default_factory=Providers, repr=False, compare=False)
 

@@ -47,31 +47,48 @@ def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
 def samples_of(began_ms: int, offsets: int, chunks: Sequence[Committed]) -> tuple[Sample, ...]:
     """Lag and rates in equal steps from the begin of the copying to its last chunk; `offsets` were to be copied.
 
-    A chunk counts when its commit was heard of, so the rate of a step is what was committed in it.
+    What a chunk brought is spread evenly over the time since the slot's chunk before it.
     """
     if not chunks:
         return ()
     whole = max(max(chunk.at_ms for chunk in chunks) - began_ms, 1)
     step = max(_SHORTEST_MS, -(-whole // SAMPLES))
     count = -(-whole // step)
-    copied, records, size = [0] * (count + 1), [0] * (count + 1), [0] * (count + 1)
-    for chunk in chunks:
-        at = min(count, max(1, -(-(chunk.at_ms - began_ms) // step)))
-        copied[at] += sum(receipt.end - receipt.start for receipt in chunk.receipts)
-        records[at] += sum(receipt.records for receipt in chunk.receipts)
-        size[at] += sum(receipt.bytes for receipt in chunk.receipts)
-    found, left = [], offsets
-    for at in range(count + 1):
-        left -= copied[at]
+    brought = [[0.0, 0.0, 0.0] for _ in range(count)]  # offsets, records, bytes of each step
+    since: dict[int, int] = {}
+    for chunk in sorted(chunks, key=lambda chunk: chunk.at_ms):
+        for slot in {receipt.slot for receipt in chunk.receipts}:
+            own = [receipt for receipt in chunk.receipts if receipt.slot == slot]
+            amounts = (
+                sum(receipt.end - receipt.start for receipt in own),
+                sum(receipt.records for receipt in own),
+                sum(receipt.bytes for receipt in own),
+            )
+            begin = since.get(slot, began_ms) - began_ms
+            _spread(brought, step, begin, max(chunk.at_ms - began_ms, begin + 1), amounts)
+            since[slot] = chunk.at_ms
+    found, left = [], float(offsets)
+    for at, (copied, records, size) in enumerate([[0.0, 0.0, 0.0], *brought]):
+        left -= copied
         found.append(
             Sample(
                 at_ms=began_ms + at * step,
-                lag_records=max(0, left),
-                records_per_second=round(records[at] * 1000 / step, 3),
-                bytes_per_second=round(size[at] * 1000 / step, 3),
+                lag_records=max(0, round(left)),
+                records_per_second=round(records * 1000 / step, 3),
+                bytes_per_second=round(size * 1000 / step, 3),
             )
         )
     return tuple(found)
+
+
+def _spread(brought: list[list[float]], step: int, begin: int, end: int, amounts: tuple[int, int, int]) -> None:
+    """Add amounts that came evenly between two times (ms from the first step's begin) to the steps that they touch."""
+    last = len(brought) - 1
+    for at in range(min(begin // step, last), min((end - 1) // step, last) + 1):
+        upper = end if at == last else min(end, (at + 1) * step)
+        share = (upper - max(begin, at * step)) / (end - begin)
+        for place, amount in enumerate(amounts):
+            brought[at][place] += amount * share
 
 
 def compared_of(result: Verified) -> Compared:
@@ -98,7 +115,7 @@ def compared_of(result: Verified) -> Compared:
 def goals_of(
     *,
     losses: Sequence[Loss],
-    rpo_seconds: int | None,
+    rpo_seconds: float | None,
     rto_s: float | None,
     rto_seconds: int | None,
     groups: Sequence[GroupMoved] | None,

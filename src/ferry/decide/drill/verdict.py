@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.model.evidence import EvidenceKind, EvidenceOutcome, GroupMoved, Loss, Step, StepOutcome
+from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, Step, StepOutcome
 
 
 def outcome_of(steps: Sequence[Step], refusals: Sequence[str], deviations: Sequence[str]) -> EvidenceOutcome:
@@ -23,8 +23,8 @@ def loss_sentence(losses: Sequence[Loss], source: str) -> str:
     unknown = sum(loss.records is None or loss.seconds is None for loss in losses)
     records = sum(loss.records or 0 for loss in losses)
     oldest = max((loss.seconds or 0.0 for loss in losses), default=0.0)
-    lost = f"at most {records} records, the oldest {oldest:.1f} s old," if records else "nothing"
-    more = f", and of {unknown} partitions that is not known" if unknown else ""
+    lost = f"at most {counted(records, 'record')}, the oldest {oldest:.1f} s old," if records else "nothing"
+    more = f", and of {counted(unknown, 'partition')} that is not known" if unknown else ""
     return f"had {source} been lost, {lost} would be missing{more}"
 
 
@@ -34,11 +34,26 @@ def shadow_sentence(
     """What a shadow drill showed."""
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
     exact = sum(group.exact is not None and group.exact == group.committed and not group.beyond for group in groups)
-    there = f"{exact} of {len(groups)} groups go on at the same record" if groups else "no group stands on these topics"
-    time = f", {rto_s:.1f} s after the loss" if rto_s is not None and groups else ""
+    there = (
+        f"{exact} of {counted(len(groups), 'group')} go on at the same record"
+        if groups
+        else "no group stands on these topics"
+    )
+    time = f", {rto_s:.2f} s after the loss" if rto_s is not None and groups else ""
     return f"{records} records were copied to scratch topics of {target} and {content}; {there}{time}"
 
 
-def kind_title(kind: EvidenceKind) -> str:
-    """What the kind is called in a sentence."""
-    return f"{kind} drill" if kind.is_drill else str(kind)
+def partial_sentence(topics: Sequence[str], equal: bool | None, groups: Sequence[GroupMoved], target: str) -> str:
+    """What a partial drill showed."""
+    content = {True: "is equal", False: "is not all equal", None: "was not compared"}[equal]
+    exact = sum(bool(group.committed) and group.exact == group.committed for group in groups)
+    there = (
+        f"{exact} of {counted(len(groups), 'group')} go on at the same record" if groups else "no group stands there"
+    )
+    what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
+    return f"the copy of {what} on {target} {content}; {there}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 group`, `2 groups`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

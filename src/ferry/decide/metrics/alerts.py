@@ -68,7 +68,7 @@ def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] |
 
 
 def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | None:
-    limit = flow.report.rpo_seconds
+    limit = flow.rpo.seconds
     if limit is None:
         return None
     behind = [lag for lag in lags if is_behind(lag, max_records=None, max_seconds=limit)]

@@ -92,7 +92,7 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
         at_ms = found.at_ms or ended_ms(report)
         after |= _verified(common, "run", equal=found.equal, differences=count, at_ms=at_ms)
     _set(after, m.SUCCESS_DUE_TIME, common, _due_s(after, report, flow, common))
-    _set(after, m.LAG_LIMIT, common, flow.report.rpo_seconds)
+    _set(after, m.LAG_LIMIT, common, flow.rpo.seconds)
     return after
 
 

@@ -1,4 +1,7 @@
-"""The flow's groups rehearsed: their offsets translated through a drill's copies, and committed to scratch groups."""
+"""The flow's groups rehearsed: offsets translated through a drill's copies, and committed to scratch groups.
+
+In the live lane the groups go by their own names, and only where they go on is read.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +44,14 @@ class Rehearsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScratchGroups:
-    """Groups of one flow in the lane of a drill, over open connections. `flow` is in that lane."""
+    """Groups of one flow in a lane, over open connections; `flow` is in that lane. `only` these groups, or all."""
 
     flow: FlowConfig
     connections: FlowConnections
+    only: frozenset[str] | None = None
 
     def name(self, group: str) -> str:
-        """What a group is called in the drill."""
+        """What a group is called on the target."""
         return scratch_topic(group, self.flow.lane)
 
     async def standings(self, topics: Collection[str] | None) -> dict[str, list[Standing]]:
@@ -57,7 +61,10 @@ class ScratchGroups:
         names = [
             name
             for name, group in sorted(listed.items())
-            if self.flow.groups.takes(name) and not is_own(name) and group.kind not in NOT_TRANSLATABLE
+            if self.flow.groups.takes(name)
+            and not is_own(name)
+            and group.kind not in NOT_TRANSLATABLE
+            and (self.only is None or name in self.only)
         ]
         offsets = (await fetch_offsets(source, dict.fromkeys(names), stable=False)).found
         asked: dict[TopicPartition, set[int]] = {}
@@ -119,7 +126,13 @@ class ScratchGroups:
         )
         for error in committed.failed.values():
             raise error
-        wanted = {(place, at.offset) for places in committed.found.values() for place, at in places.items()}
+        moved_to = {one.target for one in done.committed}
+        wanted = {
+            (place, at.offset)
+            for places in committed.found.values()
+            for place, at in places.items()
+            if place in moved_to
+        }
         return await self._read_all(wanted, at_source=False)
 
     async def compared(

@@ -7,8 +7,8 @@ scratch topics and scratch groups, which `ferry lanes drop`, or the next drill w
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from ferry import __version__
 from ferry.clock import wall_ms
@@ -16,11 +16,12 @@ from ferry.config.flow import FlowConfig
 from ferry.config.lane import in_lane
 from ferry.config.start import Start
 from ferry.decide.drill.figures import Committed, compared_of, deviations_of, goals_of, losses_of, samples_of
-from ferry.decide.drill.verdict import loss_sentence, outcome_of, shadow_sentence
+from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, shadow_sentence
 from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.ledger import UNREAD
+from ferry.decide.ledger.report import Report
 from ferry.errors import FerryError, Refused
-from ferry.model import LaneKind, Plan, Receipt, lane_kind, scratch_lane
+from ferry.model import LaneKind, Plan, lane_kind, scratch_lane
 from ferry.model.evidence import (
     Check,
     Compared,
@@ -46,6 +47,9 @@ from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 
 RTO_MEANS = "from the loss, as the drill took it, until every group's offsets were committed and read at the target"
+
+CHUNK_SECONDS = 2
+"""How long a transaction of a drill stays open, at most."""
 
 _SECRET_BYTES = 32
 
@@ -73,7 +77,6 @@ class _Found:
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0
     before: Production | None = None
-    plan: Plan | None = None
     records: int = 0
     samples: tuple[Sample, ...] = ()
     groups: tuple[GroupMoved, ...] = ()
@@ -94,22 +97,24 @@ class ShadowDrill:
         self._live = flow
         self._wish = wish
         self._patience_s = patience_s
-        self._flow = replace(in_lane(flow, wish.lane), start=wish.start)
+        # Small chunks, so that lag and throughput can be seen to move.
+        seconds = min(flow.chunk_seconds, CHUNK_SECONDS)
+        self._flow = replace(in_lane(flow, wish.lane), start=wish.start, chunk_seconds=seconds)
 
     def preview(self) -> tuple[tuple[str, ...], Plan]:
         """What the drill would do, and what it would copy now; writes nothing. Raises as its first step."""
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
             left = connections.run(lambda: self._leftovers(connections))
         with MicroRuns(self._flow, patience_s=self._patience_s) as runs:
-            plan = runs.preview(self._options())
+            plan = runs.preview(self._options() or RunOptions())
         target = self._live.flow.target
         topics = sorted({piece.target.topic for piece in plan.slices})
         first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
         offsets = sum(piece.offsets for piece in plan.slices)
-        there = f"{len(topics)} scratch topics of {target} in lane {self._wish.lane}"
+        there = f"{counted(len(topics), 'scratch topic')} of {target} in lane {self._wish.lane}"
         return (
             first,
-            f"copy {offsets} offsets of {len(plan.slices)} partitions to {there}",
+            f"copy {offsets} offsets of {counted(len(plan.slices), 'partition')} to {there}",
             f"commit the groups' translated offsets to scratch groups of {target}, and read where they go on",
             "compare the copies with the source, record by record",
             "look at production again, and remove topics, groups and lane",
@@ -128,8 +133,12 @@ class ShadowDrill:
                 failure = failure or kept
         return self._report(diary, found, failure), failure
 
-    def _options(self) -> RunOptions:
-        return RunOptions(only=self._wish.topics, max_bytes=self._wish.max_bytes)
+    def _options(self, copied: int = 0) -> RunOptions | None:
+        """What the next run is narrowed to; None when the drill's budget is over."""
+        left = None if self._wish.max_bytes is None else self._wish.max_bytes - copied
+        if left is not None and left <= 0:
+            return None
+        return RunOptions(only=self._wish.topics, max_bytes=left)
 
     def _rehearse(self, diary: Diary, found: _Found) -> None:
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
@@ -149,7 +158,9 @@ class ShadowDrill:
             found.losses = losses_of(measure_lag(self._live, only=self._wish.topics, patience_s=self._patience_s))
             found.losses_at_ms = wall_ms()
             found.before = connections.run(lambda: self._production(connections))
-            entry.detail = f"{len(found.losses)} partitions; {len(found.before.groups)} groups on the target"
+            entry.detail = (
+                f"{counted(len(found.losses), 'partition')}; {counted(len(found.before.groups), 'group')} at the target"
+            )
 
     async def _leftovers(self, connections: FlowConnections) -> list[str]:
         """Drills that the ledger still knows: Refused, unless they are to be removed."""
@@ -168,42 +179,65 @@ class ShadowDrill:
         return await production(self._live, connections, view)
 
     def _copy(self, diary: Diary, found: _Found) -> None:
+        """Run after run, until all is copied that was there when the drill looked, or its budget is over."""
+        approved = (self._wish.approved_by, self._wish.approved_ms)
         chunks: list[Committed] = []
-
-        def committed(receipts: Collection[Receipt]) -> None:
-            chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))
-
+        offsets = partitions = size = 0
         with (
-            diary.step(
-                "copy", "Copy to scratch topics", approved=(self._wish.approved_by, self._wish.approved_ms)
-            ) as entry,
+            diary.step("copy", "Copy to scratch topics", approved=approved) as entry,
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
         ):
-            found.begun = True
-            plan = found.plan = runs.open_new(self._wish.lane, local_origin(), self._options())
-            found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals]
-            found.notes += plan.notes
-            _refuse_real_topics(plan)
-            began = wall_ms()
-            attempt = runs.begin(plan, local_origin())
-            ends = copy_all(runs, plan, attempt, stop=diary.stop, progress=committed)
-            runs.record_outcome(plan, attempt, ends)
-            report = runs.report(plan.run)
-            found.records = report.records
-            found.samples = samples_of(began, sum(piece.offsets for piece in plan.slices), chunks)
-            entry.detail = f"{report.records} records of {len(plan.slices)} partitions, {report.bytes} bytes"
-            failure = failure_of(plan, ends)
-            if failure is not None:
-                raise failure
-            if report.left:
-                found.notes.append(f"the drill's budget was over before {len(report.left)} partitions were whole")
+            began, options = wall_ms(), self._options()
+            for number in count(1):
+                options = self._options(size)
+                if number > 1 and (options is None or not self._lacks(runs.preview(options), found)):
+                    break
+                found.begun = True
+                plan = runs.open_new(f"{self._wish.lane}-{number}", local_origin(), options or RunOptions())
+                report = self._copy_one(runs, plan, diary, chunks)
+                offsets += sum(piece.offsets for piece in plan.slices)
+                partitions = max(partitions, len(plan.slices))
+                size += report.bytes
+                found.records += report.records
+                found.notes += [note for note in plan.notes if note not in found.notes]
+                found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals if number == 1]
+                found.samples = samples_of(began, offsets, chunks)
+                there = counted(partitions, "partition")
+                entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {counted(number, 'run')}"
+                if not plan.slices:
+                    break
+            if options is None:
+                found.notes.append(f"the drill's budget of {self._wish.max_bytes} bytes was over before all was copied")
+
+    def _copy_one(self, runs: MicroRuns, plan: Plan, diary: Diary, chunks: list[Committed]) -> Report:
+        _refuse_real_topics(plan)
+        attempt = runs.begin(plan, local_origin())
+        ends = copy_all(
+            runs,
+            plan,
+            attempt,
+            stop=diary.stop,
+            progress=lambda receipts: chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts))),
+        )
+        runs.record_outcome(plan, attempt, ends)
+        failure = failure_of(plan, ends)
+        if failure is not None:
+            raise failure
+        if diary.stop():
+            raise Refused("stopped by a signal while copying: start the drill again")
+        return runs.report(plan.run)
+
+    def _lacks(self, plan: Plan, found: _Found) -> bool:
+        """Whether the next run would copy something that was there already when the drill looked."""
+        ends = {loss.source: loss.source_end or 0 for loss in found.losses}
+        return any(piece.start < ends.get(piece.source, 0) for piece in plan.slices)
 
     def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
         scratch = ScratchGroups(flow=self._flow, connections=connections)
         lost_ms = wall_ms()
         with diary.step("groups", "Move the groups to scratch groups") as entry:
             done = connections.run(lambda: scratch.rehearse(self._wish.topics))
-            entry.detail = f"{len(done.standings)} groups, {len(done.committed)} offsets"
+            entry.detail = f"{counted(len(done.standings), 'group')}, {counted(len(done.committed), 'offset')}"
         with diary.step("read", "Read where they go on") as entry:
             there = connections.run(lambda: scratch.read(done))
             found.rto_s = (wall_ms() - lost_ms) / 1000
@@ -236,7 +270,7 @@ class ShadowDrill:
         try:
             with diary.step("clean", "Remove what the drill made", always=True) as entry:
                 dropped = self._drop(lane)
-                entry.detail = f"{len(dropped)} scratch topics, the scratch groups and the lane"
+                entry.detail = f"{counted(len(dropped), 'scratch topic')}, the scratch groups and the lane"
         except FerryError as error:
             remedy = f"{error}; then ferry lanes drop '{self._live.flow}' {lane}"
             found.checks.append(Check(name=name, held=False, detail=remedy))
@@ -253,7 +287,7 @@ class ShadowDrill:
         live = self._live
         goals = () if not found.losses_at_ms else goals_of(
             losses=found.losses,
-            rpo_seconds=live.report.rpo_seconds,
+            rpo_seconds=live.rpo.seconds,
             rto_s=found.rto_s,
             rto_seconds=live.report.rto_seconds,
             groups=found.groups if found.rto_s is not None else None,

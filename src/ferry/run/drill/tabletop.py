@@ -9,10 +9,12 @@ from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.drill.figures import deviations_of, goals_of, losses_of
 from ferry.decide.drill.standing import moved
-from ferry.decide.drill.verdict import loss_sentence, outcome_of
+from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of
+from ferry.decide.switch.steps import STEPS, sentence
 from ferry.errors import FerryError
 from ferry.model import Plan
 from ferry.model.evidence import EvidenceCluster, EvidenceKind, EvidenceReport, GroupMoved, Loss
+from ferry.model.switch import Switch, Verb
 from ferry.run.drill.diary import Diary
 from ferry.run.drill.scratch_groups import ScratchGroups
 from ferry.run.flow.connections import FlowConnections
@@ -32,15 +34,15 @@ class _Seen:
 
 
 def tabletop(
-    flow: FlowConfig, drill: str, who: str, diary: Diary, would: tuple[str, ...], *, patience_s: float = 60.0
+    flow: FlowConfig, drill: str, who: str, diary: Diary, *, patience_s: float = 60.0
 ) -> tuple[EvidenceReport, FerryError | None]:
-    """Look, and say what was seen; also why not all of it was, if it was not. `would`: the steps of a failover."""
+    """Look, and say what was seen; also why not all of it was, if it was not."""
     seen, failure = _Seen(), None
     try:
         _look(flow, diary, seen, patience_s)
     except FerryError as error:
         failure = error
-    return _report(flow, drill, who, diary, would, seen, failure), failure
+    return _report(flow, drill, who, diary, seen, failure), failure
 
 
 def _look(flow: FlowConfig, diary: Diary, seen: _Seen, patience_s: float) -> None:
@@ -53,13 +55,13 @@ def _look(flow: FlowConfig, diary: Diary, seen: _Seen, patience_s: float) -> Non
             seen.losses = losses_of(measure_lag(flow, patience_s=patience_s))
             seen.losses_at_ms = wall_ms()
             behind = sum(loss.records != 0 for loss in seen.losses)
-            entry.detail = f"{len(seen.losses)} partitions, {behind} of them behind"
+            entry.detail = f"{counted(len(seen.losses), 'partition')}, {behind} behind"
         with diary.step("groups", "Translate the groups' offsets") as entry:
             scratch = ScratchGroups(flow=flow, connections=connections)
             standings = connections.run(lambda: scratch.standings(None))
             seen.groups = tuple(moved(group, group, ones) for group, ones in sorted(standings.items()))
             offsets = sum(group.committed for group in seen.groups)
-            entry.detail = f"{len(seen.groups)} groups, {offsets} offsets would be committed"
+            entry.detail = f"{counted(len(seen.groups), 'group')}, {counted(offsets, 'offset')} would be committed"
     with diary.step("plan", "Plan what a run would do before") as entry, MicroRuns(flow, patience_s=patience_s) as runs:
         seen.plan = runs.preview()
         entry.detail = f"{len(seen.plan.slices)} slices, {len(seen.plan.refusals)} refusals"
@@ -78,12 +80,11 @@ def _report(
     drill: str,
     who: str,
     diary: Diary,
-    would: tuple[str, ...],
     seen: _Seen,
     failure: FerryError | None,
 ) -> EvidenceReport:
     goals = () if not seen.losses_at_ms else goals_of(
-        losses=seen.losses, rpo_seconds=flow.report.rpo_seconds, rto_s=None, rto_seconds=None, groups=None
+        losses=seen.losses, rpo_seconds=flow.rpo.seconds, rto_s=None, rto_seconds=None, groups=None
     )  # fmt: skip
     plan = seen.plan
     refused = () if plan is None else tuple(f"{one.message} [{one.kind}]" for one in plan.refusals)
@@ -108,8 +109,24 @@ def _report(
         losses=seen.losses,
         losses_at_ms=seen.losses_at_ms,
         groups=seen.groups or (),
-        would=would,
+        would=_steps(flow, drill, who),
         deviations=deviations,
         refusals=refusals,
         notes=() if plan is None else tuple(plan.notes),
     )
+
+
+def _steps(flow: FlowConfig, drill: str, who: str) -> tuple[str, ...]:
+    """What a failover would do, step by step."""
+    now_ms = wall_ms()
+    switch = Switch(
+        id=drill,
+        verb=Verb.FAILOVER,
+        named=flow.flow,
+        via=flow.flow,
+        who=who,
+        approved_by="",
+        approved_ms=now_ms,
+        at_ms=now_ms,
+    )
+    return tuple(sentence(switch, step) for step in STEPS[Verb.FAILOVER])

@@ -31,7 +31,7 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
     if report.plan.lane != flow.lane:
         return []
     measured = flow.alerts.metrics_folder is not None or (
-        flow.alerts.callback is not None and flow.report.rpo_seconds is not None
+        flow.alerts.callback is not None and flow.rpo.seconds is not None
     )
     lags = _measured(flow, patience_s) if measured else None
     at_ms = wall_ms()

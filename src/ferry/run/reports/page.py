@@ -82,11 +82,13 @@ def _clock(at_ms: int) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    """As a person says it: `0.4 s`, `3 min 20 s`, `2 h 5 min`."""
+    """As a person says it: `40 ms`, `9.4 s`, `3 min 20 s`, `2 h 5 min`."""
     if value is None:
         return "not known"
+    if value < 1:
+        return f"{value * 1000:.0f} ms" if value else "0 s"
     if value < 60:
-        return f"{value:.1f} s" if value else "0 s"
+        return f"{value:.1f} s"
     minutes, seconds = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

@@ -1,0 +1,164 @@
+"""A full drill: clients are moved to the target and back, in earnest, by a switchover and a failback.
+
+Both are kept step by step in the ledgers: a drill that stopped anywhere goes on there when it is begun again by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ferry import __version__
+from ferry.clock import wall_ms
+from ferry.config.flow import FlowConfig, RedirectHook
+from ferry.config.settings import Settings
+from ferry.decide.drill.figures import deviations_of, goals_of
+from ferry.decide.drill.switched import out_of_service_s, told_groups, told_losses, told_steps
+from ferry.decide.drill.verdict import outcome_of
+from ferry.decide.switch.steps import next_step
+from ferry.errors import FerryError, Refused
+from ferry.model.evidence import EvidenceCluster, EvidenceKind, EvidenceReport, StepOutcome
+from ferry.model.evidence import Step as ToldStep
+from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchState, Verb
+from ferry.run.drill.tabletop import clusters_of
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.switch.switcher import Switcher
+
+RTO_MEANS = "the longer of both ways: from when clients were to stop until the other cluster was tried out"
+
+WAYS = ((Verb.SWITCHOVER, "out"), (Verb.FAILBACK, "back"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullWish:
+    """What is done: `drill` is its id, both switches are called after it; `approved_by` is asked for both."""
+
+    drill: str
+    who: str
+    approved_by: str
+    options: SwitchOptions
+    hook: RedirectHook | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    clusters: tuple[EvidenceCluster, ...] = ()
+    states: list[SwitchState] = field(default_factory=list)
+    stopped: ToldStep | None = None
+
+
+class FullDrill:
+    """One drill. `preview` says what it would do, `run` does it, or what is left of it."""
+
+    def __init__(self, settings: Settings, flow: FlowConfig, wish: FullWish, *, patience_s: float = 60.0) -> None:
+        """`settings` has the flow and its reverse."""
+        self._settings = settings
+        self._flow = flow
+        self._wish = wish
+        self._patience_s = patience_s
+
+    def _switcher(self, verb: Verb) -> Switcher:
+        wish = self._wish
+        return Switcher(self._settings, self._flow, verb, who=wish.who, hook=wish.hook, patience_s=self._patience_s)
+
+    def preview(self) -> tuple[str, ...]:
+        """The steps of the way out, and that the way back follows; Refused when a check stands against it now."""
+        with self._switcher(Verb.SWITCHOVER) as switcher:
+            found = switcher.preview(self._id("out"), self._wish.options)
+        failed = found.readiness.failed
+        if failed:
+            raise Refused(f"{self._flow.flow.target} cannot take over: {failed[0].name}: {failed[0].message}")
+        back = f"then failback: move clients back to {self._flow.flow.source} by the same steps"
+        return (*(sentence for _, sentence in found.steps), back)
+
+    def _id(self, way: str) -> str:
+        return f"{self._wish.drill}-{way}"
+
+    def run(
+        self, told: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
+    ) -> tuple[EvidenceReport, FerryError | None]:
+        """Switch over, do what is to be done `between`, and switch back; also why it ended early, if it did."""
+        found, failure, began = _Found(), None, wall_ms()
+        try:
+            with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
+                found.clusters = clusters_of(connections)
+            for verb, way in WAYS:
+                if verb is Verb.FAILBACK and self._state(verb, way) is None:
+                    between()
+                self._switch(verb, way, found, told)
+        except FerryError as error:
+            failure = error
+        return self._report(found, failure, began), failure
+
+    def _state(self, verb: Verb, way: str) -> SwitchState | None:
+        with self._switcher(verb) as switcher:
+            return switcher.states().get(self._id(way))
+
+    def _switch(self, verb: Verb, way: str, found: _Found, told: Callable[[Step, StepDone | None], None]) -> None:
+        switch, began = self._id(way), wall_ms()
+        with self._switcher(verb) as switcher:
+            try:
+                switcher.open(switch, self._wish.options, self._wish.approved_by)
+                switcher.run(switch, told)
+            except FerryError as error:
+                due = switcher.states().get(switch)
+                step = None if due is None else next_step(due)
+                found.stopped = ToldStep(
+                    name=f"{verb}-{step or 'open'}",
+                    title=f"{verb.capitalize()}: {step or 'open'}",
+                    began_ms=due.begun[step].begun_ms
+                    if due is not None and step is not None and step in due.begun
+                    else began,
+                    ended_ms=wall_ms(),
+                    outcome=StepOutcome.REFUSED if isinstance(error, Refused) else StepOutcome.FAILED,
+                    detail=str(error),
+                )
+                raise
+            finally:
+                state = switcher.states().get(switch)
+                if state is not None:
+                    found.states.append(state)
+
+    def _report(self, found: _Found, failure: FerryError | None, began_ms: int) -> EvidenceReport:
+        flow, wish = self._flow, self._wish
+        steps = [step for state in found.states for step in told_steps(state)]
+        steps += [found.stopped] if found.stopped is not None else []
+        losses = tuple(loss for state in found.states for loss in told_losses(state))
+        groups = tuple(group for state in found.states for group in told_groups(state))
+        times = [out_of_service_s(state) for state in found.states]
+        rto_s = None if failure or None in times else max((time for time in times if time is not None), default=None)
+        goals = goals_of(
+            losses=losses,
+            rpo_seconds=flow.rpo.seconds,
+            rto_s=rto_s,
+            rto_seconds=flow.report.rto_seconds,
+            groups=groups if found.states else None,
+        )
+        deviations = deviations_of(goals, groups, None, ())
+        refusals = (str(failure),) if failure else ()
+        lost = sum(loss.records or 0 for loss in losses)
+        done = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}; {lost} records were lost"
+        go_on = f"{failure}; go on with ferry drill full '{flow.flow}' --id {wish.drill}"
+        return EvidenceReport(
+            id=wish.drill,
+            kind=EvidenceKind.FULL,
+            flow=flow.flow,
+            lane=flow.lane,
+            policy=flow.policy_name,
+            clusters=found.clusters,
+            who=wish.who,
+            version=__version__,
+            began_ms=min([began_ms, *(state.switch.at_ms for state in found.states)]),
+            ended_ms=wall_ms(),
+            outcome=outcome_of(steps, refusals, deviations),
+            summary=go_on if failure and found.states else str(failure) if failure else done,
+            steps=tuple(steps),
+            goals=goals,
+            losses=losses,
+            losses_at_ms=max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0),
+            rto_s=rto_s,
+            rto_means="" if rto_s is None else RTO_MEANS,
+            groups=groups,
+            deviations=deviations,
+            refusals=refusals,
+        )

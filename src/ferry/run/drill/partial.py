@@ -1,0 +1,216 @@
+"""A partial drill: one topic, or some, in the live lane, and the groups on it: the copies and offsets that will count.
+
+It does what a run does, for these alone, and then looks: where the groups go on at the target, and whether the content
+is equal. No client is moved, nothing is paused, and nothing has to be taken back.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+from ferry import __version__
+from ferry.clock import wall_ms
+from ferry.config.flow import FlowConfig
+from ferry.decide.drill.figures import compared_of, deviations_of, goals_of, losses_of
+from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, partial_sentence
+from ferry.errors import FerryError, Refused
+from ferry.model.evidence import (
+    Compared,
+    EvidenceCluster,
+    EvidenceKind,
+    EvidenceReport,
+    GroupMoved,
+    Loss,
+)
+from ferry.run.copy.ends import failure_of
+from ferry.run.drill.diary import Diary
+from ferry.run.drill.scratch_groups import Rehearsed, ScratchGroups
+from ferry.run.drill.tabletop import clusters_of
+from ferry.run.flow.connections import FlowConnections
+from ferry.run.local import copy_all
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.lag import measure_lag
+from ferry.run.plan.planner import RunOptions
+from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
+
+MOST_RUNS = 10
+"""Until nothing is left to copy; producers may go on meanwhile."""
+
+RTO_MEANS = "from the first group offset written until the groups' next records were read at the target"
+
+_SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialWish:
+    """Which source topics, and which groups (None: all of the flow's that stand on them)."""
+
+    drill: str
+    who: str
+    approved_by: str
+    approved_ms: int
+    topics: frozenset[str]
+    groups: frozenset[str] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    clusters: tuple[EvidenceCluster, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    losses_at_ms: int = 0
+    groups: tuple[GroupMoved, ...] = ()
+    rto_s: float | None = None
+    verification: Compared | None = None
+    refusals: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class PartialDrill:
+    """One drill. `preview` says what it would do, `run` does it."""
+
+    def __init__(self, flow: FlowConfig, wish: PartialWish, *, patience_s: float = 60.0) -> None:
+        self._flow = flow
+        self._wish = wish
+        self._patience_s = patience_s
+
+    def preview(self) -> tuple[str, ...]:
+        """What the drill would do; asks no cluster."""
+        topics = ", ".join(sorted(self._wish.topics))
+        groups = "the groups on them" if self._wish.groups is None else ", ".join(sorted(self._wish.groups))
+        target = self._flow.flow.target
+        return (
+            f"run {self._flow.flow} for {topics} alone until nothing is left to copy",
+            f"write the offsets of {groups} on {target}, as each run does",
+            f"read where they go on at {target}, and hold it against what the source has there",
+            "compare the copies with the source, record by record",
+        )
+
+    def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
+        """All steps, and what came of them; also why it ended early, if it did."""
+        found, failure = _Found(), None
+        try:
+            with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
+                self._look(diary, found, connections)
+                self._copy(diary, found)
+                self._groups(diary, found, connections)
+                self._verify(diary, found)
+        except FerryError as error:
+            failure = error
+        return self._report(diary, found, failure), failure
+
+    def _look(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        with diary.step("look", "Look at both clusters") as entry:
+            connections.run(connections.ledger.find)
+            found.clusters = clusters_of(connections)
+            lags = measure_lag(self._flow, only=self._wish.topics, patience_s=self._patience_s)
+            found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
+            entry.detail = counted(len(found.losses), "partition")
+
+    def _copy(self, diary: Diary, found: _Found) -> None:
+        approved = (self._wish.approved_by, self._wish.approved_ms)
+        with (
+            diary.step("copy", "Copy what is left", approved=approved) as entry,
+            MicroRuns(self._flow, patience_s=self._patience_s) as runs,
+        ):
+            records = 0
+            for number in range(1, MOST_RUNS + 1):
+                options = RunOptions(only=self._wish.topics)
+                plan = runs.open_new(f"{self._wish.drill}-{number}", local_origin(), options)
+                found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals]
+                if not plan.slices:
+                    break
+                attempt = runs.begin(plan, local_origin())
+                ends = copy_all(runs, plan, attempt, stop=diary.stop)
+                runs.record_outcome(plan, attempt, ends)
+                records += runs.report(plan.run).records
+                failure = failure_of(plan, ends)
+                if failure is not None:
+                    raise failure
+                if found.refusals:
+                    break
+            else:
+                found.notes.append(f"producers were faster than {MOST_RUNS} runs: not all of the topics is copied")
+            entry.detail = f"{counted(records, 'record')} in {counted(number, 'run')}"
+
+    def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+        approved = (self._wish.approved_by, self._wish.approved_ms)
+        groups = ScratchGroups(flow=self._flow, connections=connections, only=self._wish.groups)
+        began = wall_ms()
+        with (
+            diary.step("groups", "Write the groups' offsets", approved=approved) as entry,
+            MicroRuns(self._flow, patience_s=self._patience_s) as runs,
+        ):
+            standings = connections.run(lambda: groups.standings(self._wish.topics))
+            missing = sorted((self._wish.groups or frozenset()) - standings.keys())
+            if missing:
+                raise Refused(
+                    f"group {missing[0]} of {self._flow.flow.source} has no offset on these topics, or the flow leaves "
+                    "it out: correct --group"
+                )
+            left: dict[str, str] = {}
+            if standings:
+                run = f"{self._wish.drill}-groups-{secrets.token_hex(2)}"
+                _, outcome = runs.sync_groups(run, only=frozenset(standings))
+                left = {} if outcome is None else {one.group: one.message for one in outcome.left}
+            entry.detail = f"{len(standings) - len(left)} of {len(standings)} groups"
+        done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})
+        with diary.step("read", "Read where they go on") as entry:
+            there = connections.run(lambda: groups.read(done))
+            found.rto_s = (wall_ms() - began) / 1000 if standings else None
+            found.groups = connections.run(lambda: groups.compared(done, there))
+            exact, all_of = (sum(getattr(one, name) or 0 for one in found.groups) for name in ("exact", "committed"))
+            entry.detail = f"in {exact} of {all_of} partitions the next record is the source's"
+
+    def _verify(self, diary: Diary, found: _Found) -> None:
+        with diary.step("verify", "Compare the content of both clusters") as entry:
+            secret = secrets.token_bytes(_SECRET_BYTES)
+            wanted = Wanted(topics=self._wish.topics)
+            with Verifier(self._flow, wanted, secret, patience_s=self._patience_s) as verifier:
+                survey = verifier.survey()
+                found.verification = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
+            word = "equal" if found.verification.equal else f"{found.verification.differences} differences"
+            entry.detail = f"{found.verification.records} records: {word}"
+
+    def _report(self, diary: Diary, found: _Found, failure: FerryError | None) -> EvidenceReport:
+        flow, wish = self._flow, self._wish
+        goals = () if not found.losses_at_ms else goals_of(
+            losses=found.losses,
+            rpo_seconds=flow.rpo.seconds,
+            rto_s=found.rto_s,
+            rto_seconds=flow.report.rto_seconds,
+            groups=found.groups if found.rto_s is not None else None,
+        )  # fmt: skip
+        left = tuple(
+            f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
+        )
+        deviations = (*deviations_of(goals, found.groups, found.verification, ()), *left)
+        refusals = (*([str(failure)] if failure else []), *found.refusals)
+        equal = None if found.verification is None else found.verification.equal
+        told = partial_sentence(sorted(wish.topics), equal, found.groups, flow.flow.target)
+        return EvidenceReport(
+            id=wish.drill,
+            kind=EvidenceKind.PARTIAL,
+            flow=flow.flow,
+            lane=flow.lane,
+            policy=flow.policy_name,
+            clusters=found.clusters,
+            who=wish.who,
+            version=__version__,
+            began_ms=diary.began_ms,
+            ended_ms=wall_ms(),
+            outcome=outcome_of(diary.steps, refusals, deviations),
+            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, flow.flow.source)}",
+            steps=tuple(diary.steps),
+            goals=goals,
+            losses=found.losses,
+            losses_at_ms=found.losses_at_ms,
+            rto_s=found.rto_s,
+            rto_means="" if found.rto_s is None else RTO_MEANS,
+            groups=found.groups,
+            verification=found.verification,
+            deviations=deviations,
+            refusals=refusals,
+            notes=tuple(found.notes),
+        )

@@ -15,7 +15,8 @@ from ferry.net.epochs import NOT_KNOWN, epoch_ends
 class SourceCuts:
     """`at`: partitions whose logs were cut, and from which offset on they have other records than were copied, or none.
 
-    `untold` are those whose leader has no leader epochs to tell it by, which leaves their ends.
+    `untold` are those that have no leader epochs to tell it by, or no topic ids, so that the epochs may be another
+    topic's of the name; that leaves their ends.
     """
 
     at: dict[TopicPartition, int] = field(default_factory=dict)
@@ -33,11 +34,11 @@ async def source_cuts(source: Cluster, lasts: Iterable[Receipt]) -> SourceCuts:
     for last in lasts:
         topic = source.topics.get(last.source.topic)
         part = None if topic is None else topic.partitions.get(last.source.partition)
-        if part is None or part.leader_epoch == last.source_epoch >= 0:
+        if topic is None or part is None:
             continue
-        if last.source_epoch < 0:
+        if last.source_epoch < 0 or not topic.id_text:
             untold.add(last.source)
-        else:
+        if 0 <= last.source_epoch != part.leader_epoch:
             changed[last.source] = last
     ends = await epoch_ends(source, {place: last.source_epoch for place, last in changed.items()}) if changed else {}
     untold |= {place for place, end in ends.items() if end == NOT_KNOWN}

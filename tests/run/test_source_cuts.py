@@ -1,0 +1,47 @@
+"""Which source logs have to be asked whether they were cut; the answers themselves are in test_going_back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import cast
+from uuid import UUID
+
+import pytest
+
+from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo
+from ferry.run.flow.source_cuts import SourceCuts, source_cuts
+from tests.decide.values import RECEIPT
+
+LAST = replace(RECEIPT, source_epoch=5)
+
+
+class Metadata:
+    """What a cluster told of its topics; nobody can be asked."""
+
+    def __init__(self, topic_id: UUID | None, epoch: int) -> None:
+        part = PartitionInfo(partition=LAST.source.partition, leader=1, leader_epoch=epoch, replicas=(1,), in_sync=(1,))
+        name = LAST.source.topic
+        self.topics = {name: TopicInfo(name=name, topic_id=topic_id, partitions={part.partition: part}, internal=False)}
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "epoch", "read_under", "untold"),
+    [
+        (UUID(int=7), 5, 5, False),
+        (UUID(int=7), 5, -1, True),
+        (None, 5, 5, True),  # a topic that was created again begins with the same epochs
+    ],
+)
+def test_the_end_of_a_log_is_looked_at_where_leader_epochs_tell_nothing(
+    topic_id: UUID | None, epoch: int, read_under: int, untold: bool
+) -> None:
+    cluster = cast("Cluster", Metadata(topic_id, epoch))
+    found = asyncio.run(source_cuts(cluster, [replace(LAST, source_epoch=read_under)]))
+    assert found == SourceCuts(untold=frozenset({LAST.source} if untold else ()))
+
+
+def test_a_partition_that_the_metadata_lack_is_left_out() -> None:
+    cluster = cast("Cluster", Metadata(UUID(int=7), 5))
+    cluster.topics.clear()
+    assert asyncio.run(source_cuts(cluster, [LAST])) == SourceCuts()

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
@@ -36,6 +37,8 @@ from tests.harness import (
 )
 
 RECORDS = 120
+RECENT_MS = wall_ms() - 3_600_000
+"""Times that no broker's retention has passed."""
 AT = 50
 Rows = dict[int, list[Row]]
 Kind = DifferenceKind
@@ -63,7 +66,7 @@ def messages(count: int = RECORDS) -> list[Message]:
             key=b"k%d" % (number % 11),
             value=b"value %d" % number,
             headers=(("h", b"%d" % number),),
-            timestamp=1_700_000_000_000 + number,
+            timestamp=RECENT_MS + number,
         )
         for number in range(count)
     ]
@@ -134,7 +137,11 @@ def test_planted_differences_are_found_where_they_are(
         create_topic(source_cluster, one, 2 if name == "moved" else 1)
         send(client, one, messages())
         if name == "moved":
-            send(client, one, [Message(value=b"other %d" % n, partition=1, timestamp=n + 1) for n in range(RECORDS)])
+            send(
+                client,
+                one,
+                [Message(value=b"other %d" % n, partition=1, timestamp=RECENT_MS + n) for n in range(RECORDS)],
+            )
     lab = Lab(
         source=source_cluster,
         target=target_cluster,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferry.config.filters import PatternList
-from ferry.config.flow import FlowConfig, Periodic
+from ferry.config.flow import FlowConfig, Periodic, Verification
 from ferry.config.guards import Guards
 from ferry.config.start import StartEarliest
 from ferry.model import lane_kind
@@ -23,7 +23,8 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
     """The flow in `lane`: for a backfill or a drill with scratch topics, and without all that belongs to live alone.
 
     No guard is softened, no topic deleted, no ACL, group or topic of MirrorMaker 2 touched; heartbeats are no history,
-    and each scratch topic has one writer, also where live merges. Budgets, resources and clients stay the flow's.
+    and each scratch topic has one writer, also where live merges. Its runs do not verify themselves.
+    Budgets, resources and clients stay the flow's.
     Another live lane (`ferry.lane`) is the flow as it is.
     """
     if lane_kind(lane) is None or lane == flow.lane:
@@ -45,4 +46,5 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
         emit_heartbeats=_NEVER,
         heartbeats_at_source=_NEVER,
         emit_offset_syncs=False,
+        verification=Verification(),
     )

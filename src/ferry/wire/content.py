@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 
 from ferry.model import Content
@@ -11,6 +12,8 @@ from ferry.wire.legacy import messages
 from ferry.wire.renumber import HIGHEST, LOWEST
 
 _TRANSACTIONAL = 0x10
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _NO_HEADERS = b"\x00"
 
 
@@ -29,9 +32,20 @@ def same_bytes(source: Batch, target: Batch) -> bool:
         and source.attributes | _TRANSACTIONAL == target.attributes | _TRANSACTIONAL
         and source.next_offset - source.base_offset == target.next_offset - target.base_offset
         and obstacle(source) is None
-        # A bytearray compares by memcmp; two views byte by byte, forty times slower.
-        and bytearray(source.data[HEADER_BYTES:]) == target.data[HEADER_BYTES:]
+        and _equal(source.data[HEADER_BYTES:], target.data[HEADER_BYTES:])
     )
+
+
+def _equal(one: memoryview, other: memoryview) -> bool:
+    """Whether two views of the same length hold the same bytes; Python compares views byte by byte, forty times slower.
+
+    In place, where their addresses can be had, as of a fetched buffer: a copy of one, which compares by memcmp as well,
+    costs half as much again.
+    """
+    if one.readonly or other.readonly or not len(one):
+        return bytearray(one) == other
+    first, second = (ctypes.addressof(ctypes.c_char.from_buffer(view)) for view in (one, other))
+    return bool(_memcmp(first, second, len(one)) == 0)
 
 
 def contents(batch: Batch, most: int) -> Iterator[Content]:

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from ferry.config.connection import TYPE, AirflowConnection, connection_properties
 from ferry.config.flow import FlowConfig
 from ferry.config.secrets import ClientProperties
-from ferry.config.settings import load
+from ferry.config.settings import Settings, load
 from ferry.errors import BadInput, FerryError
 from ferry_airflow.deployment import airflow_deployment
 
@@ -80,17 +80,23 @@ def settings_of(conn_id: str) -> ClientProperties:
 
 
 def flow_of(path: Path, name: str) -> FlowConfig:
-    """The flow `source->target` of the file at `path`, with its clusters' connections looked up, no others.
+    """The flow `source->target` of the file at `path`; raises as `settings_for`."""
+    return settings_for(path, name).flow(name)
+
+
+def settings_for(path: Path, name: str) -> Settings:
+    """The file at `path`, with the connections of the clusters of the flow `source->target` looked up, no others.
 
     Raises BadInput for a mistake in the file or in one of the connections.
     """
     deployment = airflow_deployment()
-    flow = load(path, deployment=deployment).flow(name)
+    settings = load(path, deployment=deployment)
+    flow = settings.flow(name)
     if not flow.connections:
-        return flow
+        return settings
     names = frozenset(flow.connections.values())
 
     def lookup(conn_id: str) -> Mapping[str, str] | None:
         return settings_of(conn_id) if conn_id in names else None
 
-    return load(path, lookup, deployment=deployment).flow(name)
+    return load(path, lookup, deployment=deployment)

@@ -28,6 +28,7 @@ from ferry.model import VerifyMode
 from ferry_airflow.alerts import deadline
 from ferry_airflow.naming import dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
+from ferry_airflow.switch_dags import switch_dags
 from ferry_airflow.verify_dag import verify_dag
 from ferry_airflow.verify_operators import FerryVerifyRunOperator
 
@@ -41,7 +42,7 @@ RETRY_DELAY = timedelta(seconds=30)
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     """The DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
 
-    One of its micro-runs, and one that compares all that they have copied.
+    One of its micro-runs, one that compares all that they have copied, and three that switch its clients.
 
     FERRY_CLUSTERS limits them to flows into the local clusters, so that several data centres share one file.
 
@@ -54,7 +55,11 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
         raise BadInput(f"no configuration file is named: set {CONFIG_VARIABLE} in the environment of Airflow")
     path = Path(named).absolute()
     settings = load(path).near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
-    dags = [make(flow, path) for flow in settings.flows for make in (_flow_dag, verify_dag)]
+    dags = [
+        dag
+        for flow in settings.flows
+        for dag in (_flow_dag(flow, path), verify_dag(flow, path), *switch_dags(flow, path))
+    ]
     return {dag.dag_id: dag for dag in dags}
 
 

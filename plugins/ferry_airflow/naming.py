@@ -16,3 +16,8 @@ def dag_id(flow: Flow) -> str:
 def verify_dag_id(flow: Flow) -> str:
     """The id of the DAG that compares all that a flow has copied."""
     return f"ferry_verify__{flow.source}__{flow.target}"
+
+
+def switch_dag_id(verb: str, flow: Flow) -> str:
+    """The id of the DAG that switches along a flow, or back."""
+    return f"ferry_{verb}__{flow.source}__{flow.target}"

@@ -97,6 +97,20 @@ class AirflowRest:
         """Clear a whole run, so that it runs again."""
         self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/clear", {"dry_run": False})
 
+    def clear_from(self, dag_id: str, run: str, task: str) -> None:
+        """Clear a task and those behind it, so that the run goes on there."""
+        body = {"dag_run_id": run, "task_ids": [task], "include_downstream": True, "only_failed": False}
+        self._ask("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", {**body, "dry_run": False})
+
+    def answer(self, dag_id: str, run: str, task: str, option: str) -> None:
+        """Answer a task that waits for a person, as a user does under Required Actions."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails"
+        self._ask("PATCH", path, {"chosen_options": [option], "params_input": {}})
+
+    def question(self, dag_id: str, run: str, task: str) -> Json:
+        """What such a task asks, and its answer."""
+        return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails")
+
     def log(self, dag_id: str, run: str, task: str, attempt: int = 1) -> str:
         """A task try's log as text."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}?full_content=true"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,14 +20,22 @@ from tests.airflow.statsd import Listener
 from tests.harness import Lab
 from tests.spark.jobs import connect_server
 
+ROOT = Path(__file__).parents[2]
+
+SWITCHED = ("swap", "flee", "refrain")
+"""Flows that have a way back, along which clients may be switched."""
+
 FLOWS = (
     *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect", "severed"),
-    *("continuous", "verified", *planted.ALIASES),
+    *("continuous", "verified", "watched", "late", *SWITCHED, *planted.ALIASES),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 BY_ITSELF = "continuous"
 """The flow that its schedule starts, without a trigger; paused but for its test."""
+
+LATE = "late"
+"""The flow whose one run never succeeds: it begins when Airflow has started, for its deadline takes a minute."""
 
 SPARK_CONNECT = "spark_connect_test"
 
@@ -74,12 +83,28 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         BY_ITSELF: {"ferry.schedule": "@continuous"},
         "verified": {"ferry.verify": "receipt"},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
+        "watched": {"ferry.rpo.seconds": "0", **told("hear", "watched"), "ferry.metrics.folder": "FOLDER/metrics"},
+        # Its last time was New Year's Day, so it runs once, at once; and its times are a minute apart.
+        LATE: {
+            "ferry.schedule": "0,1 0 1 1 *",
+            "ferry.alert.late.intervals": "1",
+            **told("Hearing", LATE, said="{{ ferry_alert.flow }}: {{ ferry_alert.sentence }}"),
+        },
     }.get(alias, {})
     flow = f"{alias}->t{alias}"
     own = {
         f"{flow}.{key}": value for key, value in {"ferry.retries": "0", "ferry.schedule": "none", **settings}.items()
     }
+    if alias in SWITCHED:
+        back = f"t{alias}->{alias}"
+        own |= {f"{back}.enabled": "true", f"{back}.topics": f"{alias}-.*", f"{back}.ferry.schedule": "none"}
     return Lab(source=source, target=target, alias=alias, topics=(f"{alias}-.*",), settings=own)
+
+
+def told(name: str, alias: str, **more: str) -> dict[str, str]:
+    """The callback `tests.airflow.heard.name`; FOLDER is put in when the file is written."""
+    arguments = json.dumps({"file": f"FOLDER/{alias}.jsonl", **more})
+    return {"ferry.alert.callback": f"tests.airflow.heard.{name}", "ferry.alert.callback.arguments": arguments}
 
 
 @pytest.fixture(scope="session")
@@ -119,13 +144,18 @@ def _airflow(
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
     text = merged([lab(_pair[0], _pair[1], alias) for alias in FLOWS])
-    config.write_text(planted.with_secrets(text, _pair[1], folder))
+    config.write_text(planted.with_secrets(text.replace("FOLDER", str(folder)), _pair[1], folder))
+    (folder / "metrics").mkdir()
     os.environ["AIRFLOW_CONN_KAFKA_NOT_SPARK"] = "kafka://127.0.0.1:1"
     os.environ[f"AIRFLOW_CONN_{SPARK_CONNECT.upper()}"] = f"spark-connect://127.0.0.1:{_connect_port}"
     with guarded(folder / "home"):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (planted.environment(folder) | _metrics.environment).items():
                 patch.setenv(name, value)
+            # Airflow's processes find the callbacks of the tests.
+            patch.setenv(
+                "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+            )
             home = start(folder / "home", config=config).home
         yield home
 

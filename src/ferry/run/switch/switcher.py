@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -114,14 +114,19 @@ class Switcher:
         steps = tuple((step, sentence(wanted, step)) for step in STEPS[self.verb] if step not in state.done)
         return Preview(switch=wanted, steps=steps, readiness=readiness)
 
-    def open(self, switch: str, options: SwitchOptions, approved_by: str) -> SwitchState:
+    def open(
+        self, switch: str, options: SwitchOptions, approved_by: str, *, approved_ms: int | None = None
+    ) -> SwitchState:
         """Open a switch, or find it: whoever comes with an id that is known goes on with it, as it was asked for first.
 
+        `approved_ms` is when it was approved; None: now.
         Raises Refused, before anything is written, when a check stands against it, or another switch is not finished.
         """
         if not approved_by.strip():
             raise BadInput("a switch needs somebody's approval: say whose with --approve-by NAME")
         wanted = self._wanted(switch, options, approved_by.strip())
+        if approved_ms is not None:
+            wanted = replace(wanted, approved_ms=approved_ms)
         known = refuse_second(self.states(), wanted)
         if known is not None:
             return known

@@ -1,0 +1,140 @@
+"""The tasks of a switch's DAG: show what will happen, ask a person, open the switch, one task per step, report."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.exceptions import HITLTimeoutError
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from ferry_airflow.base import FerryOperator, airflow_errors, run_of
+
+if TYPE_CHECKING:  # Kafka's libraries only where they are used
+    from ferry.run.switch.switcher import Switcher
+
+PREVIEW, APPROVE, OPEN, REPORT = "preview", "approve", "open", "report"
+
+
+class SwitchOperator(FerryOperator):
+    """A task of a switch's DAG: it knows the flow and the verb, and finds the switch by the DAG run."""
+
+    def __init__(self, *, verb: str, **kwargs: Any) -> None:
+        """`verb` is switchover, failover or failback."""
+        super().__init__(**kwargs)
+        self.verb = verb
+
+    def switcher(self, context: Context) -> Switcher:
+        """Connects when it is entered."""
+        from ferry.model.switch import Verb  # noqa: PLC0415 - as above
+        from ferry_airflow.switching import switcher  # noqa: PLC0415 - as above
+
+        return switcher(self.config, self.flow, Verb(self.verb), str(context["dag"].dag_id))
+
+    def id(self, context: Context) -> str:
+        """The switch that the DAG run is about."""
+        from ferry_airflow.switching import switch_id  # noqa: PLC0415 - as above
+
+        return switch_id(run_of(context), context["params"])
+
+
+class SwitchPreviewOperator(SwitchOperator):
+    """Shows the steps and the checks; fails when a check stands against the switch. Writes nothing."""
+
+    def execute(self, context: Context) -> str:
+        """The lines are in the log, and for whoever approves them."""
+        from ferry_airflow import switching  # noqa: PLC0415 - as above
+
+        with airflow_errors():
+            with self.switcher(context) as found:
+                preview = found.preview(self.id(context), switching.options_of(context["params"]))
+            lines = switching.preview_lines(preview)
+            for line in lines:
+                self.log.info("%s", line)
+            switching.refuse_unready(preview)
+        return "\n".join(f"- {line}" for line in lines)
+
+
+class SwitchApprovalOperator(ApprovalOperator):
+    """Asks a person, under Required Actions. A refusal, or no answer in time, has changed nothing."""
+
+    def execute(self, context: Context) -> Any:
+        """Asks for as long as the trigger form says; a dry run asks nobody."""
+        params = context["params"]
+        if params.get("dry_run"):
+            raise AirflowSkipException("dry run: nothing is switched")
+        self.response_timeout = timedelta(seconds=params["approval_timeout_seconds"])
+        return super().execute(context)
+
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+        """The answer, and who gave it when; a switch that nobody approved in time fails at once."""
+        try:
+            return super().execute_complete(context, event)
+        except HITLTimeoutError:
+            raise AirflowFailException("nobody approved in time: nothing was switched; trigger the DAG again") from None
+
+
+class SwitchOpenOperator(SwitchOperator):
+    """Opens the switch in the ledger with who approved it and when, as Airflow recorded it."""
+
+    def execute(self, context: Context) -> None:
+        """Opening one that is open already changes nothing."""
+        from ferry_airflow.switching import options_of  # noqa: PLC0415 - as above
+
+        answer = context["ti"].xcom_pull(task_ids=APPROVE)
+        if not answer:
+            raise AirflowFailException("nobody has approved: nothing was switched; trigger the DAG again")
+        user, at = answer["responded_by_user"], answer["responded_at"]
+        moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+        with airflow_errors(), self.switcher(context) as found:
+            state = found.open(
+                self.id(context),
+                options_of(context["params"]),
+                str(user["name"] or user["id"]),
+                approved_ms=int(moment.timestamp() * 1000),
+            )
+        self.log.info("%s %s is open, approved by %s", self.verb, state.switch.id, state.switch.approved_by)
+
+
+class SwitchStepOperator(SwitchOperator):
+    """Does one step of the switch; one that is done already, by whomever, is left as it is."""
+
+    def __init__(self, *, step: str, **kwargs: Any) -> None:
+        """`step` is the step's word."""
+        super().__init__(**kwargs)
+        self.step = step
+
+    def execute(self, context: Context) -> None:
+        """What the step found is in the log, and in the ledger."""
+        from ferry.model.switch import Step  # noqa: PLC0415 - as above
+        from ferry_airflow.switching import step_lines  # noqa: PLC0415 - as above
+
+        with airflow_errors(), self.switcher(context) as found:
+            lines = step_lines(found.step(self.id(context), Step(self.step)), Step(self.step))
+        for line in lines:
+            self.log.info("%s", line)
+
+
+class SwitchReportOperator(SwitchOperator):
+    """Finishes the switch when all is done, and shows it; fails when something is left."""
+
+    def execute(self, context: Context) -> None:
+        """The error says what is next."""
+        from ferry.decide.switch.steps import next_step  # noqa: PLC0415 - as above
+        from ferry_airflow import switching  # noqa: PLC0415 - as above
+
+        if context["params"].get("dry_run"):
+            raise AirflowSkipException("dry run: nothing is switched")
+        with airflow_errors(), self.switcher(context) as found:
+            state = found.states().get(self.id(context))
+            if state is None:
+                raise AirflowFailException("nothing was switched: the switch was never opened")
+            if state.end is None and next_step(state) is None:
+                state = found.finish(state.switch.id)
+        for line in switching.report_lines(state):
+            self.log.info("%s", line)
+        complaint = switching.complaint(state)
+        if complaint is not None:
+            raise AirflowFailException(complaint)

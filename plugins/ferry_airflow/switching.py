@@ -1,0 +1,110 @@
+"""What the tasks of a switch do, apart from Airflow: show it, open it, do one step, tell how it stands."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ferry.decide.switch.steps import next_step
+from ferry.errors import Refused
+from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.run.switch.switcher import Preview, Switcher
+from ferry_airflow.connection import settings_for
+from ferry_airflow.tables import table
+
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_ID = 100
+
+
+def switch_id(run: str, params: Mapping[str, Any]) -> str:
+    """The switch that a DAG run is about: the one that the form names, else one of its own.
+
+    A run that is cleared is about the same one.
+    """
+    return str(params.get("id") or "") or _NOT_IN_IDS.sub("-", run)[-_LONGEST_ID:]
+
+
+def options_of(params: Mapping[str, Any]) -> SwitchOptions:
+    """The trigger form as options of a switch; a field that the verb does not have is at its default."""
+    default = SwitchOptions()
+    return SwitchOptions(
+        quiet_seconds=params.get("quiet_seconds", default.quiet_seconds),
+        quiet_timeout_seconds=params.get("quiet_timeout_seconds", default.quiet_timeout_seconds),
+        drain_timeout_seconds=params.get("drain_timeout_seconds", default.drain_timeout_seconds),
+        leave_groups=tuple(params.get("leave_groups") or ()),
+        leave_active=bool(params.get("leave_active")),
+        remove_write_block=bool(params.get("remove_write_block")),
+        smoke=bool(params.get("smoke", default.smoke)),
+        reverse=bool(params.get("reverse", default.reverse)),
+        interrupt=bool(params.get("interrupt")),
+        export=str(params.get("export") or ""),
+    )
+
+
+def switcher(config: str, flow: str, verb: Verb, dag_id: str) -> Switcher:
+    """For the flow of the file, with what Airflow's connections say; it is the DAG that does it."""
+    settings = settings_for(Path(config), flow)
+    return Switcher(settings, settings.flow(flow), verb, who=f"{dag_id}@{socket.gethostname()}")
+
+
+def preview_lines(preview: Preview) -> list[str]:
+    """What a switch will do, and the checks, line by line."""
+    made = preview.switch
+    head = f"{made.verb} {made.id}: clients go from {made.via.source} to {made.via.target}"
+    steps = [f"{number}. {step}: {text}" for number, (step, text) in enumerate(preview.steps, 1)]
+    checks = [f"{'ok' if one.ok else 'NOT OK'}: {one.name}: {one.message}" for one in preview.readiness.checks]
+    return [head, *steps, *checks]
+
+
+def refuse_unready(preview: Preview) -> None:
+    """Raise Refused for the checks that stand against a switch."""
+    failed = preview.readiness.failed
+    if failed:
+        why = "; ".join(f"{one.name}: {one.message}" for one in failed)
+        raise Refused(f"{preview.switch.via.target} cannot take over, and nothing was switched: {why}")
+
+
+def step_lines(state: SwitchState, step: Step) -> list[str]:
+    """What a step found, line by line."""
+    return _done_lines(state.done[step])
+
+
+def report_lines(state: SwitchState) -> list[str]:
+    """A switch as far as it has come."""
+    made = state.switch
+    head = (
+        f"{made.verb} {made.id} of {made.named} to {made.via.target}, approved by {made.approved_by} at "
+        f"{datetime.fromtimestamp(made.approved_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    )
+    rows = [
+        [done.step.value, done.who, f"{(done.done_ms - done.begun_ms) / 1000:.1f}", done.evidence.sentence]
+        for done in state.done.values()
+    ]
+    return [head, *table(["step", "by", "seconds", "what was found"], rows)]
+
+
+def complaint(state: SwitchState) -> str | None:
+    """Why a switch is not done; None when it is."""
+    made, due = state.switch, next_step(state)
+    if state.end is not None and state.end.outcome is SwitchOutcome.FINISHED:
+        return None
+    if state.end is not None:
+        return f"{made.verb} {made.id} was abandoned by {state.end.who}: {state.end.why}"
+    return (
+        f"{made.verb} {made.id} is not finished, its next step is {due}: clear that task to go on, or go on with ferry "
+        f"{made.verb} '{made.named}' --id {made.id}, or give it up with ferry switch abandon"
+    )
+
+
+def _done_lines(done: StepDone) -> list[str]:
+    lines = [done.evidence.sentence]
+    lines += [f"{name}: {value}" for name, value in done.evidence.facts.items()]
+    rows = done.evidence.rows
+    if rows:
+        head = list(rows[0])
+        lines += table(head, [[str(row.get(name, "")) for name in head] for row in rows])
+    return lines

@@ -1,0 +1,52 @@
+"""The DAGs of a switch, as they are parsed: their order, their form, and the switch that a run is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferry.config.settings import parse_settings
+from ferry.decide.switch.steps import STEPS
+from ferry.model.switch import Step, SwitchOptions, Verb
+from ferry_airflow.switch_dags import switch_dags
+from ferry_airflow.switching import options_of, switch_id
+
+FILE = (
+    "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
+    "a->b.enabled = true\nb->a.enabled = true\nferry.retries = 2\n"
+)
+DAGS = {dag.dag_id: dag for dag in switch_dags(parse_settings(FILE, "f").flow("a->b"), Path("/f"))}
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_steps_follow_the_approval_in_their_order_and_the_flows_own_run_goes_first(verb: Verb) -> None:
+    dag = DAGS[f"ferry_{verb}__a__b"]
+    order = [task.task_id for task in dag.topological_sort()]
+    assert order == ["preview", "approve", "open", *STEPS[verb], "report"]
+    assert all(len(task.downstream_list) <= 1 for task in dag.tasks)
+    assert dag.schedule is None
+    for task in dag.tasks:
+        assert task.retries == (0 if task.task_id == "approve" else 2), task.task_id
+        looks = task.task_id in {"preview", "approve", "report", Step.READINESS, Step.QUIET}
+        assert task.pool == ("default_pool" if looks else "ferry_a_b"), task.task_id
+        assert (task.priority_weight, task.weight_rule) == (1, "absolute"), task.task_id
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_an_untouched_form_asks_for_what_the_command_line_asks_for_by_default(verb: Verb) -> None:
+    form = DAGS[f"ferry_{verb}__a__b"].params.dump()
+    assert options_of(form) == SwitchOptions()
+    assert form["dry_run"] is False
+    assert ("quiet_seconds" in form) == (verb is not Verb.FAILOVER)
+    filled = {**form, "leave_groups": ["g"], "smoke": False, "reverse": False, "leave_active": True, "interrupt": True}
+    assert options_of(filled) == SwitchOptions(
+        leave_groups=("g",), smoke=False, reverse=False, leave_active=True, interrupt=True
+    )
+
+
+def test_a_cleared_run_is_about_the_same_switch_and_the_form_may_name_another() -> None:
+    run = "manual__2026-11-22T08:53:37.744938+00:00_x"
+    assert switch_id(run, {"id": None}) == switch_id(run, {}) == "manual__2026-11-22T08-53-37.744938-00-00_x"
+    assert switch_id(run, {"id": "june"}) == "june"
+    assert len(switch_id("y" * 250, {})) == 100

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.config.settings import Settings, parse_settings
+from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
 from ferry.errors import BadInput, Refused
@@ -25,6 +26,7 @@ from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.engine import Act
+from ferry.run.switch.readiness import check_readiness
 from ferry.run.switch.switcher import Switcher
 from tests.harness import Feeder, Message, create_topic, new_alias, producer, send, wait_until
 
@@ -388,6 +390,36 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     topics = AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics(timeout=30).topics
     assert copy in topics
     assert clients.topic not in topics
+
+
+@pytest.mark.timeout(180)
+def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_is_certain(
+    three_brokers: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
+) -> None:
+    pair = Pair(here=three_brokers, there=target_cluster, topic=clients.topic, group=clients.group)
+    create_topic(three_brokers, clients.topic, PARTITIONS)
+    clients.produce(three_brokers, 10)
+    pair.run(pair.flow)
+    clients.produce(three_brokers, 6)
+    info = AdminClient({"bootstrap.servers": three_brokers.bootstrap}).list_topics(clients.topic, timeout=30)
+    leaders = {number: one.leader for number, one in info.topics[clients.topic].partitions.items()}
+    assert leaders[0] != leaders[1], "one replica each, on brokers of their own"
+
+    three_brokers.broker(leaders[1]).kill()
+    flow = pair.settings.flow(pair.flow)
+
+    def is_seen() -> bool:
+        """The controller has noticed."""
+        ready = check_readiness(flow, Rpo(), back=True, patience_s=1)
+        return f"{clients.topic}-1" in next(one for one in ready.checks if one.name == "source").message
+
+    wait_until(is_seen, 60)
+    refuses(pair, Verb.SWITCHOVER, f"cannot take over: source: 1 source partitions .*{clients.topic}-1.*or fail over")
+    with pair.switcher(Verb.FAILOVER) as switcher:
+        switcher.open("half-1", OPTIONS, "bob")
+        state = switcher.run("half-1")
+    losses = {row["partition"]: (row["records"], row["certain"]) for row in state.rows(Step.LOSS)}
+    assert losses == {0: (3, True), 1: (0, False)}
 
 
 def refuses(pair: Pair, verb: Verb, why: str) -> None:

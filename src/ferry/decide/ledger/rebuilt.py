@@ -56,6 +56,8 @@ _WORDS = {
     "offsets": "groups' offsets of before",
     "snapshot": "snapshots of group offsets",
     "map": "blocks of offset maps",
+    "pruned": "partitions whose old receipts were given up",
+    "switch": "records of switches",
 }
 
 

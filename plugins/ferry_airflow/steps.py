@@ -82,6 +82,7 @@ def wanted_of(params: Mapping[str, Any]) -> Wanted:
         sample=params.get("sample") if mode == SAMPLE else None,
         seed=secrets.randbits(SEED_BITS),
         compacted=mode == COMPACTED,
+        without_ledger=bool(params.get("without_ledger")),
     )
 
 
@@ -97,7 +98,8 @@ def verify_arguments(wanted: Wanted) -> list[str]:
     ):
         if value is not None:
             found += [option, str(value)]
-    return [*found, "--compacted"] if wanted.compacted else found
+    found += ["--compacted"] if wanted.compacted else []
+    return [*found, "--without-ledger"] if wanted.without_ledger else found
 
 
 def _text(at_ms: int) -> str:

@@ -85,6 +85,12 @@ def _params() -> dict[str, Any]:
             description="full: every record; sample: one of so many segments of each partition; compacted: every topic "
             "by the latest record of each key, as topics with cleanup.policy compact are in any mode.",
         ),
+        "without_ledger": Param(
+            default=False,
+            type="boolean",
+            title="Without the ledger",
+            description="Align both logs by what they hold: for what another replicator has copied.",
+        ),
         "sample": Param(
             _SAMPLE,
             type="integer",

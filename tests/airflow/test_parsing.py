@@ -81,7 +81,7 @@ def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
         flows[0]: ["plan", "copy", "checkpoint", "report"],
         flows[1]: ["plan", "copy", "checkpoint", "report", "verify"],
     }, "a flow that does not verify itself has no task for it"
-    assert said["verify"] == ["from", "mode", "partition", "sample", "to", "topics"]
+    assert said["verify"] == ["from", "mode", "partition", "sample", "to", "topics", "without_ledger"]
     assert said["form"] == ["dry_run", "max_bytes", "max_records", "max_seconds", "take_over", "topics"]
     assert said["parsing"] == []
     assert said["all"], "the watch does not see a connection being made"

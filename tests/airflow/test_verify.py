@@ -66,8 +66,10 @@ def test_the_form_says_what_the_job_is_told() -> None:
     sampled = wanted_of({"mode": "sample", "sample": 5, "topics": ["a"], "partition": 3, "from": "17"})
     assert (sampled.sample, sampled.start, sampled.partition) == (5, 17, 3)
     assert verify_arguments(wanted_of({"mode": "compacted"}))[-1] == "--compacted"
+    assert verify_arguments(wanted_of({"without_ledger": True}))[-1] == "--without-ledger"
     for wrong, sentence in (
         ({"from": "2999-01-01T00:00:00Z"}, "in the future"),
+        ({"without_ledger": True, "mode": "sample", "sample": 5}, "needs the ledger's offset map"),
         ({"from": "yesterday"}, "write a source offset, or a time"),
         ({"from": "12"}, "add --topic and --partition"),
         ({"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "exchange them"),

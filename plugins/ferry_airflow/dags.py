@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, Param, TriggerRule
+from airflow.sdk import DAG, TriggerRule
 
 from ferry.config.flow import FlowConfig
 from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
@@ -26,6 +26,8 @@ from ferry.config.settings import load
 from ferry.errors import BadInput
 from ferry.model import VerifyMode
 from ferry_airflow.alerts import deadline
+from ferry_airflow.backfill import backfill_dag
+from ferry_airflow.form import budget_params, topics_param
 from ferry_airflow.naming import dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 from ferry_airflow.switch_dags import switch_dags
@@ -42,7 +44,8 @@ RETRY_DELAY = timedelta(seconds=30)
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     """The DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
 
-    One of its micro-runs, one that compares all that they have copied, and three that switch its clients.
+    One of its micro-runs, one of windows of history, one that compares all that the former have copied, and three that
+    switch its clients.
 
     FERRY_CLUSTERS limits them to flows into the local clusters, so that several data centres share one file.
 
@@ -58,9 +61,14 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     dags = [
         dag
         for flow in settings.flows
-        for dag in (_flow_dag(flow, path), verify_dag(flow, path), *switch_dags(flow, path))
+        for dag in (_flow_dag(flow, path), *_window_dags(flow, path), verify_dag(flow, path), *switch_dags(flow, path))
     ]
     return {dag.dag_id: dag for dag in dags}
+
+
+def _window_dags(flow: FlowConfig, path: Path) -> list[DAG]:
+    """The DAG of the flow's windows, unless the file says that there are none."""
+    return [] if flow.backfill_windows is None else [backfill_dag(flow, path, flow.backfill_windows)]
 
 
 def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
@@ -122,39 +130,6 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
     return dag
 
 
-def _budget(title: str, what: str) -> Param:
-    return Param(
-        None,
-        type=["null", "integer"],
-        minimum=1,
-        title=title,
-        description=f"{what}; empty, or more than the flow allows: the flow's own.",
-    )
-
-
 def _params() -> dict[str, Any]:
     """The trigger form: what one run may be narrowed to."""
-    return {
-        "topics": Param(
-            None,
-            type=["null", "array"],
-            items={"type": "string", "minLength": 1, "maxLength": 249},
-            title="Topics",
-            description="Source topics to copy, one per line; empty: all that the flow selects.",
-        ),
-        "max_bytes": _budget("Most bytes", "Budget of this run in bytes as stored"),
-        "max_records": _budget("Most records", "Budget of this run in records"),
-        "max_seconds": _budget("Most seconds", "Time of this run's copy step"),
-        "take_over": Param(
-            default=False,
-            type="boolean",
-            title="Take the lane over",
-            description="Go on although the last run was another deployment's, by another configuration.",
-        ),
-        "dry_run": Param(
-            default=False,
-            type="boolean",
-            title="Dry run",
-            description="Only show what a run would do now; nothing is written anywhere.",
-        ),
-    }
+    return {"topics": topics_param(), **budget_params()}

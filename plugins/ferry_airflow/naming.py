@@ -21,3 +21,8 @@ def verify_dag_id(flow: Flow) -> str:
 def switch_dag_id(verb: str, flow: Flow) -> str:
     """The id of the DAG that switches along a flow, or back."""
     return f"ferry_{verb}__{flow.source}__{flow.target}"
+
+
+def backfill_dag_id(flow: Flow) -> str:
+    """The id of the DAG of a flow's windows."""
+    return f"ferry_backfill__{flow.source}__{flow.target}"

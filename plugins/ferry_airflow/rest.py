@@ -60,6 +60,16 @@ class AirflowRest:
         )["dag_run_id"]
         return run
 
+    def backfill(self, dag_id: str, start: str, end: str, conf: Mapping[str, Any], reprocess: str = "none") -> None:
+        """Have Airflow run the DAG for dates; `reprocess` is none, failed or completed."""
+        body = {"dag_id": dag_id, "from_date": start, "to_date": end, "dag_run_conf": dict(conf)}
+        self._ask("POST", "/api/v2/backfills", {**body, "reprocess_behavior": reprocess, "max_active_runs": 1})
+
+    def backfills(self, dag_id: str) -> list[Json]:
+        """The DAG's backfills."""
+        found: list[Json] = self._ask("GET", f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
+        return found
+
     def runs(self, dag_id: str) -> list[Json]:
         """The DAG's runs, oldest first."""
         found: list[Json] = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=run_after&limit=100")["dag_runs"]

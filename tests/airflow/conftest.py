@@ -27,7 +27,7 @@ SWITCHED = ("swap", "flee", "refrain")
 
 FLOWS = (
     *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect", "severed"),
-    *("continuous", "verified", "watched", "late", *SWITCHED, *planted.ALIASES),
+    *("continuous", "backfill", "verified", "watched", "late", *SWITCHED, *planted.ALIASES),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 

@@ -96,6 +96,7 @@ def digest(lines: str = "", base: str = BASE) -> str:
         "west.security.protocol = SSL\n",
         "tasks.max = 7\nferry.retries = 9\n",
         "ferry.ledger.prune = false\n",
+        "ferry.backfill.windows = @hourly\n",
         "ferry.schedule = @daily\nferry.pool = other\nferry.spark.conn.id = other\n",
         "ferry.deployment = other\n",
         "east->west.topics = a\n",

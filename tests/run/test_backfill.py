@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused
-from ferry.model import OffsetWindow, TimeWindow, TopicPartition, Window
+from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, Window
+from ferry.run.lanes import dropping
 from ferry.run.lanes.dropping import RUN_PREFIX, LaneDrop
 from ferry.run.lanes.listing import list_lanes
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -141,3 +144,35 @@ def test_what_is_not_a_lane_of_history_is_not_dropped(history: History) -> None:
         LaneDrop(history.lab.flow, "live")
     with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(BadInput, match="has no lane backfill-january"):
         drop.preview()
+
+
+@pytest.mark.parametrize("step", ["delete_topics", "delete_group", "forgetting_lane"])
+def test_a_drop_that_was_cut_short_is_repeated_to_the_same_end(
+    history: History, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.record(0.5)
+    history.copy(history.hours(0, 1))
+    done = getattr(dropping, step)
+
+    def in_part(view: LedgerView, *rest: object) -> list[Record]:
+        """All records but the last few: as if the process had been killed while it wrote them."""
+        records: list[Record] = done(view, *rest)
+        return records[:-3]
+
+    async def killed(*arguments: object) -> None:
+        await done(*arguments)
+        raise Killed
+
+    with monkeypatch.context() as patch, LaneDrop(history.lab.flow, LANE) as drop:
+        patch.setattr(dropping, step, in_part if step == "forgetting_lane" else killed)
+        with contextlib.suppress(Killed):
+            drop.drop(f"{RUN_PREFIX}1", local_origin(), "ann@desk")
+    assert LANE in {lane.name for lane in list_lanes(history.lab.flow)}
+    with LaneDrop(history.lab.flow, LANE) as drop:
+        drop.drop(f"{RUN_PREFIX}2", local_origin(), "ann@desk")
+    with history.lab.runs() as runs:
+        assert [key for key in runs.ledger().by_key if LANE in key] == [f'["dropped","{LANE}"]']
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""

@@ -22,7 +22,7 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.output import count_of, print_json, print_table, size, span
+from ferry.cli.output import count_of, print_json, print_table, size
 from ferry.cli.person import new_run
 from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption
 from ferry.errors import BadInput, FerryError, Unreachable
@@ -135,6 +135,7 @@ class _Work:
         """Run after run, until the window is copied or a run gets no further."""
         # Imported here: the command line starts light.
         from ferry.cli.run import copied
+        from ferry.decide.lanes.pace import outlook
         from ferry.run.micro_run import local_origin
 
         begun = time.monotonic()
@@ -148,7 +149,7 @@ class _Work:
             self._look()
             before, left = left, self.left
             if left and left < before and not self.quiet:
-                log.info("window: %s", _outlook(whole, left, self.seconds))
+                log.info("window: %s", outlook(whole, left, self.seconds))
             if left == before or report.unfinished:
                 break
 
@@ -172,13 +173,6 @@ class _Work:
     def is_done(self) -> bool:
         """Whether all of the window is copied, and nothing was refused at last."""
         return not self.left and not (self.reports and self.reports[-1].refusals)
-
-
-def _outlook(whole: int, left: int, seconds: float) -> str:
-    """How much of the window is copied, and about how long the rest takes at the pace so far."""
-    done = whole - left
-    rest = seconds * left / max(1, done)
-    return f"{100 * done // max(1, whole)} % copied, {count_of(left, 'offset')} left, about {span(rest)} to go"
 
 
 def _json(work: _Work, *, dry_run: bool) -> dict[str, object]:

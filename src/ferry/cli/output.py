@@ -119,13 +119,6 @@ def size(count: int) -> str:
     return f"{value:.1f} TB"
 
 
-def span(seconds: float) -> str:
-    """A time that is only about right: `40 s`, `12 min`, `1.5 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def count_of(number: int, noun: str) -> str:
     """`1 slice`, `2 slices`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

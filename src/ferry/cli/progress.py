@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ferry.cli.output import count_of, size, span
+from ferry.cli.output import count_of, size
+from ferry.decide.lanes.pace import span
 from ferry.model import Plan, Receipt, TopicPartition
 
 log = logging.getLogger(__name__)

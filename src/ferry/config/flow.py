@@ -155,6 +155,8 @@ class FlowConfig:
     budget: Budget
     schedule: str | None
     """Cron or Airflow preset; None when runs are started by hand only."""
+    backfill_windows: str | None = "@daily"
+    """Cron or Airflow preset, in UTC: each tick begins a window of the backfill's DAG; None: there is no such DAG."""
     verification: Verification = Verification()
     lane: str
     deployment: str

@@ -139,6 +139,7 @@ class FlowReader:
                 max_seconds=self._value("ferry.run.max.seconds", values.integer(1)),
             ),
             schedule=self._value("ferry.schedule", values.schedule),
+            backfill_windows=self._value("ferry.backfill.windows", values.windows),
             verification=Verification(
                 mode=VerifyMode(self._value("ferry.verify", values.one_of(tuple(VerifyMode)))),
                 every_runs=self._value("ferry.verify.every.runs", values.integer(1, MOST_RUNS)),

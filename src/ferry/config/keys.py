@@ -256,6 +256,13 @@ FERRY_KEYS = (
         meaning="when Airflow compares all that the flow has copied, by the DAG `ferry_verify__{source}__{target}`",
     ),
     FerryKey(
+        name="ferry.backfill.windows",
+        default="@daily",
+        values="cron, an Airflow preset that repeats, or `none`",
+        meaning="where the windows of the DAG `ferry_backfill__{source}__{target}` begin and end, in UTC "
+        "([backfill](backfill.md#from-airflow)); `none`: there is no such DAG",
+    ),
+    FerryKey(
         name="ferry.ledger.prune",
         default="true",
         values="`true` or `false`",

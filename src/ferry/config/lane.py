@@ -39,6 +39,7 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
         guards=Guards(),
         start=StartEarliest(),
         sync_topic_deletes=False,
+        prunes_ledger=False,
         sync_topic_configs=False,
         sync_topic_acls=_NEVER,
         sync_group_offsets=_NEVER,

@@ -256,6 +256,14 @@ def schedule(value: str) -> str | None:
     return expression
 
 
+def windows(value: str) -> str | None:
+    """As `schedule`, without the presets that have no second tick."""
+    found = schedule(value)
+    if found in ("@continuous", "@once"):
+        raise BadValue(f"{value!r} cuts time into no windows; write for example @daily, @hourly or 0 */6 * * *")
+    return found
+
+
 def _cron_item_fits(item: str, unit: str, low: int, high: int) -> bool:
     match = _CRON_ITEM.fullmatch(item)
     if match is None:

@@ -18,13 +18,13 @@ from ferry.config.lane import lane_flow
 from ferry.decide.acls import AclDiff
 from ferry.decide.groups.codec import checkpoint_record, group_outcome
 from ferry.decide.lanes.windows import WindowPart
-from ferry.decide.ledger.keeping import kept_plan, planned_run, refuse_planned, resumed_plan, slices_left
+from ferry.decide.ledger.keeping import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger.ledger import LedgerView, fold, pauses
 from ferry.decide.ledger.mirror_state import mirror_notes
 from ferry.decide.ledger.receipts import lane_ends, last_receipts, receipts
 from ferry.decide.ledger.report import Report, report_of
 from ferry.decide.ledger.run_codec import ended_record, outcome_record
-from ferry.decide.ledger.runs import newer_attempt, outcome, superseded_by
+from ferry.decide.ledger.runs import newer_attempt, opened_run, outcome, superseded_by
 from ferry.decide.ledger.verified_codec import due, run_verified
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
@@ -189,6 +189,16 @@ class MicroRuns(LaneSession):
 
         async def work() -> Plan:
             return resumed_plan(await self._view(run), self.lane, run)
+
+        return self._run(work)
+
+    def is_planned(self, run: str) -> bool:
+        """Whether the ledger has a plan of this run."""
+
+        async def work() -> bool:
+            view = await self._view_if_any(run)
+            opened = opened_run(view, self.lane, run)
+            return opened is not None and plan_of(view, opened) is not None
 
         return self._run(work)
 

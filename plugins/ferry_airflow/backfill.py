@@ -1,0 +1,197 @@
+"""A DAG per flow whose runs are windows of history (`docs/backfill.md`).
+
+```
+plan >> copy >> report
+```
+
+Airflow's own backfill makes a run for each window of its dates; a person makes one with a partition key, or with times
+or offsets in the trigger form. `plan` settles what the window is in offsets and opens its first micro-run, `copy`
+makes as many as the budgets ask for, `report` fails while something of the window is left.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import DAG, Context, Param, TriggerRule
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from ferry.config.flow import FlowConfig
+from ferry_airflow.base import FerryOperator, Named, airflow_errors, flow_named, origin_of, run_of
+from ferry_airflow.form import budget_params, topics_param
+from ferry_airflow.naming import backfill_dag_id
+from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
+from ferry_airflow.timetable import WindowTimetable
+
+if TYPE_CHECKING:
+    from ferry_airflow.window_steps import Backfill
+
+DEFAULT_LANE = "backfill-airflow"
+
+
+class FerryWindowPlanOperator(FerryOperator):
+    """Settles the window and opens its first micro-run."""
+
+    def execute(self, context: Context) -> None:
+        """Fails at once for a window that cannot be copied; a dry run only shows what it is."""
+        from ferry_airflow import tables, window_steps  # noqa: PLC0415 - Kafka's libraries only where they are used
+
+        with airflow_errors():
+            backfill = _backfill(self, context)
+            if context["params"].get("dry_run"):
+                plan = window_steps.preview(backfill)
+            else:
+                plan, parts = window_steps.open_first(backfill, origin_of(context))
+                left = sum(part.left for part in parts)
+                self.log.info("window %s: %d offset(s) left", backfill.options.window, left)
+        for line in tables.plan_lines(plan):
+            self.log.info("%s", line)
+
+
+class FerryWindowCopyOperator(FerrySparkOperator):
+    """Copies the window, micro-run by micro-run."""
+
+    job = "copy_job.py"
+    killed = "killed; what was committed stays"
+
+    def execute(self, context: Context) -> None:
+        """Starts Spark for each micro-run that has something to copy."""
+        if context["params"].get("dry_run"):
+            raise AirflowSkipException("dry run: nothing is copied")
+        from ferry_airflow import window_steps  # noqa: PLC0415 - as above
+
+        def say(text: str) -> None:
+            self.log.info("%s", text)
+
+        with airflow_errors():
+            backfill = _backfill(self, context)
+            for run in window_steps.runs_to_copy(backfill, origin_of(context), say):
+                self._copy(backfill, run, context)
+
+    def _copy(self, backfill: Backfill, run: str, context: Context) -> None:
+        connection, origin = self.spark_connection(), origin_of(context)
+        if connection.conn_type == CONNECT:
+            from ferry.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - as above
+
+            request = CopyRequest(
+                flow=backfill.flow,
+                run=run,
+                origin=origin,
+                lane=backfill.lane,
+                say=lambda text: self.log.info("%s", text),
+            )
+            self.over_connect(lambda connect: copy_run(request, connect))
+            return
+        lane = [] if backfill.lane is None else ["--lane", backfill.lane]
+        evidence = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
+        evidence += ["--try-number", str(origin.try_number)]
+        self.submit(connection, backfill.flow, context, ["--run", run, *lane, *evidence])
+
+
+class FerryWindowReportOperator(FerryOperator):
+    """Shows what became of the window; fails while something of it is left."""
+
+    def execute(self, context: Context) -> None:
+        """Prints a table for each micro-run; the error names what is left and why."""
+        if context["params"].get("dry_run"):
+            raise AirflowSkipException("dry run: nothing was copied")
+        from ferry_airflow import tables, window_steps  # noqa: PLC0415 - as above
+
+        with airflow_errors():
+            backfill = _backfill(self, context)
+            reports, parts = window_steps.reports_of(backfill)
+            complaint = window_steps.complaint(backfill, reports, parts)
+        for report in reports:
+            for line in tables.report_lines(report):
+                self.log.info("%s", line)
+        records = sum(report.records for report in reports)
+        self.log.info(
+            "window %s: %d record(s) in %d run(s), %d offset(s) left",
+            backfill.options.window,
+            records,
+            len(reports),
+            sum(part.left for part in parts),
+        )
+        if complaint is not None:
+            raise AirflowFailException(complaint)
+
+
+def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
+    """The DAG of the flow's windows; `windows` is a cron expression or preset: each tick begins one."""
+    common: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": flow.retries}
+    with DAG(
+        backfill_dag_id(flow.flow),
+        description=f"Copies windows of history of {flow.flow.source} to {flow.flow.target}, each exactly once",
+        doc_md=__doc__,
+        schedule=WindowTimetable(windows, timezone="UTC"),
+        catchup=False,
+        # Windows of a partition come in order.
+        max_active_runs=1,
+        params=_params(),
+        tags=["ferry", flow.flow.source, flow.flow.target, "backfill"],
+        default_args={"owner": "ferry"},
+    ) as dag:
+        plan = FerryWindowPlanOperator(task_id="plan", pool=flow.pool, **common)
+        copy = FerryWindowCopyOperator(task_id="copy", conn_id=flow.spark_conn_id, pool=flow.pool, **common)
+        report = FerryWindowReportOperator(task_id="report", trigger_rule=TriggerRule.ALL_DONE, **common)
+        plan >> copy >> report
+    return dag
+
+
+def _backfill(task: Named, context: Context) -> Backfill:
+    from ferry_airflow.window_steps import backfill_of  # noqa: PLC0415 - as above
+
+    return backfill_of(flow_named(task), run_of(context), context["params"], _partition(context))
+
+
+def _partition(context: Context) -> tuple[datetime, datetime] | None:
+    """The window of the run's partition; None for a run that was made without a partition key."""
+    start = context.get("partition_date")
+    timetable = context["dag"].timetable
+    if start is None or not isinstance(timetable, WindowTimetable):
+        return None
+    return start, timetable.end_of(start)
+
+
+def _params() -> dict[str, Any]:
+    """The trigger form; Airflow's backfill hands the same over as its run's conf."""
+    offsets = "As topic:partition:offset, one per line, for example orders:3:1000."
+    return {
+        "lane": Param(
+            DEFAULT_LANE,
+            type="string",
+            pattern="^backfill-[A-Za-z0-9][A-Za-z0-9_-]{0,39}$",
+            title="Lane",
+            description="Where the window goes: topics named {target topic}.backfill.{lane}. It is there from its first"
+            " window on.",
+        ),
+        "topics": topics_param(),
+        "from": _time("From", "The first moment of the window; with a partition key leave it empty."),
+        "to": _time("To", "The window ends before it."),
+        "from_offsets": _lines("From offsets", f"{offsets} In place of times."),
+        "to_offsets": _lines("To offsets", f"{offsets} The window ends before it; each partition needs both."),
+        "allow_deleted": Param(
+            default=False,
+            type="boolean",
+            title="Take what is left",
+            description="Also where the source may have deleted records of the window.",
+        ),
+        "into_live": Param(
+            default=False,
+            type="boolean",
+            title="Into the live topics",
+            description="In place of the lane, as a run of the live lane; refused where that has copied something.",
+        ),
+        **budget_params(),
+    }
+
+
+def _time(title: str, description: str) -> Param:
+    return Param(None, type=["null", "string"], format="date-time", title=title, description=description)
+
+
+def _lines(title: str, description: str) -> Param:
+    items = {"type": "string", "pattern": "^[^:\\s]+:[0-9]+:[0-9]+$"}
+    return Param(None, type=["null", "array"], items=items, title=title, description=description)

@@ -1,0 +1,148 @@
+"""What the tasks of a backfill's DAG do, apart from Airflow: which window, its micro-runs, and how they ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ferry.config.flow import FlowConfig
+from ferry.config.windows import parse_window
+from ferry.decide.lanes.pace import outlook
+from ferry.decide.lanes.windows import WindowPart
+from ferry.decide.ledger.report import Report
+from ferry.errors import BadInput, Superseded
+from ferry.model import LaneKind, OffsetWindow, Origin, Plan, TimeWindow, Window, check_lane
+from ferry.run.micro_run import MicroRuns
+from ferry.run.plan.planner import RunOptions
+from ferry_airflow.steps import LISTED, options_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """One window of a flow, for a lane (None: the live one), as micro-runs whose ids begin with `run`."""
+
+    flow: FlowConfig
+    lane: str | None
+    run: str
+    options: RunOptions
+
+    def run_id(self, number: int) -> str:
+        """The id of the window's micro-run of this number, from 1."""
+        return self.run if number == 1 else f"{self.run}~{number}"
+
+    def session(self) -> MicroRuns:
+        """Connections for its micro-runs; a context manager."""
+        return MicroRuns(self.flow, lane=self.lane)
+
+
+def backfill_of(
+    flow: FlowConfig, run: str, params: Mapping[str, Any], partition: tuple[datetime, datetime] | None
+) -> Backfill:
+    """What a run of the DAG is for: `partition` is the window of its partition, if it has one.
+
+    Raises BadInput for a window or a lane that is none, and where the form and the partition both name a window.
+    """
+    window = _window(params, partition)
+    into_live = bool(params.get("into_live"))
+    lane = None if into_live else check_lane(str(params.get("lane") or ""), LaneKind.BACKFILL)
+    options = options_of(params)
+    if options.only is not None and isinstance(window, OffsetWindow):
+        raise BadInput("topics narrows windows of times; a window of offsets names its topics: leave topics empty")
+    return Backfill(
+        flow=flow,
+        lane=lane,
+        run=run,
+        options=RunOptions(
+            only=options.only,
+            window=window,
+            max_bytes=options.max_bytes,
+            max_records=options.max_records,
+            max_seconds=options.max_seconds,
+            take_over=options.take_over,
+        ),
+    )
+
+
+def _window(params: Mapping[str, Any], partition: tuple[datetime, datetime] | None) -> Window:
+    allowed = bool(params.get("allow_deleted"))
+    given = [params.get(name) for name in ("from", "to", "from_offsets", "to_offsets")]
+    if partition is None:
+        start, end, starts, ends = given
+        return parse_window(start or None, end or None, starts or (), ends or (), allow_deleted=allowed)
+    if any(given):
+        raise BadInput("the window is given by the partition key and in the form as well: leave one of the two out")
+    start_ms, end_ms = (int(moment.timestamp() * 1000) for moment in partition)
+    return TimeWindow(from_ms=start_ms, to_ms=end_ms, allow_deleted=allowed)
+
+
+def preview(backfill: Backfill) -> Plan:
+    """What its first run would do now; writes nothing."""
+    with backfill.session() as runs:
+        return runs.preview(backfill.options)
+
+
+def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, Sequence[WindowPart]]:
+    """The plan of the window's first micro-run, kept or new, and what the window is in offsets."""
+    with backfill.session() as runs:
+        plan = runs.open_or_keep(backfill.run, origin, backfill.options)
+        return plan, runs.window(backfill.options)
+
+
+def runs_to_copy(backfill: Backfill, origin: Origin, say: Callable[[str], None]) -> Iterator[str]:
+    """The window's micro-runs that have something to copy, one after the other; the caller copies each.
+
+    It ends when the window is copied, or when a run got no further. Repeated, it goes on where it was left. Where
+    another window's run has the lane by now, as Airflow may plan several before it copies one, a new micro-run takes it
+    back: the flow's pool lets one task at a time work.
+    """
+    begun, number = time.monotonic(), 0
+    whole: int | None = None
+    while True:
+        number += 1
+        run = backfill.run_id(number)
+        with backfill.session() as runs:
+            try:
+                plan = runs.open_or_keep(run, origin, backfill.options)
+                todo = bool(runs.left(plan))
+            except Superseded:
+                continue
+            before = _left(runs, backfill)
+        whole = before if whole is None else whole
+        if todo:
+            yield run
+        with backfill.session() as runs:
+            left = _left(runs, backfill)
+        if todo:
+            say(f"window: {outlook(whole, left, time.monotonic() - begun)}")
+        if not left or not plan.slices or (todo and left == before):
+            return
+
+
+def _left(runs: MicroRuns, backfill: Backfill) -> int:
+    return sum(part.left for part in runs.window(backfill.options))
+
+
+def reports_of(backfill: Backfill) -> tuple[list[Report], Sequence[WindowPart]]:
+    """The reports of the window's micro-runs, and how far the window is copied."""
+    found: list[Report] = []
+    with backfill.session() as runs:
+        while (run := backfill.run_id(len(found) + 1)) and runs.is_planned(run):
+            found.append(runs.report(run))
+        return found, runs.window(backfill.options)
+
+
+def complaint(backfill: Backfill, reports: Sequence[Report], parts: Sequence[WindowPart]) -> str | None:
+    """Why the run must not look green, in one sentence; None when the window is copied."""
+    last = reports[-1] if reports else None
+    wrong = [] if last is None else [refusal.message for refusal in last.refusals]
+    if last is not None and last.plan.paused:
+        wrong.append("the flow, or topics of it, are paused: ferry resume")
+    wrong += [f"{part.left} offsets of {part.source} before {part.end} are left" for part in parts if part.left]
+    if not wrong:
+        return None
+    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
+    what = "; ".join(wrong[:LISTED])
+    return f"the window {backfill.options.window} is not copied: {what}{more}; clear this run to go on"

@@ -1,0 +1,63 @@
+"""A flow in a lane beside the live one: scratch topics that nobody copies on, and nothing done but copying."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.config.guards import OnGuard
+from ferry.config.lane import in_lane, lane_flow
+from ferry.config.settings import parse_settings
+from ferry.config.why import why_topic
+from ferry.errors import BadInput
+
+FILE = """
+clusters = east, west
+east.bootstrap.servers = a:1
+west.bootstrap.servers = b:1
+east->west.enabled = true
+west->east.enabled = true
+topics = .*
+ferry.merge.topics = .*
+ferry.guard.retention.passed = skip
+ferry.sync.topic.deletes.enabled = true
+replication.policy.class = {policy}
+"""
+LANE = "backfill-january"
+
+
+@pytest.mark.parametrize(
+    ("policy", "copy"), [("DefaultReplicationPolicy", "east.orders"), ("IdentityReplicationPolicy", "orders")]
+)
+def test_a_lane_has_scratch_topics_and_only_copies(policy: str, copy: str) -> None:
+    settings = parse_settings(FILE.format(policy=policy), "lanes.properties")
+    live, back = settings.flow("east->west"), settings.flow("west->east")
+    flow = in_lane(live, LANE)
+    scratch = f"{copy}.backfill.{LANE}"
+    assert flow.policy.format_remote_topic("east", "orders") == scratch
+    assert [each.selection.why_not(scratch) for each in (live, flow, back)] == [
+        f"it is a scratch topic of lane {LANE}"
+    ] * 3
+    assert not why_topic(back, settings.origins[back.flow], scratch).taken
+    assert flow.selection.takes("orders")
+    assert flow.guards.retention_passed.default is OnGuard.FAIL
+    assert not flow.merge.matches("orders")
+    switches = (
+        *(flow.sync_topic_deletes, flow.sync_topic_configs, flow.syncs_acls, flow.syncs_groups, flow.prunes_ledger),
+        *(flow.emits_checkpoints, flow.emit_offset_syncs, flow.emit_heartbeats.enabled),
+    )
+    assert not any(switches)
+    assert in_lane(flow, LANE).policy == flow.policy, "once is enough"
+    assert lane_flow(live, None) is live
+    assert live.policy.format_remote_topic("east", "orders") == copy
+
+
+def test_the_live_lane_cannot_be_called_like_another() -> None:
+    with pytest.raises(BadInput, match="is the name of a drill lane"):
+        parse_settings(FILE.format(policy="DefaultReplicationPolicy") + "ferry.lane = drill-a\n", "lanes.properties")
+
+
+@pytest.mark.parametrize("windows", ["@once", "@continuous", "every day"])
+def test_windows_repeat(windows: str) -> None:
+    text = FILE.format(policy="DefaultReplicationPolicy") + f"ferry.backfill.windows = {windows}\n"
+    with pytest.raises(BadInput, match=r"ferry\.backfill\.windows"):
+        parse_settings(text, "lanes.properties")

@@ -162,10 +162,10 @@ def _params() -> dict[str, Any]:
         "lane": Param(
             DEFAULT_LANE,
             type="string",
-            pattern="^backfill-[A-Za-z0-9][A-Za-z0-9_-]{0,39}$",
+            pattern="^(backfill|append)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}$",
             title="Lane",
             description="Where the window goes: topics named {target topic}.backfill.{lane}. It is there from its first"
-            " window on.",
+            " window on. append-NAME: behind the records of the live topics.",
         ),
         "topics": topics_param(),
         "from": _time("From", "The first moment of the window; with a partition key leave it empty."),

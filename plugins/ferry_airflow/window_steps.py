@@ -47,7 +47,7 @@ def backfill_of(
     """
     window = _window(params, partition)
     into_live = bool(params.get("into_live"))
-    lane = None if into_live else check_lane(str(params.get("lane") or ""), LaneKind.BACKFILL)
+    lane = None if into_live else check_lane(str(params.get("lane") or ""), LaneKind.BACKFILL, LaneKind.APPEND)
     options = options_of(params)
     if options.only is not None and isinstance(window, OffsetWindow):
         raise BadInput("topics narrows windows of times; a window of offsets names its topics: leave topics empty")

@@ -217,5 +217,7 @@ def test_lane_names() -> None:
     assert (name, scratch_lane(name)) == ("primary.orders.backfill.backfill-january", "backfill-january")
     assert scratch_topic("primary.orders", "live") == "primary.orders"
     assert [scratch_lane(name) for name in ("orders.backfill.daily", "orders.drill.backfill-x", "orders")] == [None] * 3
+    assert lane_kind("append-a") is LaneKind.APPEND
+    assert scratch_topic("primary.orders", "append-a") == "primary.orders"
     with pytest.raises(BadInput, match="name it backfill-NAME"):
         check_lane("january", LaneKind.BACKFILL)

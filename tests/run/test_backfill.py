@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
+from dataclasses import replace
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from ferry.config.lane import in_lane
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
@@ -19,6 +21,8 @@ from ferry.run.lanes.dropping import RUN_PREFIX, LaneDrop
 from ferry.run.lanes.listing import list_lanes
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.planner import RunOptions
+from ferry.run.verify.survey import Wanted
+from ferry.run.verify.verifier import Verifier
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
 
 HOUR = 3_600_000
@@ -144,6 +148,30 @@ def test_what_is_not_a_lane_of_history_is_not_dropped(history: History) -> None:
         LaneDrop(history.lab.flow, "live")
     with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(BadInput, match="has no lane backfill-january"):
         drop.preview()
+
+
+def test_history_may_be_appended_to_live_topics_where_live_tolerates_other_writers(history: History) -> None:
+    history.record(0.5, 1.5)
+    start = replace(history.lab, settings={"ferry.start": f"{history.topic}:0:1"})
+    assert start.micro_run().records == 1
+    lane, window = "append-old", history.hours(0, 1)
+    (refusal,) = history.copy(window, lane=lane).refusals
+    assert "ferry.guard.foreign.writer = skip" in refusal.message
+    tolerant = replace(start, settings={**start.settings, "ferry.guard.foreign.writer": "skip"})
+    history.lab = tolerant
+    assert history.copy(window, lane=lane).records == 1
+    assert history.copy(window, lane=lane).records == 0
+    history.record(2.5)
+    assert tolerant.micro_run().records == 1
+    rows = read_topic(tolerant.target.bootstrap, tolerant.target_topic(history.topic))[0]
+    assert [row[2] for row in rows] == [b"1.5", b"0.5", b"2.5"]
+    for flow in (tolerant.flow, in_lane(tolerant.flow, lane)):
+        with Verifier(flow, Wanted(), b"secret") as verifier:
+            found = verifier.survey()
+            assert verifier.sum_up(found, verifier.compare(found)).is_equal
+    with LaneDrop(tolerant.flow, lane) as drop:
+        assert drop.drop(f"{RUN_PREFIX}1", local_origin(), "ann@desk").topics == ()
+    assert len(read_topic(tolerant.target.bootstrap, tolerant.target_topic(history.topic))[0]) == 3
 
 
 @pytest.mark.parametrize("step", ["delete_topics", "delete_group", "forgetting_lane"])

@@ -40,7 +40,10 @@ def backfill_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
     lane: Annotated[
-        str | None, typer.Option("--lane", metavar="LANE", help="The lane that copies: backfill-NAME.")
+        str | None,
+        typer.Option(
+            "--lane", metavar="LANE", help="backfill-NAME: to scratch topics; append-NAME: behind the live records."
+        ),
     ] = None,
     into_live: Annotated[
         bool,
@@ -90,7 +93,7 @@ def backfill_command(
     if into_live == (lane is not None):
         raise BadInput("backfill copies to a lane of its own or into live: give --lane backfill-NAME, or --into-live")
     if lane is not None:
-        check_lane(lane, LaneKind.BACKFILL)
+        check_lane(lane, LaneKind.BACKFILL, LaneKind.APPEND)
     if topic and isinstance(window, OffsetWindow):
         raise BadInput("--topic narrows windows of times; a window of offsets names its topics: leave --topic away")
     chosen = desk.flow(flow)

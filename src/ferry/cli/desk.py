@@ -175,7 +175,7 @@ def in_lane_of(flow: FlowConfig, lane: str | None) -> FlowConfig:
         return flow
     if lane_kind(lane) is None:
         raise BadInput(
-            f"flow {flow.flow} has no lane {lane!r}: name {flow.lane}, or one of backfill-NAME and drill-NAME that "
+            f"flow {flow.flow} has no lane {lane!r}: name {flow.lane}, or a backfill-, drill- or append- lane that "
             "ferry lanes list shows"
         )
     return in_lane(flow, lane)

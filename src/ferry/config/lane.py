@@ -25,18 +25,21 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
     No guard is softened, no topic deleted, no ACL, group or topic of MirrorMaker 2 touched; heartbeats are no history,
     and each scratch topic has one writer, also where live merges. Its runs do not verify themselves.
     Budgets, resources and clients stay the flow's.
+    A lane that appends to the live topics has live's guard of other writers: it is one there, and live is one to it.
     Another live lane (`ferry.lane`) is the flow as it is.
     """
-    if lane_kind(lane) is None or lane == flow.lane:
+    kind = lane_kind(lane)
+    if kind is None or lane == flow.lane:
         return replace(flow, lane=lane)
+    own = kind.has_scratch_topics
     return replace(
         flow,
         lane=lane,
-        policy=LanePolicy(base=flow.policy, lane=lane),
+        policy=LanePolicy(base=flow.policy, lane=lane) if own else flow.policy,
         selection=replace(flow.selection, heartbeats=False, others=()),
         back=None,
         merge=PatternList(items=()),
-        guards=Guards(),
+        guards=Guards() if own else Guards(foreign_writer=flow.guards.foreign_writer),
         start=StartEarliest(),
         sync_topic_deletes=False,
         prunes_ledger=False,

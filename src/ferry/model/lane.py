@@ -15,10 +15,16 @@ class LaneKind(StrEnum):
     """Windows of history (`ferry backfill`)."""
     DRILL = "drill"
     """A rehearsal: copies that nobody reads in earnest."""
+    APPEND = "append"
+    """Windows of history behind what the live topics hold, out of order: whoever names such a lane wants that."""
+
+    @property
+    def has_scratch_topics(self) -> bool:
+        """Whether its topics are its own."""
+        return self is not LaneKind.APPEND
 
 
-_NAME = r"(backfill|drill)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}"
-_LANE = re.compile(_NAME)
+_LANE = re.compile(r"(backfill|drill|append)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _SCRATCH = re.compile(r".+\.(backfill|drill)\.((?:\1)-[A-Za-z0-9][A-Za-z0-9_-]{0,39})")
 
 
@@ -28,9 +34,9 @@ def lane_kind(lane: str) -> LaneKind | None:
     return None if found is None else LaneKind(found.group(1))
 
 
-def check_lane(lane: str, kind: LaneKind) -> str:
-    """The lane's name as it is; BadInput when a lane of this kind cannot be called so."""
-    if lane_kind(lane) is not kind:
+def check_lane(lane: str, kind: LaneKind, *others: LaneKind) -> str:
+    """The lane's name as it is; BadInput when a lane of this kind (or of `others`) cannot be called so."""
+    if lane_kind(lane) not in (kind, *others):
         raise BadInput(
             f"lane {lane!r} is not a {kind} lane: name it {kind}-NAME, where NAME has up to 40 letters, digits, "
             f"hyphens and underscores, for example {kind}-january"
@@ -41,7 +47,7 @@ def check_lane(lane: str, kind: LaneKind) -> str:
 def scratch_topic(target: str, lane: str) -> str:
     """Where a lane writes what the live lane writes to the topic `target`; that one itself for a live lane."""
     kind = lane_kind(lane)
-    return target if kind is None else f"{target}.{kind}.{lane}"
+    return target if kind is None or not kind.has_scratch_topics else f"{target}.{kind}.{lane}"
 
 
 def scratch_lane(topic: str) -> str | None:

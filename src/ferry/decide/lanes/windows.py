@@ -299,5 +299,5 @@ def new_records(
 
 def refuse_endless(lane: str, window: Window | None) -> None:
     """Raise BadInput for a run of a backfill lane without a window: it would never end."""
-    if window is None and lane_kind(lane) is LaneKind.BACKFILL:
+    if window is None and lane_kind(lane) in (LaneKind.BACKFILL, LaneKind.APPEND):
         raise BadInput(f"lane {lane} copies windows: give one (ferry backfill), or leave the lane to live runs")

@@ -39,6 +39,8 @@ class Rules:
     merges: Callable[[str], bool] = lambda _: False
     """Whether a source topic's target is shared with other flows (`ferry.merge.topics`)."""
     guards: Guards = field(default_factory=Guards)
+    beside_live: bool = False
+    """Whether the lane writes to topics of the live lane, behind whatever they hold."""
     scratch: bool = False
     """Whether the lane's topics are scratch topics: they keep what they are given, until the lane is dropped."""
     only: frozenset[str] | None = None

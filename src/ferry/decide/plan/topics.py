@@ -17,7 +17,7 @@ from ferry.decide.plan.topic_settings import (
     settings_change,
     several,
 )
-from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange
+from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, lane_kind
 from ferry.policy import MAX_TOPIC_NAME
 
 
@@ -35,7 +35,14 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
             f"{MAX_TOPIC_NAME}: use a shorter alias or IdentityReplicationPolicy",
         )
     owner = facts.claims.get(name)
-    if owner is not None and owner != rules.lane:
+    if rules.beside_live:
+        if owner is None or lane_kind(owner) is not None:
+            return refusal(
+                RefusalKind.OWNED,
+                f"no live lane has target topic {name} yet, so nothing is there to append to: copy the window with "
+                "--into-live, which keeps the order",
+            )
+    elif owner is not None and owner != rules.lane:
         return owned(topic.name, name, owner)
     target = facts.targets.get(name)
     if target is not None and target.partitions > _count(topic):

@@ -50,7 +50,7 @@ class LaneDrop:
         """Raises BadInput for a lane that is neither a backfill nor a drill."""
         if lane_kind(lane) is None:
             raise BadInput(
-                f"lane {lane} is not dropped: only backfill-NAME and drill-NAME lanes are, never live; ferry lanes "
+                f"lane {lane} is not dropped: only backfill-, drill- and append- lanes are, never live; ferry lanes "
                 "lists them"
             )
         self._flow = in_lane(flow, lane)

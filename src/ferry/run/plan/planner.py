@@ -37,6 +37,7 @@ from ferry.decide.plan.topics import creation_notes
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import (
     ChangeKind,
+    LaneKind,
     OffsetWindow,
     OpenedRun,
     Origin,
@@ -306,7 +307,8 @@ class Planner:
             for name in facts.sources
             if self.flow.merge.matches(name)
         }
-        names = sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
+        # A lane that appends to live's topics leaves them live's.
+        names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts)
         own = {name for name, lane in facts.claims.items() if lane == self.lane} | set(names)
         records = [
             *(claim_record(name, self.flow.flow, self.lane) for name in names),
@@ -364,6 +366,11 @@ class Planner:
         return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
 
 
+def _unclaimed(plan: Plan, facts: Facts) -> list[str]:
+    """The target topics of a plan that no lane owns yet."""
+    return sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
+
+
 def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
     """Whether a run syncs ACLs: not one that is narrowed to some topics, nor while the whole flow is paused."""
     return options.topics is None and options.window is None and "" not in facts.pauses
@@ -371,7 +378,7 @@ def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
 
 def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
     """What planning obeys: the flow's configuration, narrowed to what one run is for."""
-    budget = flow.budget
+    budget, kind = flow.budget, lane_kind(lane)
     factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
     return Rules(
         flow=flow.flow,
@@ -392,7 +399,8 @@ def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
         way_back=flow.selection.way_back,
         merges=flow.merge.matches,
         guards=flow.guards,
-        scratch=lane_kind(lane) is not None,
+        scratch=kind is not None and kind.has_scratch_topics,
+        beside_live=kind is LaneKind.APPEND,
         only=options.topics,
     )
 

@@ -193,3 +193,14 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     assert committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS) == before
     again = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
     assert (again.code, again.json("drill")["steps"]) == (0, body["steps"])
+
+    told = ferry("reports", "switch", flow, f"full-{lab.alias}-back", "--report", reports, "--json", config=config)
+    back = told.json("drill")
+    assert (told.code, back["kind"], back["outcome"], back["flow"]) == (
+        0,
+        "failback",
+        "success",
+        f"{there}->{lab.alias}",
+    )
+    assert [step["name"] for step in back["steps"]] == [name for name in names if name.startswith("failback-")]
+    assert ferry("reports", "verify", reports, "--chain-only").code == 0

@@ -21,6 +21,7 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
+from ferry.cli.evidence import ReportOption, ended, prepared
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
 from ferry.cli.plan import MaxBytesOption
@@ -38,11 +39,9 @@ from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.start import Start
-    from ferry.errors import FerryError
-    from ferry.model.evidence import EvidenceReport, Step
+    from ferry.model.evidence import Step
     from ferry.model.switch import Step as SwitchStep
     from ferry.model.switch import StepDone
-    from ferry.run.reports.folder import ReportFolder, Written
 
 log = logging.getLogger(__name__)
 
@@ -51,10 +50,6 @@ drill_app = typer.Typer(help="Rehearse a failover; each drill ends in a report."
 WINDOW = timedelta(hours=1)
 """How far back a shadow drill copies unless it is told."""
 
-ReportOption = Annotated[
-    str | None,
-    typer.Option("--report", metavar="DIR", help="The folder for the report, or its URL; wins over ferry.report.dir."),
-]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
 
 
@@ -75,10 +70,10 @@ def tabletop_command(
     from ferry.run.drill.tabletop import tabletop
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    folder = None if dry_run else _prepared(chosen.report, report)
+    folder = None if dry_run else prepared(chosen.report, report)
     diary = _diary(quiet=desk.quiet)
     evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=patience)
-    return _ended(desk, evidence, folder, failure)
+    return ended(desk, evidence, folder, failure)
 
 
 @drill_app.command("shadow")
@@ -125,10 +120,10 @@ def shadow_command(
     drill = ShadowDrill(chosen, wish, patience_s=patience)
     if dry_run:
         return _previewed(desk, drill.preview()[0])
-    folder = _prepared(chosen.report, report)
+    folder = prepared(chosen.report, report)
     with stop_signals() as stop:
         evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
-        return _ended(desk, evidence, folder, failure)
+        return ended(desk, evidence, folder, failure)
 
 
 @drill_app.command("partial")
@@ -176,10 +171,10 @@ def partial_command(
         return _previewed(desk, drill.preview())
     if not wish.approved_by:
         raise BadInput("a partial drill writes offsets of real groups: say who has approved with --approve-by NAME")
-    folder = _prepared(chosen.report, report)
+    folder = prepared(chosen.report, report)
     with stop_signals() as stop:
         evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
-        return _ended(desk, evidence, folder, failure)
+        return ended(desk, evidence, folder, failure)
 
 
 @drill_app.command("full")
@@ -245,14 +240,14 @@ def full_command(
         return _previewed(desk, full.preview())
     if not wish.approved_by:
         raise BadInput("a full drill moves clients: say who has approved of it with --approve-by NAME")
-    folder = _prepared(chosen.report, report)
+    folder = prepared(chosen.report, report)
 
     def told(step: SwitchStep, done: StepDone | None) -> None:
         if not desk.quiet:
             log.info("%s", f"{step} ..." if done is None else f"    {done.evidence.sentence}")
 
     evidence, failure = full.run(told, lambda: time.sleep(stay))
-    return _ended(desk, evidence, folder, failure)
+    return ended(desk, evidence, folder, failure)
 
 
 def _start(text: str | None) -> Start:
@@ -266,16 +261,6 @@ def _start(text: str | None) -> Start:
         return parse_start(text)
     except BadValue as error:
         raise BadInput(f"--from: {error}") from None
-
-
-def _prepared(config: Any, folder: str | None) -> ReportFolder:
-    """Where the report goes; Refused when it cannot be written there."""
-    # Imported here: the command line starts light.
-    from ferry.run.reports.folder import ReportFolder
-
-    reports = ReportFolder.of(config, folder)
-    reports.prepare()
-    return reports
 
 
 def _diary(*, quiet: bool, stop: Any = lambda: False) -> Any:
@@ -297,54 +282,3 @@ def _previewed(desk: Desk, would: tuple[str, ...]) -> int:
     for number, sentence in enumerate(would, 1):
         print(f"{number}. {sentence}")
     return 0
-
-
-def _ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
-    """Write the report, and say how it went."""
-    # Imported here: the command line starts light.
-    from ferry.decide.evidence.codec import evidence_json
-    from ferry.model.evidence import EvidenceOutcome
-
-    written = None if folder is None else folder.write(evidence)
-    if desk.as_json:
-        print_json({**evidence_json(evidence), "report": None if written is None else _written_json(written)})
-    else:
-        _show(evidence, written)
-    if evidence.outcome is EvidenceOutcome.SUCCESS:
-        return 0
-    return 1 if failure is None else failure.exit_code
-
-
-def _written_json(written: Written) -> dict[str, Any]:
-    return {
-        "number": written.number,
-        "page": written.page,
-        "json": written.json,
-        "sha256": written.sha256,
-        "signed": written.is_signed,
-    }
-
-
-def _show(evidence: EvidenceReport, written: Written | None) -> None:
-    for sentence in evidence.refusals:
-        print(f"refused: {sentence}")
-    for sentence in evidence.deviations:
-        print(f"deviation: {sentence}")
-    for sentence in evidence.notes:
-        print(f"note: {sentence}")
-    for number, sentence in enumerate(evidence.would, 1):
-        print(f"{number}. {sentence}")
-    for group in evidence.groups:
-        exact = "" if group.exact is None else f", {group.exact} at the same record"
-        print(f"group {group.group}: {group.committed} of {group.partitions} offsets{exact}")
-    print(f"{evidence.kind} drill of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
-    if evidence.losses_at_ms:
-        seconds = "not known" if evidence.lost_seconds is None else f"{evidence.lost_seconds:.1f} s"
-        records = "not known" if evidence.lost_records is None else str(evidence.lost_records)
-        print(f"RPO: {records} records, {seconds}")
-    if evidence.rto_s is not None:
-        twice = "not known" if evidence.reread is None else str(evidence.reread)
-        print(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
-    if written is not None:
-        signed = "signed" if written.is_signed else "not signed"
-        print(f"report: {written.page} ({signed}, SHA-256 of its JSON {written.sha256})")

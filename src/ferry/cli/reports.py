@@ -1,4 +1,4 @@
-"""`ferry reports`: the reports of drills and switches in a folder, and whether anybody changed them."""
+"""`ferry reports`: the reports of drills and switches in a folder, those of switches, and whether they hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.evidence import ReportOption, ended, prepared
 from ferry.cli.output import count_of, print_json, print_table, time_text
 from ferry.errors import BadInput
 
@@ -59,6 +68,30 @@ def list_command(
         right=["#", "RPO records", "RTO s"],
     )
     return 0
+
+
+@reports_app.command("switch")
+def switch_command(
+    ctx: typer.Context,
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")],
+    switch: Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")],
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write the report of a switchover, failover or failback, from what the ledger has of it."""
+    # Imported here: the command line starts light.
+    from ferry.run.drill.switched import report_of_switch
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    folder = prepared(chosen.report, report)
+    found = report_of_switch(desk.whole_settings(settings), chosen, switch, patience_s=patience)
+    return ended(desk, found, folder, None)
 
 
 @reports_app.command("verify")

@@ -117,7 +117,7 @@ def goals_of(
     losses: Sequence[Loss],
     rpo_seconds: float | None,
     rto_s: float | None,
-    rto_seconds: int | None,
+    rto_seconds: float | None,
     groups: Sequence[GroupMoved] | None,
 ) -> tuple[Goal, ...]:
     """The figures that have goals; `groups` None: none were moved, so nothing could be read twice."""

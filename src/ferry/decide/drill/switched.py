@@ -1,13 +1,25 @@
-"""What the steps of a switch found, as parts of a report."""
+"""What the steps of a switch found, as parts of a report, and as one of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ferry.decide.drill.figures import deviations_of, goals_of
+from ferry.decide.switch.steps import next_step
 from ferry.model import TopicPartition
-from ferry.model.evidence import GroupMoved, Loss, StepOutcome
+from ferry.model.evidence import (
+    EvidenceCluster,
+    EvidenceKind,
+    EvidenceOutcome,
+    EvidenceReport,
+    GroupMoved,
+    Loss,
+    StepOutcome,
+)
 from ferry.model.evidence import Step as Told
-from ferry.model.switch import Json, Step, SwitchState
+from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState
+
+RTO_MEANS = "from when clients were to stop until the other cluster was tried out"
 
 _SAME = frozenset({"exact", "gap", "start"})
 """How an offset was found that leads to the very record that comes next; of a start nothing was read before."""
@@ -80,4 +92,60 @@ def _group(row: Json) -> GroupMoved:
         reread=0 if whole else None,
         skipped=0 if whole else None,
         note="; ".join(([row["why"]] if row["why"] else []) + list(row["notes"])),
+    )
+
+
+def switch_report(
+    state: SwitchState,
+    *,
+    lane: str,
+    policy: str,
+    clusters: tuple[EvidenceCluster, ...],
+    version: str,
+    rpo_seconds: float | None,
+    rto_seconds: float | None,
+) -> EvidenceReport:
+    """The report of a switch, finished or not, from what the ledger has of it. Goals are seconds."""
+    switch, end = state.switch, state.end
+    steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)
+    service_s = out_of_service_s(state)
+    goals = goals_of(
+        losses=losses,
+        rpo_seconds=rpo_seconds,
+        rto_s=service_s,
+        rto_seconds=rto_seconds,
+        groups=groups if Step.GROUPS in state.done else None,
+    )
+    deviations = deviations_of(goals, groups, None, ())
+    lost = sum(loss.records or 0 for loss in losses)
+    due = next_step(state)
+    if end is None:
+        outcome, summary = EvidenceOutcome.FAILED, f"it is not finished: its next step is {due}"
+    elif end.outcome is SwitchOutcome.ABANDONED:
+        outcome, summary = EvidenceOutcome.REFUSED, f"{end.who} has given it up: {end.why}"
+    else:
+        outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
+        summary = f"clients were moved to {switch.via.target}; {lost} records were lost, at most"
+    stopped = state.done.get(Step.STOP)
+    return EvidenceReport(
+        id=switch.id,
+        kind=EvidenceKind(switch.verb.value),
+        flow=switch.via,
+        lane=lane,
+        policy=policy,
+        clusters=clusters,
+        who=switch.who,
+        version=version,
+        began_ms=switch.at_ms,
+        ended_ms=max([switch.at_ms, *(step.ended_ms for step in steps), *([end.at_ms] if end is not None else [])]),
+        outcome=outcome,
+        summary=summary,
+        steps=steps,
+        goals=goals,
+        losses=losses,
+        losses_at_ms=stopped.done_ms if stopped is not None else 0,
+        rto_s=service_s,
+        rto_means="" if service_s is None else RTO_MEANS,
+        groups=groups,
+        deviations=deviations,
     )

@@ -53,9 +53,10 @@ def copying_chart(samples: Sequence[Sample]) -> str:
         rate.step(times, [sample.bytes_per_second for sample in samples], color=BLUE, linewidth=1.4, where="pre")
         rate.set_ylabel("throughput")
         rate.yaxis.set_major_formatter(EngFormatter(unit="B/s", sep=" "))
-        for axes in (lag, rate):
+        highest = (max(one.lag_records for one in samples), max(one.bytes_per_second for one in samples))
+        for axes, top in zip((lag, rate), highest, strict=True):
             _plain(axes)
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, top * 1.08 or 1)
             axes.yaxis.set_major_locator(MaxNLocator(4))
         locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=8)
         rate.xaxis.set_major_locator(locator)

@@ -137,19 +137,18 @@ class _Fetching:
         found: dict[TopicPartition, CommittedOffset] = {}
         pending, denied = set(), set()
         for topic in answer.topics:
+            name = topic.name
             for part in topic.partitions:
-                place = TopicPartition(topic=topic.name, partition=part.partition_index)
+                # By position: this is done for every partition of every group.
+                place = TopicPartition(name, part.partition_index)
                 if part.error_code == codes.NONE:
                     if part.committed_offset >= 0:
-                        found[place] = CommittedOffset(
-                            offset=part.committed_offset,
-                            metadata=part.metadata or "",
-                            leader_epoch=part.committed_leader_epoch,
-                        )
+                        at = CommittedOffset(part.committed_offset, part.metadata or "", part.committed_leader_epoch)
+                        found[place] = at
                 elif part.error_code == codes.UNSTABLE_OFFSET_COMMIT:
                     pending.add(place)
                 elif part.error_code == codes.TOPIC_AUTHORIZATION_FAILED:
-                    denied.add(topic.name)
+                    denied.add(name)
                 elif part.error_code != codes.UNKNOWN_TOPIC_OR_PARTITION:
                     check_group(self._cluster, piece.group, part.error_code, "read", self._operation)
         self.found[piece.group] = found

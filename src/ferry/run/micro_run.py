@@ -29,6 +29,7 @@ from ferry.decide.ledger.verified_codec import due, run_verified
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
+from ferry.garbage import left_uncollected
 from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice, lane_kind
 from ferry.run.copy.ends import SlotEnd, outcome_of
 from ferry.run.copy.kafka_port import CopyLimits
@@ -333,7 +334,8 @@ class MicroRuns(LaneSession):
             await self._mirror.emit(view, plan, [one for checkpoints in found for one in checkpoints])
             return done
 
-        return self._run(work)
+        with left_uncollected():
+            return self._run(work)
 
     def sync_groups(
         self, run: str, *, only: frozenset[str] | None = None, force: bool = False, dry_run: bool = False
@@ -349,7 +351,8 @@ class MicroRuns(LaneSession):
             looked = await self._groups.look(view, self._groups.rules(only=only, force=force))
             return looked, None if dry_run else await self._groups.write(view, looked, run)
 
-        return self._run(work)
+        with left_uncollected():
+            return self._run(work)
 
     def report(self, run: str) -> Report:
         """What became of a run, from the ledger alone."""

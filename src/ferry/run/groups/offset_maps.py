@@ -88,6 +88,8 @@ class PartitionMap:
     def _led_to(self, offset: int) -> Translated:
         if self.asked is not None and offset not in self.asked:
             raise LookupError(f"the offset map of {self.source} was not loaded for offset {offset}")
+        if not self.adoptions and not self.pruned:  # as nearly always, and groups have hundreds of thousands of offsets
+            return self.offsets.translate(offset)
         adopted = approximate(self.adoptions, offset, backward=self.backward, gaps=self.gaps)
         return adopted or self._pruned(offset) or self._kept(offset)
 

@@ -77,6 +77,10 @@ def test_equal_logs_at_other_offsets_are_equal() -> None:
         ([*range(899), 5_000, 899], [(Kind.EXTRA, (899, 899), (899, 900))]),
         ([*range(900), 5_000], [(Kind.EXTRA, (900, 900), (900, 901))]),
         ([*range(100), 101, 100, *range(102, 900)], [(Kind.ORDER, (100, 102), (100, 102))]),
+        (
+            [*range(100), 5_000, *range(100, 200), 201, 200, *range(202, 900)],
+            [(Kind.EXTRA, (100, 100), (100, 101)), (Kind.ORDER, (200, 202), (201, 203))],
+        ),
         ([*range(100), *range(700, 900)], [(Kind.MISSING, (100, 700), (100, 100))]),
         ([*range(100), *range(90, 900)], [(Kind.DUPLICATE, (90, 100), (100, 110))]),
         ([*range(800), *range(10, 900)], [(Kind.DUPLICATE, (10, 800), (800, 1_590))]),
@@ -91,7 +95,8 @@ def test_equal_logs_at_other_offsets_are_equal() -> None:
         ),
     ],
     ids=[
-        *("missing", "the first", "extra", "extra near the end", "extra at the end", "swapped", "a window missing"),
+        *("missing", "the first", "extra", "extra near the end", "extra at the end", "swapped"),
+        *("extra, then swapped", "a window missing"),
         *("a restart", "a long way back", "two restarts", "a restart at the end", "missing, then a restart"),
     ],
 )  # fmt: skip

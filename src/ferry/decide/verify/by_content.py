@@ -287,8 +287,11 @@ class ByContent(Comparison):
     def _tell_steps(self, steps: Sequence[Step]) -> None:
         """Tell steps, cluster by cluster: records that lie between others which agree as many records apart."""
         cluster: list[Step] = []
-        shift = 0
+        shift = calm = 0
         for step in steps:
+            calm = calm + 1 if step.agrees else 0
+            if calm >= CALM:  # whatever was before is over, and both go on as many records apart as they are
+                shift = 0
             if step.agrees and step.source and step.target and not shift:
                 self._tell_cluster(cluster)
                 cluster = []

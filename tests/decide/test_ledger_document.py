@@ -135,7 +135,8 @@ def _seen(key: list[Any], body: Any) -> list[Record]:
 def _start(key: list[Any], body: Any) -> list[Record]:
     pending = {place(key[2], number): timestamp for number, timestamp in body["pending"]}
     away = tuple(at.partition for at in pending)
-    begun_at = topic(key[2], *(part(start=offset) for _, offset in body["offsets"]), leaderless=away)
+    parts = (part(start=offset) for _, offset in body["offsets"])
+    begun_at = topic(key[2], *parts, leaderless=away, topic_id=body["topic_id"])
     return start_records(key[1], replace(FACTS, sources={key[2]: begun_at}, pending=pending))
 
 

@@ -90,7 +90,12 @@ def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> N
         pending=pending,
     )
     records = start_records(LANE, first)
-    assert json.loads(records[0].value or b"") == {"v": 1, "offsets": [[0, 60]], "pending": [[1, 900], [2, 900]]}
+    assert json.loads(records[0].value or b"") == {
+        "v": 1,
+        "offsets": [[0, 60]],
+        "pending": [[1, 900], [2, 900]],
+        "topic_id": "id-orders",
+    }
     view = fold(lying(*records), 9)
     begun = recorded_starts(view, LANE)
     assert begun == LaneStarts(offsets=offsets, pending=pending)
@@ -109,6 +114,17 @@ def test_a_given_offset_of_a_partition_without_leader_is_recorded_at_once() -> N
     sources = {"orders": topic("orders", part(), leaderless=(1,))}
     records = start_records(LANE, replace(FACTS, first_run=True, sources=sources, starts={AWAY: 60}))
     assert recorded_starts(fold(lying(*records), 9), LANE) == LaneStarts(offsets={place("orders"): 0, AWAY: 60})
+
+
+def test_what_was_recorded_of_a_topic_that_was_created_again_does_not_count() -> None:
+    sources = {"orders": topic("orders", part(start=60), leaderless=(1,)), "users": topic("users", part(start=7))}
+    records = start_records(LANE, replace(FACTS, first_run=True, sources=sources, pending={AWAY: 900}))
+    view = fold(lying(*records), 9)
+    users = LaneStarts(offsets={place("users"): 7})
+    assert recorded_starts(view, LANE, {"orders": "id-new", "users": "id-users"}) == users
+    both = LaneStarts(offsets={place("orders"): 60, place("users"): 7}, pending={AWAY: 900})
+    for ids in ({"orders": "id-orders"}, {"orders": ""}, {}):  # brokers without topic ids tell none
+        assert recorded_starts(view, LANE, ids) == both
 
 
 def test_due_are_pending_partitions_that_are_served_and_have_no_receipt() -> None:

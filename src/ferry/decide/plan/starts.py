@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.facts import Facts, by_topic
 from ferry.model import Record, TopicPartition
@@ -78,6 +78,7 @@ def start_records(lane: str, facts: Facts) -> list[Record]:
             {number: max(part.log_start, part.start) for number, part in topic.partitions.items()}
             | given.get(topic.name, {}),
             pending.get(topic.name, {}),
+            topic.topic_id,
         )
         for topic in facts.sources.values()
         if topic.name in given.keys() | pending.keys()
@@ -93,29 +94,42 @@ def settled_records(view: LedgerView, lane: str, facts: Facts) -> list[Record]:
     Recorded, a start holds from then on. Asked anew each time, a partition without a young record would begin at an
     end that moves, and what came with an old timestamp meanwhile would be passed over.
     """
-    settled = recorded_starts(view, lane).pending.keys() - facts.pending.keys()
+    ids = {name: topic.topic_id for name, topic in facts.sources.items()}
+    settled = recorded_starts(view, lane, ids).pending.keys() - facts.pending.keys()
     starts, pending = by_topic(facts.starts), by_topic(facts.pending)
     return [
-        _start_record(lane, name, starts[name], pending.get(name, {}))
+        _start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""))
         for name in sorted({place.topic for place in settled})
     ]
 
 
-def recorded_starts(view: LedgerView, lane: str) -> LaneStarts:
-    """Where the lane began, as its plans recorded it."""
-    return LaneStarts(offsets=dict(_recorded(view, lane, "offsets")), pending=dict(_recorded(view, lane, "pending")))
+def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None) -> LaneStarts:
+    """Where the lane began, as its plans recorded it.
+
+    With the source topics' `ids` without topics that were created again since: offsets of one log mean nothing in
+    another, which is copied from its beginning, as one that came later.
+    """
+    return LaneStarts(
+        offsets=dict(_recorded(view, lane, "offsets", ids or {})),
+        pending=dict(_recorded(view, lane, "pending", ids or {})),
+    )
 
 
-def _start_record(lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int]) -> Record:
-    body = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items())}
+def _start_record(
+    lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int], topic_id: str
+) -> Record:
+    body: Json = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items()), "topic_id": topic_id}
     if pending:
         body["pending"] = sorted(pending.items())
     return Record(key=encode(["start", lane, topic]), value=encode(body))
 
 
-def _recorded(view: LedgerView, lane: str, what: str) -> Iterator[tuple[TopicPartition, int]]:
+def _recorded(view: LedgerView, lane: str, what: str, ids: Mapping[str, str]) -> Iterator[tuple[TopicPartition, int]]:
     for key, record in view.of_kind("start"):
         if key[1] == lane and record.value is not None:
             body = decode_value(record.value, f"start record at offset {record.offset}")
+            written, known = body.get("topic_id", ""), ids.get(key[2], "")
+            if written and known and written != known:
+                continue
             for number, value in body.get(what, ()):
                 yield TopicPartition(topic=key[2], partition=number), value

@@ -71,7 +71,7 @@ async def gather_facts(
     highs = await _high_watermarks(flow, source, ends.found)
     held = await open_transactions(source, [place for place, high in highs.items() if high > ends.found[place]])
     is_first = first_run(view, lane)
-    begun = recorded_starts(view, lane)
+    begun = recorded_starts(view, lane, {name: info.id_text for name, info in chosen.items()})
     if is_first:
         starts = await _first_starts(flow.start, source, begins.found, ends.found)
         there = {
@@ -176,7 +176,7 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
         targets={},
         receipts=receipts,
         positions={},
-        starts=recorded_starts(view, lane).offsets,
+        starts=recorded_starts(view, lane, {name: info.id_text for name, info in listed.items()}).offsets,
         first_run=first_run(view, lane),
         claims=claims(view),
         pauses=pauses(view, now_ms),

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from ferry.cli.desk import Desk
+from ferry.cli.evidence import ended
 from ferry.config.report import KEY, PASSWORD, ReportConfig
 from ferry.config.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
+from ferry.model.evidence import EvidenceOutcome
 from ferry.run.reports.folder import Checked, ReportFolder, check_folder
 from ferry.run.reports.signing import public_keys
-from ferry.run.reports.store import store_of
+from ferry.run.reports.store import LocalStore, store_of
 from tests.cli.program import SCHEMAS, closed, ferry
-from tests.reports.values import evidence
+from tests.reports.values import EVIDENCE, evidence
 
 KINDS = {
     "ed25519": ["-algorithm", "ed25519"],
@@ -216,6 +222,29 @@ def test_a_folder_that_cannot_be_written_refuses_before_anything_begins(tmp_path
             ReportFolder.of(config(folder)).prepare()
     with pytest.raises(BadInput, match=r"ferry\.report\.dir gopher://x"):
         ReportFolder.of(config("gopher://x"))
+
+
+def test_a_folder_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    answer = ferry("reports", "list", file)
+    assert (answer.code, "cannot be read" in answer.err) == (2, True)
+
+
+class FullDisk(LocalStore):
+    """Takes no report any more."""
+
+    def create(self, name: str, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_disk_that_fills_up_meanwhile_loses_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    desk = Desk(config=None, clusters=(), as_json=True, quiet=True, verbose=False)
+    fine = replace(EVIDENCE, outcome=EvidenceOutcome.SUCCESS)
+    assert ended(desk, fine, ReportFolder(FullDisk(tmp_path), None), None) == 1
+    said = capsys.readouterr()
+    assert (json.loads(said.out)["id"], json.loads(said.out)["report"]) == (fine.id, None)
+    assert "No space left on device" in said.err
 
 
 def test_a_key_that_cannot_sign_is_refused_with_the_remedy(tmp_path: Path, keys: tuple[Path, Path]) -> None:

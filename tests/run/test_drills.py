@@ -152,7 +152,9 @@ def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: P
     (lane,) = {name.rpartition(".")[2] for name in left_on(lab.target, lab)[0] - before[0]}
     refused = ferry("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=config)
     assert refused.code == 2
-    assert f"ferry lanes drop '{lab.alias}->t{lab.alias}' {lane}" in refused.out
+    remedy = ("lanes", "drop", lane, "--flow", f"{lab.alias}->t{lab.alias}", "--yes", "--interrupt")
+    assert f"ferry {' '.join(remedy)}".replace(remedy[4], f"'{remedy[4]}'") in refused.out
+    assert ferry(*remedy, "--dry-run", config=config).code == 0
     body = drilled(lab, tmp_path, "shadow", "--from", "earliest", "--clean")
     assert body["notes"] == [f"an earlier drill had left lane {lane}: it was removed"]
     assert left_on(lab.target, lab) == before

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferry.cli.desk import Desk
-from ferry.cli.output import print_json
+from ferry.cli.output import print_error, print_json
+from ferry.errors import OutcomeUnknown
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.report import ReportConfig
@@ -37,12 +38,19 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
     from ferry.decide.evidence.codec import evidence_json
     from ferry.model.evidence import EvidenceOutcome
 
-    written = None if folder is None else folder.write(evidence)
+    written, unwritten = None, False
+    try:
+        written = None if folder is None else folder.write(evidence)
+    except (OSError, OutcomeUnknown) as error:
+        unwritten = True
+        where = "" if folder is None else folder.where
+        sentence = f"the report could not be written to {where} ({error}): keep this answer, the drill itself is over"
+        print_error("OutcomeUnknown", sentence, as_json=False)
     if desk.as_json:
         print_json({**evidence_json(evidence), "report": None if written is None else _written_json(written)})
     else:
         _show(evidence, written)
-    if evidence.outcome is EvidenceOutcome.SUCCESS:
+    if evidence.outcome is EvidenceOutcome.SUCCESS and not unwritten:
         return 0
     return 1 if failure is None else failure.exit_code
 

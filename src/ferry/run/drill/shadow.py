@@ -170,7 +170,7 @@ class ShadowDrill:
         if left and not self._wish.clean:
             raise Refused(
                 f"drill {left[0]} of flow {self._live.flow} is at work, or was killed: let it end, or remove it by "
-                f"ferry lanes drop '{self._live.flow}' {left[0]}, or begin with --clean"
+                f"{self._dropping(left[0])}, or begin with --clean"
             )
         return left
 
@@ -272,11 +272,14 @@ class ShadowDrill:
                 dropped = self._drop(lane)
                 entry.detail = f"{counted(len(dropped), 'scratch topic')}, the scratch groups and the lane"
         except FerryError as error:
-            remedy = f"{error}; then ferry lanes drop '{self._live.flow}' {lane}"
+            remedy = f"{error}; then {self._dropping(lane)}"
             found.checks.append(Check(name=name, held=False, detail=remedy))
             return error
         found.checks.append(Check(name=name, held=True, detail=f"lane {lane}, its topics and groups are gone"))
         return None
+
+    def _dropping(self, lane: str) -> str:
+        return f"ferry lanes drop {lane} --flow '{self._live.flow}' --yes --interrupt"
 
     def _drop(self, lane: str) -> tuple[str, ...]:
         with LaneDrop(self._live, lane, patience_s=self._patience_s) as drop:

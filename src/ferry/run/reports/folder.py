@@ -20,11 +20,11 @@ from ferry.decide.evidence.chain import (
     sha256,
 )
 from ferry.decide.evidence.codec import SealedReport, decode_report, encode_report
-from ferry.errors import Corrupt, OutcomeUnknown
+from ferry.errors import BadInput, Corrupt, OutcomeUnknown
 from ferry.model.evidence import EvidenceReport
 from ferry.run.reports.page import check_renderer, rendered
 from ferry.run.reports.signing import Public, SigningKey, holds
-from ferry.run.reports.store import Store, check_writable, store_of
+from ferry.run.reports.store import Store, check_writable, reason, store_of
 
 log = logging.getLogger(__name__)
 
@@ -126,10 +126,13 @@ class ReportFolder:
 
 
 def read_folder(store: Store) -> list[Kept]:
-    """All reports of a folder, in order."""
-    names = store.names()
-    found = sorted((number, name) for name in names if (number := number_of(name)) is not None)
-    return [_kept(store, name, names) for _, name in found]
+    """All reports of a folder, in order; BadInput when it cannot be read."""
+    try:
+        names = store.names()
+        found = sorted((number, name) for name in names if (number := number_of(name)) is not None)
+        return [_kept(store, name, names) for _, name in found]
+    except OSError as error:
+        raise BadInput(f"reports in {store.where} cannot be read ({reason(error)}): correct the folder") from error
 
 
 def _kept(store: Store, name: str, names: list[str]) -> Kept:

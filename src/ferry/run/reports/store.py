@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,17 +51,16 @@ def check_writable(store: Store) -> None:
         store.names()
         store.create(probe, b"a report may be written here\n")
         store.delete(probe)
-    except Exception as error:
-        if isinstance(error, (AttributeError, NameError)):
-            raise
+    except OSError as error:
         raise Refused(
-            f"reports cannot be written to {store.where} ({_reason(error)}), so nothing was begun: make it writable, or"
+            f"reports cannot be written to {store.where} ({reason(error)}), so nothing was begun: make it writable, or"
             f" name another folder as {FOLDER}"
         ) from error
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+def reason(error: OSError) -> str:
+    """Why a store did not do what it should, in a few words."""
+    return error.strerror or str(error) or type(error).__name__
 
 
 class LocalStore:
@@ -139,26 +139,36 @@ class _ObjectStore:
     def names(self) -> list[str]:
         """As Store."""
         try:
-            found = self._fs.ls(self._path, detail=False)
+            found = _asked(lambda: self._fs.ls(self._path, detail=False))
         except FileNotFoundError:
             return []
         return sorted(str(path).rpartition("/")[2] for path in found)
 
     def read(self, name: str) -> bytes:
         """As Store."""
-        return bytes(self._fs.cat_file(self._at(name)))
+        return bytes(_asked(lambda: self._fs.cat_file(self._at(name))))
 
     def create(self, name: str, content: bytes) -> None:
         """As Store."""
-        self._fs.pipe_file(self._at(name), content, mode="create")
+        _asked(lambda: self._fs.pipe_file(self._at(name), content, mode="create"))
 
     def replace(self, name: str, content: bytes) -> None:
         """As Store."""
-        self._fs.pipe_file(self._at(name), content)
+        _asked(lambda: self._fs.pipe_file(self._at(name), content))
 
     def delete(self, name: str) -> None:
         """As Store."""
-        self._fs.rm_file(self._at(name))
+        _asked(lambda: self._fs.rm_file(self._at(name)))
 
     def _at(self, name: str) -> str:
         return f"{self._path.rstrip('/')}/{name}"
+
+
+def _asked(action: Callable[[], Any]) -> Any:
+    """What an object store answers; its own errors, of whatever kind, as OSError."""
+    try:
+        return action()
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error

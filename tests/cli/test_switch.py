@@ -62,7 +62,7 @@ def test_checks_and_approval_come_first(pair: Path, source_cluster: RunningClust
     assert shown.code == 0
     assert [step["step"] for step in shown.json("switch-preview")["steps"]][:3] == ["readiness", "freeze", "quiet"]
 
-    nobody = ferry("switchover", flow, "--id", "s-1", "--max-records", "10", config=pair)
+    nobody = ferry("switchover", flow, "--id", "s-1", "--max-records", "10", "--json", config=pair)
     assert nobody.code == 2
     assert "--approve-by" in nobody.err
     assert ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []

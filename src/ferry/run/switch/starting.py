@@ -33,11 +33,11 @@ def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evi
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         return start_flow(sides.back, switch.id, switch.approved_by, state.rows(Step.STOP), patience_s=patience_s)
-    except Unreachable as error:
+    except (Unreachable, Refused) as error:
         if switch.verb is not Verb.FAILOVER:
             raise
         return Evidence(
-            sentence=f"{switch.back} is not started, for {sides.old} does not answer: ferry failback starts it",
+            sentence=f"{switch.back} is not started, for {sides.old} is not well: ferry failback starts it",
             facts={"started": False, "why": str(error)},
         )
 

@@ -1,12 +1,15 @@
-"""A real MirrorMaker 2, dedicated, on a flow's own file."""
+"""A real MirrorMaker 2: dedicated, on a flow's own file; and a worker of Kafka Connect, to run its connectors on."""
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, Self
 
 from ferry.dev.jars import jars, java
 from ferry.dev.ports import free_ports
@@ -37,26 +40,23 @@ rootLogger.appenderRef.out.ref = out
 """
 
 
-class MirrorMaker:
-    """One process; ends with the `with` block however that is left."""
+class JavaProcess:
+    """One process of Kafka's; ends with the `with` block however that is left."""
 
-    def __init__(self, folder: Path, config: Path, *more: str) -> None:
-        """`config` is the flow's file, read as it is, with the listener of the workers and `more` lines behind it."""
-        (rest,) = free_ports(1)
-        properties, logging = folder / "mm2.properties", folder / "log4j2.properties"
-        lines = (f"listeners = http://127.0.0.1:{rest}", *more)
-        properties.write_text(config.read_text() + "".join(f"{line}\n" for line in lines))
+    def __init__(self, folder: Path, kind: str, properties: Path) -> None:
+        """`kind` is its main class, which reads `properties`; its log is a file in `folder`."""
+        logging = folder / "log4j2.properties"
         logging.write_text(LOGGING)
-        self._log = folder / "mm2.log"
+        self._log = folder / f"{kind.rpartition('.')[2]}.log"
         self._command = [
             java(),
             *("-Xms64m", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true"),
             f"-Dlog4j2.configurationFile={logging}",
-            *("-cp", f"{jars(VERSION)}/*", "org.apache.kafka.connect.mirror.MirrorMaker", str(properties)),
+            *("-cp", f"{jars(VERSION)}/*", kind, str(properties)),
         ]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> MirrorMaker:
+    def __enter__(self) -> Self:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT)
         return self
@@ -84,3 +84,56 @@ class MirrorMaker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+
+class MirrorMaker(JavaProcess):
+    """A dedicated one."""
+
+    def __init__(self, folder: Path, config: Path, *more: str) -> None:
+        """`config` is the flow's file, read as it is, with the listener of the workers and `more` lines behind it."""
+        (rest,) = free_ports(1)
+        properties = folder / "mm2.properties"
+        lines = (f"listeners = http://127.0.0.1:{rest}", *more)
+        properties.write_text(config.read_text() + "".join(f"{line}\n" for line in lines))
+        super().__init__(folder, "org.apache.kafka.connect.mirror.MirrorMaker", properties)
+
+
+class ConnectWorker(JavaProcess):
+    """A worker of Kafka Connect whose topics are on `bootstrap`, under names that end in `mark`."""
+
+    def __init__(self, folder: Path, bootstrap: str, mark: str) -> None:
+        (rest,) = free_ports(1)
+        self._url = f"http://127.0.0.1:{rest}"
+        topics = {kind: f"{kind}-{mark}" for kind in ("offset", "config", "status")}
+        self.offsets_topic, self.status_topic = topics["offset"], topics["status"]
+        settings = {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"connect-{mark}",
+            "listeners": self._url,
+            "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+            "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+            "offset.storage.partitions": "3",
+            "status.storage.partitions": "1",
+            **{f"{kind}.storage.topic": name for kind, name in topics.items()},
+            **{f"{kind}.storage.replication.factor": "1" for kind in topics},
+        }
+        properties = folder / "connect.properties"
+        properties.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
+        super().__init__(folder, "org.apache.kafka.connect.cli.ConnectDistributed", properties)
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Its REST API; None while it does not answer, or has nothing to say."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self._url}{path}", method=method, data=data, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return json.loads(answer.read() or b"null")
+        except OSError:  # also what is not there yet, and a rebalance
+            return None
+
+    def state(self, connector: str) -> str | None:
+        """What the worker says of a connector; that of its tasks when one of them is another."""
+        told = self.ask("GET", f"/connectors/{connector}/status") or {}
+        states = [one["state"] for one in (told.get("connector"), *told.get("tasks", ())) if one]
+        return next((state for state in states if state != states[0]), states[0]) if states else None

@@ -210,3 +210,28 @@ def a_stranger_behind_the_adoption_is_found(scene: Scene) -> None:
     send(producer(scene.lab.target), scene.copy, [Message(value=b"a stranger's")])
     scene.produce(2)
     assert [refusal.kind for refusal in scene.lab.micro_run().refusals] == [RefusalKind.FOREIGN_WRITER]
+
+
+@pytest.mark.cluster
+def test_a_flow_that_ferry_began_is_handed_to_a_mirrormaker_2_that_never_ran(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=SETTINGS)
+    create_topic(source_cluster, topic, PARTITIONS)
+    scene = Scene(lab=lab, topic=topic, config=lab.write(tmp_path))
+    scene.produce(100)
+    assert lab.micro_run().records == 100
+    name = dedicated_offsets_topic(lab.alias)
+    refused = scene.ferry("hand-back", "mm2", scene.flow)
+    assert (refused.code, f"there is no topic {name} on" in refused.err, "--create" in refused.err) == (2, True, True)
+    would = scene.ferry("hand-back", "mm2", scene.flow, "--create", "--dry-run")
+    assert (would.code, "it is created, with 25 partitions" in would.out + would.err) == (0, True)
+    admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
+    assert name not in admin.list_topics(timeout=30).topics
+    handed = scene.asked("hand-back", "hand-back", "mm2", scene.flow, "--create")
+    assert [(part["outcome"], part["position"]) for part in handed["partitions"]] == [("write", 50)] * PARTITIONS
+    scene.produce(60)
+    with MirrorMaker(tmp_path, scene.config) as mirror:  # it would not start with a topic that is not compacted
+        mirror.until(scene.copied)
+        mirror.stop()
+    scene.assert_equal()

@@ -58,6 +58,10 @@ def hand_back_mm2_command(
             help="Write the positions into this file, a JSON object with key and value a line; not into the topic.",
         ),
     ] = None,
+    create: Annotated[
+        bool,
+        typer.Option("--create", help="Create the offsets topic where there is none: MirrorMaker 2 never ran there."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be handed back; write nothing.")] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
@@ -81,6 +85,8 @@ def hand_back_mm2_command(
     refuse_option_as_file("--output", output)
     if output is not None and output.exists() and not dry_run:
         raise BadInput(f"--output {output} exists: name another file")
+    if create and output is not None:
+        raise BadInput("--create is for the topic, and --output for a file: leave one of the two out")
     place = Mm2Place.of(
         chosen.flow.source,
         offsets_topic=offsets_topic,
@@ -88,7 +94,7 @@ def hand_back_mm2_command(
         group=group,
         status_topic=status_topic,
     )
-    wish = HandBackWish(who=person(), only=only_topics(chosen, topics), to_file=output is not None)
+    wish = HandBackWish(who=person(), only=only_topics(chosen, topics), to_file=output is not None, create=create)
     run = None if dry_run else new_run("hand-back")
     with MicroRuns(chosen, patience_s=patience) as runs:
         found = runs.preview_hand_back(place, wish) if run is None else runs.hand_back(place, wish, run, local_origin())

@@ -18,16 +18,18 @@ COMPACTED = {"cleanup.policy": "compact"}
 class InternalTopic:
     """A compacted topic, of which the first partition is written. Lives on the cluster's event loop."""
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, *, partitions: int = 1) -> None:
+        """`partitions`: as many as it gets when it is created."""
         self.cluster = cluster
         self.name = name
+        self._partitions = partitions
         self._place = TopicPartition(topic=name, partition=0)
         self._appender = Appender(cluster, self._place, "topic")
 
     async def create(self, replication_factor: int) -> bool:
         """Create the topic where there is none, and wait for its leader; whether it was created.
 
-        With one partition, compacted, with `replication_factor` replicas (-1: the cluster's default) where the cluster
+        Compacted, with `replication_factor` replicas (-1: the cluster's default) where the cluster
         has as many brokers. Raises NotPermitted, Refused with the broker's reason, and Unreachable.
         """
         if self.name in await self.cluster.refresh([self.name]):
@@ -54,5 +56,5 @@ class InternalTopic:
         await self._appender.append(records)
 
     async def _create(self, factor: int) -> None:
-        topic = NewTopic(name=self.name, partitions=1, replication_factor=factor, configs=COMPACTED)
+        topic = NewTopic(name=self.name, partitions=self._partitions, replication_factor=factor, configs=COMPACTED)
         await create_topic(self.cluster, topic)

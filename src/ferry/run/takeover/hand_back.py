@@ -21,11 +21,15 @@ from ferry.errors import BadInput
 from ferry.model import OpenedRun, Origin, Pause, Plan, Record, TopicPartition
 from ferry.net.appending import Appender
 from ferry.net.cluster import Cluster
+from ferry.net.internal_topic import InternalTopic
 from ferry.net.whole_topic import read_topic
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.planner import Planner, RunOptions, rules_of
 from ferry.run.takeover.at_rest import Mm2Place, copies_of, refuse_moving_mm2, refuse_running_mm2, refuse_undecided
+
+_OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3
+"""Of an offsets topic that Kafka Connect creates, unless its file says another number (`DistributedConfig`)."""
 
 HANDED_BACK = "handed back to MirrorMaker 2"
 """How the reason of the pause begins that a hand-back leaves; an adoption lifts it."""
@@ -33,11 +37,15 @@ HANDED_BACK = "handed back to MirrorMaker 2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandBackWish:
-    """Who hands back, of which topics (None: all). `to_file`: the records are only returned."""
+    """Who hands back, of which topics (None: all). `to_file`: the records are only returned.
+
+    `create`: the offsets topic is created where there is none, for a MirrorMaker 2 that is yet to be started.
+    """
 
     who: str
     only: frozenset[str] | None = None
     to_file: bool = False
+    create: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +78,10 @@ async def hand_back(
         planner.known.learn(view)
         found, theirs = await _decide(planner, view, place, wish, watch=False)
         done.append(found)
-        if not wish.to_file:
+        if wish.create and found.records:
+            topic = InternalTopic(planner.target, place.offsets_topic, partitions=_OFFSETS_PARTITIONS)
+            await topic.create(_OFFSETS_REPLICAS)
+        if not wish.to_file and found.records:
             await _write(planner.target, place.offsets_topic, found, theirs)
         if found.records and wish.only is None:
             pause = Pause(topic="", who=wish.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
@@ -92,12 +103,14 @@ async def _decide(
     records = await read_topic(target, place.offsets_topic)
     notes: list[str] = []
     if records is None and not wish.to_file:
-        raise BadInput(
-            f"there is no topic {place.offsets_topic} on cluster {target.alias}: let MirrorMaker 2 create it (started "
-            "once without topics), name its offset.storage.topic with --offsets-topic, or write the positions to a "
-            "file with --output"
-        )
-    if records is not None:
+        missing = f"there is no topic {place.offsets_topic} on cluster {target.alias}"
+        if not wish.create:
+            raise BadInput(
+                f"{missing}: name MirrorMaker 2's offset.storage.topic with --offsets-topic; or, when it was never "
+                "started there, have the topic created with --create; or write the positions to a file with --output"
+            )
+        notes.append(f"{missing}: it is created, with {_OFFSETS_PARTITIONS} partitions, as Kafka Connect does it")
+    if records is not None or wish.create:
         notes += await refuse_running_mm2(target, place)
         if watch:
             await refuse_moving_mm2(flow, target, place, copies_of(flow, facts))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule
+from airflow.sdk.definitions.param import ParamsDict
 
 from ferry.config.flow import FlowConfig
 from ferry.decide.switch.steps import STEPS
@@ -61,7 +62,6 @@ def _switch_dag(flow: FlowConfig, path: Path, verb: Verb) -> DAG:
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=False,  # nothing starts it by itself, and who needs it is in a hurry
-        params=_params(verb),
         tags=["ferry", verb.value, flow.flow.source, flow.flow.target],
         # In the flow's pool its own run goes first: a switch does not begin between a plan and its copy.
         default_args={"owner": "ferry", "retry_delay": RETRY_DELAY, "priority_weight": 1, "weight_rule": "absolute"},
@@ -88,6 +88,8 @@ def _switch_dag(flow: FlowConfig, path: Path, verb: Verb) -> DAG:
             last = task
         report = SwitchReportOperator(task_id=REPORT, retries=flow.retries, trigger_rule=TriggerRule.ALL_DONE, **names)
         last >> report
+    # Put in last: each task would have a copy of the form of its own, which is most of what reading the file costs.
+    dag.params = ParamsDict(_params(verb))
     return dag
 
 

@@ -178,7 +178,7 @@ def merged(labs: list[Lab]) -> str:
 def _rest(_airflow: LocalHome) -> Iterator[AirflowRest]:
     with AirflowRest(_airflow) as rest:
         for alias in FLOWS:
-            rest.wait_dag(f"ferry__{alias}__t{alias}")
+            rest.wait_dag(f"ferry__{alias}__t{alias}", seconds=180)
             rest.pause(f"ferry__{alias}__t{alias}", paused=alias == BY_ITSELF)
         yield rest
 

@@ -10,8 +10,10 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
+import types
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -131,7 +133,7 @@ class _Crew:
             process = context.Process(target=_serve_apart, args=(theirs, levels), name=f"ferry slot {slot}")
             # Its start lifts the block on signals, so it must have started before they are blocked.
             resource_tracker.ensure_running()
-            with _blocked_signals():
+            with _blocked_signals(), _without_main():
                 process.start()
             theirs.close()
         else:
@@ -209,6 +211,20 @@ class _Crew:
         for worker in list(self._workers.values()):
             log.warning("slot %d did not end its chunk within %.0f s and is given up", worker.slot, STOP_SECONDS)
             self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), stopped=True))
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """A process that is started begins without the program's main module, which `spawn` would execute there once more.
+
+    It needs nothing of it, and a program that is at home elsewhere, such as a task of Airflow's, does not bear that.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 @contextmanager

@@ -43,9 +43,8 @@ class FerryWindowPlanOperator(FerryOperator):
             if context["params"].get("dry_run"):
                 plan = window_steps.preview(backfill)
             else:
-                plan, parts = window_steps.open_first(backfill, origin_of(context))
-                left = sum(part.left for part in parts)
-                self.log.info("window %s: %d offset(s) left", backfill.options.window, left)
+                plan, look = window_steps.open_first(backfill, origin_of(context))
+                self.log.info("window %s: %d offset(s) left", backfill.options.window, look.left)
         for line in tables.plan_lines(plan):
             self.log.info("%s", line)
 
@@ -101,8 +100,8 @@ class FerryWindowReportOperator(FerryOperator):
 
         with airflow_errors():
             backfill = _backfill(self, context)
-            reports, parts = window_steps.reports_of(backfill)
-            complaint = window_steps.complaint(backfill, reports, parts)
+            reports, look = window_steps.reports_of(backfill)
+            complaint = window_steps.complaint(backfill, reports, look)
         for report in reports:
             for line in tables.report_lines(report):
                 self.log.info("%s", line)
@@ -112,7 +111,7 @@ class FerryWindowReportOperator(FerryOperator):
             backfill.options.window,
             records,
             len(reports),
-            sum(part.left for part in parts),
+            look.left,
         )
         if complaint is not None:
             raise AirflowFailException(complaint)

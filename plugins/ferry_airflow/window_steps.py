@@ -11,7 +11,7 @@ from typing import Any
 from ferry.config.flow import FlowConfig
 from ferry.config.windows import parse_window
 from ferry.decide.lanes.pace import outlook
-from ferry.decide.lanes.windows import WindowPart
+from ferry.decide.lanes.windows import WindowLook
 from ferry.decide.ledger.report import Report
 from ferry.errors import BadInput, Superseded
 from ferry.model import LaneKind, OffsetWindow, Origin, Plan, TimeWindow, Window, check_lane
@@ -84,7 +84,7 @@ def preview(backfill: Backfill) -> Plan:
         return runs.preview(backfill.options)
 
 
-def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, Sequence[WindowPart]]:
+def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, WindowLook]:
     """The plan of the window's first micro-run, kept or new, and what the window is in offsets."""
     with backfill.session() as runs:
         plan = runs.open_or_keep(backfill.run, origin, backfill.options)
@@ -122,10 +122,10 @@ def runs_to_copy(backfill: Backfill, origin: Origin, say: Callable[[str], None])
 
 
 def _left(runs: MicroRuns, backfill: Backfill) -> int:
-    return sum(part.left for part in runs.window(backfill.options))
+    return runs.window(backfill.options).left
 
 
-def reports_of(backfill: Backfill) -> tuple[list[Report], Sequence[WindowPart]]:
+def reports_of(backfill: Backfill) -> tuple[list[Report], WindowLook]:
     """The reports of the window's micro-runs, and how far the window is copied."""
     found: list[Report] = []
     with backfill.session() as runs:
@@ -134,13 +134,14 @@ def reports_of(backfill: Backfill) -> tuple[list[Report], Sequence[WindowPart]]:
         return found, runs.window(backfill.options)
 
 
-def complaint(backfill: Backfill, reports: Sequence[Report], parts: Sequence[WindowPart]) -> str | None:
+def complaint(backfill: Backfill, reports: Sequence[Report], look: WindowLook) -> str | None:
     """Why the run must not look green, in one sentence; None when the window is copied."""
     last = reports[-1] if reports else None
     wrong = [] if last is None else [refusal.message for refusal in last.refusals]
     if last is not None and last.plan.paused:
         wrong.append("the flow, or topics of it, are paused: ferry resume")
-    wrong += [f"{part.left} offsets of {part.source} before {part.end} are left" for part in parts if part.left]
+    wrong += [f"{part.left} offsets of {part.source} before {part.end} are left" for part in look.parts if part.left]
+    wrong += [f"{name} could not be asked, and is not known to be copied" for name in look.unserved]
     if not wrong:
         return None
     more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""

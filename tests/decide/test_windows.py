@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.lanes.windows import Listed, WindowPart, check_window, narrowed, new_records, window_parts
+from ferry.decide.lanes.windows import Listed, WindowPart, check_window, narrowed, new_records, unserved, window_parts
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.progress import next_offset
 from ferry.errors import BadInput, Refused
@@ -207,6 +207,16 @@ def test_windows_one_after_the_other_copy_the_whole_range(log: list[int], late: 
     assert offsets == list(range(len(offsets)))
     beyond = [offset for offset, at in enumerate(lane.log) if at < 30 and offset >= len(offsets)]
     assert not beyond  # every record of these hours, late or not, is copied
+
+
+def test_what_nobody_can_tell_of_is_not_taken_for_copied() -> None:
+    lane = Lane(log=[1, 2, 11])
+    lane.run(hours(0, 1))
+    away = replace(lane.facts, sources={"orders": topic("orders", leaderless=(0,))})
+    assert unserved(away, hours(0, 1), ORDERS, lane.recorded) == (), "the ledger shows that it is copied"
+    assert unserved(away, hours(1, 2), ORDERS, lane.recorded) == ("orders-0",)
+    assert unserved(away, OffsetWindow(ranges={place("orders", 1): (0, 1)}), ORDERS, []) == ()
+    assert unserved(away, hours(0, 1), ORDERS | {"gone"}, lane.recorded) == ("gone",)
 
 
 def test_lane_names() -> None:

@@ -90,7 +90,7 @@ def test_a_window_takes_as_many_runs_as_its_budget_asks_for(history: History) ->
     history.record(*[0.1 + number / 1000 for number in range(10)])
     window, seen = history.hours(0, 1), []
     with history.runs() as runs:
-        while any(part.left for part in runs.window(RunOptions(window=window))):
+        while not runs.window(RunOptions(window=window)).is_done:
             seen.append(history.copy(window, max_records=4).records)
     assert seen == [4, 4, 2]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +27,7 @@ from ferry.cli.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption
 from ferry.errors import BadInput, FerryError, Unreachable
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.decide.lanes.windows import WindowPart
+    from ferry.decide.lanes.windows import WindowLook
     from ferry.decide.ledger.report import Report
     from ferry.run.micro_run import MicroRuns
     from ferry.run.plan.planner import RunOptions
@@ -126,7 +125,7 @@ class _Work:
     runs: MicroRuns
     options: RunOptions
     quiet: bool = field(kw_only=True)
-    parts: Sequence[WindowPart] = ()
+    look: WindowLook = field(init=False)
     reports: list[Report] = field(default_factory=list)
     failure: FerryError | None = None
     seconds: float = 0.0
@@ -143,7 +142,7 @@ class _Work:
 
         begun = time.monotonic()
         whole = left = self.left
-        while left:
+        while left or (not self.reports and not self.look.is_done):
             plan = self.runs.open_new(new_run("backfill"), local_origin(), self.options)
             ahead = left - sum(piece.offsets for piece in plan.slices)
             report, self.failure = copied(self.runs, plan, quiet=self.quiet, ahead=max(0, ahead))
@@ -157,12 +156,12 @@ class _Work:
                 break
 
     def _look(self) -> None:
-        self.parts = self.runs.window(self.options)
+        self.look = self.runs.window(self.options)
 
     @property
     def left(self) -> int:
         """Source offsets of the window that are not copied."""
-        return sum(part.left for part in self.parts)
+        return self.look.left
 
     @property
     def records(self) -> int:
@@ -175,7 +174,7 @@ class _Work:
     @property
     def is_done(self) -> bool:
         """Whether all of the window is copied, and nothing was refused at last."""
-        return not self.left and not (self.reports and self.reports[-1].refusals)
+        return self.look.is_done and not (self.reports and self.reports[-1].refusals)
 
 
 def _json(work: _Work, *, dry_run: bool) -> dict[str, object]:
@@ -206,7 +205,7 @@ def _json(work: _Work, *, dry_run: bool) -> dict[str, object]:
                 "end": part.end,
                 "left": part.left,
             }
-            for part in work.parts
+            for part in work.look.parts
         ],
         "refusals": [] if last is None else [refusal_json(refusal) for refusal in last.refusals],
     }
@@ -216,7 +215,7 @@ def _show(work: _Work, *, dry_run: bool) -> None:
     if dry_run:
         print_table(
             ["topic", "partition", "start", "end", "left"],
-            ([*part.source, part.start, part.end, part.left] for part in work.parts),
+            ([*part.source, part.start, part.end, part.left] for part in work.look.parts),
             right=["partition", "start", "end", "left"],
         )
     last = work.reports[-1] if work.reports else None

@@ -17,7 +17,7 @@ from ferry.config.flow import FlowConfig
 from ferry.config.lane import lane_flow
 from ferry.decide.acls import AclDiff
 from ferry.decide.groups.codec import checkpoint_record, group_outcome
-from ferry.decide.lanes.windows import WindowPart
+from ferry.decide.lanes.windows import WindowLook
 from ferry.decide.ledger.keeping import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger.ledger import LedgerView, fold, pauses
 from ferry.decide.ledger.mirror_state import mirror_notes
@@ -80,13 +80,13 @@ class MicroRuns(LaneSession):
 
         return self._run(work)
 
-    def window(self, options: RunOptions) -> tuple[WindowPart, ...]:
+    def window(self, options: RunOptions) -> WindowLook:
         """The window of `options` in offsets, and how far the lane has come in it; writes nothing.
 
         Raises BadInput and Refused for a window that cannot be copied (`ferry.decide.lanes.windows`).
         """
 
-        async def work() -> tuple[WindowPart, ...]:
+        async def work() -> WindowLook:
             return await self._planner.window(await self._view_if_any(), options)
 
         return self._run(work)

@@ -62,6 +62,25 @@ class WindowPart:
         return max(0, self.end - max(self.start, self.stands))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLook:
+    """A window in offsets, and what of it could not be looked at: the window is not done as long as there is some."""
+
+    parts: tuple[WindowPart, ...]
+    unserved: tuple[str, ...] = ()
+    """Partitions without a leader that the lane has not copied to the window's end, and topics that are not there."""
+
+    @property
+    def left(self) -> int:
+        """How many offsets are not copied yet, of those that are known."""
+        return sum(part.left for part in self.parts)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of the window is copied."""
+        return not self.left and not self.unserved
+
+
 def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
     """Raise BadInput for a window that ends in the future, or names what the source does not have."""
     if isinstance(window, TimeWindow):
@@ -102,7 +121,7 @@ def window_parts(
     """
     lasts = {last.source: last for last in facts.receipts.values()}
     parts = []
-    for name in sorted(topics & facts.sources.keys()):
+    for name in sorted(facts.sources.keys() & topics):
         topic = facts.sources[name]
         known = [one for one in recorded if one.topic == name and one.topic_id in ("", topic.topic_id)]
         for number in sorted(topic.partitions):
@@ -235,6 +254,23 @@ def _served(part: WindowPart, window: Window, topic: SourceTopic, listed: Listed
     return part
 
 
+def unserved(
+    facts: Facts, window: Window, topics: Collection[str], recorded: Iterable[WindowRecord]
+) -> tuple[str, ...]:
+    """What of the window nobody can tell now, by name; but for what the ledger shows to be copied."""
+    ends = {last.source: last.end for last in facts.receipts.values()}
+    own = {one.topic: one.ranges for one in recorded if one.window == window.id}
+    found = sorted(set(topics) - facts.sources.keys())
+    for name in sorted(facts.sources.keys() & topics):
+        for number in facts.sources[name].leaderless:
+            place = TopicPartition(topic=name, partition=number)
+            known = own.get(name, {}).get(number)
+            wanted = not isinstance(window, OffsetWindow) or place in window.ranges
+            if wanted and (known is None or ends.get(place, -1) < known[1] > known[0]):
+                found.append(str(place))
+    return tuple(found)
+
+
 def narrowed(facts: Facts, topics: Collection[str], parts: Iterable[WindowPart]) -> Facts:
     """The facts as if each of the topics ended where the window does: what a plan of the window is decided from.
 
@@ -243,7 +279,7 @@ def narrowed(facts: Facts, topics: Collection[str], parts: Iterable[WindowPart])
     """
     ends = {part.source: part.end for part in parts}
     sources = dict(facts.sources)
-    for name in topics & facts.sources.keys():
+    for name in facts.sources.keys() & topics:
         topic = facts.sources[name]
         sources[name] = replace(
             topic,

@@ -13,7 +13,7 @@ from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.config.guards import OnGuard
 from ferry.decide.acls import AclDiff
 from ferry.decide.lanes.codec import window_record
-from ferry.decide.lanes.windows import WindowPart, refuse_endless
+from ferry.decide.lanes.windows import WindowLook, refuse_endless
 from ferry.decide.ledger.codec import accounted_records, claim_record, gap_record, released_claim, share_record
 from ferry.decide.ledger.deployments import admitted, conflict
 from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
@@ -277,10 +277,14 @@ class Planner:
         targets = await gather_targets(self.flow, self.target, facts.sources.keys() | facts.absent)
         return await self._with_others(replace(facts, sources=sources, targets=targets), view)
 
-    async def window(self, view: LedgerView, options: RunOptions) -> tuple[WindowPart, ...]:
-        """The run's window in offsets, and how far the lane has come in it; writes nothing. Raises as `windowed`."""
+    async def window(self, view: LedgerView, options: RunOptions) -> WindowLook:
+        """The run's window in offsets, and how far the lane has come in it; writes nothing. Raises as `windowed`
+        and `decide_plan`.
+        """
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=Positions.NONE)
-        return (await self._windowed(view, facts, options, "")).parts
+        found = await self._windowed(view, facts, options, "")
+        decide_plan(rules_of(self.flow, self.lane, options), found.facts, "(window)", -1)
+        return found.look
 
     async def _windowed(self, view: LedgerView, facts: Facts, options: RunOptions, run: str) -> Windowed:
         if options.window is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import shutil
 import signal
 import subprocess
@@ -314,7 +315,7 @@ def drill() -> int:
     """A shadow drill of all that the demo's source has; exit code 0 when all was as it should be."""
     begun = time.monotonic()
     command = ["drill", "shadow", FLOW, "--from", "earliest", "--clean", "--report", str(REPORTS)]
-    print(f"$ ferry {' '.join(command)}", flush=True)
+    print(f"$ ferry {shlex.join(command)}", flush=True)
     code = ferry(*command)
     print(f"The drill took {time.monotonic() - begun:.0f} s. Reports stay in {REPORTS}.")
     return code

@@ -35,7 +35,7 @@ def shadow_sentence(
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
     exact = sum(group.exact is not None and group.exact == group.committed and not group.beyond for group in groups)
     there = (
-        f"{exact} of {counted(len(groups), 'group')} go on at the same record"
+        f"{exact} of {counted(len(groups), 'group')} would go on at the same record"
         if groups
         else "no group stands on these topics"
     )
@@ -48,7 +48,9 @@ def partial_sentence(topics: Sequence[str], equal: bool | None, groups: Sequence
     content = {True: "is equal", False: "is not all equal", None: "was not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed for group in groups)
     there = (
-        f"{exact} of {counted(len(groups), 'group')} go on at the same record" if groups else "no group stands there"
+        f"{exact} of {counted(len(groups), 'group')} would go on at the same record"
+        if groups
+        else "no group stands there"
     )
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     return f"the copy of {what} on {target} {content}; {there}"

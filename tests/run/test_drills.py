@@ -178,7 +178,6 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     reports = tmp_path / "reports"
     for missing in ([], ["--approve-by", " "]):
         assert ferry("drill", "full", flow, "--report", reports, *missing, config=config).code == 2
-    assert not reports.exists()
     dry = ferry("drill", "full", flow, "--dry-run", config=config)
     assert (dry.code, "failback" in dry.out.splitlines()[-1]) == (0, True), dry
     before = committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +38,7 @@ from ferry.cli.switching import (
     UrlOption,
 )
 from ferry.clock import wall_ms
-from ferry.errors import BadInput
+from ferry.errors import BadInput, Refused
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.start import Start
@@ -136,7 +139,10 @@ def partial_command(
         typer.Option("--group", metavar="GROUP", help="Only this group of the source; may be repeated."),
     ] = None,
     approved_by: Annotated[
-        str, typer.Option("--approve-by", metavar="NAME", help="Who approves of writing offsets on the target; needed.")
+        str,
+        typer.Option(
+            "--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."
+        ),
     ] = "",
     dry_run: DryRunOption = False,
     report: ReportOption = None,
@@ -161,17 +167,17 @@ def partial_command(
     wish = PartialWish(
         drill=new_run("partial"),
         who=person(),
-        approved_by=approved_by.strip(),
-        approved_ms=wall_ms(),
+        approved_by="",
+        approved_ms=0,
         topics=topics,
         groups=frozenset(group) if group else None,
     )
     drill = PartialDrill(chosen, wish, patience_s=patience)
     if dry_run:
         return _previewed(desk, drill.preview())
-    if not wish.approved_by:
-        raise BadInput("a partial drill writes offsets of real groups: say who has approved with --approve-by NAME")
     folder = prepared(chosen.report, report)
+    approver = _approved(desk, approved_by, drill.preview, chosen.flow.target)
+    drill = PartialDrill(chosen, replace(wish, approved_by=approver, approved_ms=wall_ms()), patience_s=patience)
     with stop_signals() as stop:
         evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
         return ended(desk, evidence, folder, failure)
@@ -186,7 +192,10 @@ def full_command(
         typer.Option("--id", metavar="ID", help="The drill's id: made up when not given; a known one is gone on with."),
     ] = None,
     approved_by: Annotated[
-        str, typer.Option("--approve-by", metavar="NAME", help="Who approves of moving clients; needed.")
+        str,
+        typer.Option(
+            "--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."
+        ),
     ] = "",
     quiet_seconds: QuietSecondsOption = 10.0,
     quiet_timeout: QuietTimeoutOption = 600.0,
@@ -211,8 +220,6 @@ def full_command(
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
     # Imported here: the command line starts light.
-    from dataclasses import replace
-
     from ferry.model.switch import SwitchOptions
     from ferry.run.drill.full import FullDrill, FullWish
 
@@ -225,7 +232,7 @@ def full_command(
     wish = FullWish(
         drill=drill or new_run("full"),
         who=person(),
-        approved_by=approved_by.strip(),
+        approved_by="",
         hook=hook,
         options=SwitchOptions(
             quiet_seconds=quiet_seconds,
@@ -238,9 +245,9 @@ def full_command(
     full = FullDrill(desk.whole_settings(settings), chosen, wish, patience_s=patience)
     if dry_run:
         return _previewed(desk, full.preview())
-    if not wish.approved_by:
-        raise BadInput("a full drill moves clients: say who has approved of it with --approve-by NAME")
     folder = prepared(chosen.report, report)
+    approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
+    full = FullDrill(desk.whole_settings(settings), chosen, replace(wish, approved_by=approver), patience_s=patience)
 
     def told(step: SwitchStep, done: StepDone | None) -> None:
         if not desk.quiet:
@@ -248,6 +255,21 @@ def full_command(
 
     evidence, failure = full.run(told, lambda: time.sleep(stay))
     return ended(desk, evidence, folder, failure)
+
+
+def _approved(desk: Desk, given: str, would: Callable[[], tuple[str, ...]], target: str) -> str:
+    """Who approves of a drill in production. A person at the terminal sees the steps first, and names the cluster."""
+    if given.strip():
+        return given.strip()
+    if desk.as_json or not sys.stdin.isatty():
+        raise BadInput(
+            "this drill touches production and needs somebody's approval: say whose with --approve-by NAME, or call it "
+            "at a terminal"
+        )
+    _previewed(desk, would())
+    if typer.prompt(f"To approve, write the name of the target ({target})", default="") != target:
+        raise Refused("the drill was not approved, and nothing was written")
+    return person()
 
 
 def _start(text: str | None) -> Start:

@@ -1,0 +1,41 @@
+"""Who may begin a drill that touches production: somebody by name, or a person who names the target."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import typer
+
+from ferry.cli.desk import Desk
+from ferry.cli.drill import _approved
+from ferry.cli.person import person
+from ferry.errors import BadInput, Refused
+
+DESK = Desk(config=None, clusters=(), as_json=False, quiet=True, verbose=False)
+
+
+def steps() -> tuple[str, ...]:
+    return ("pause the flow", "move the groups")
+
+
+def test_a_name_is_enough() -> None:
+    assert _approved(DESK, " anna ", steps, "backup") == "anna"
+
+
+def test_without_a_name_or_a_terminal_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    with pytest.raises(BadInput, match="--approve-by NAME"):
+        _approved(DESK, " ", steps, "backup")
+
+
+def test_a_person_sees_the_steps_and_names_the_target(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "prompt", lambda *_, **__: "backup")
+    assert _approved(DESK, "", steps, "backup") == person()
+    assert capsys.readouterr().out == "1. pause the flow\n2. move the groups\n"
+    monkeypatch.setattr(typer, "prompt", lambda *_, **__: "yes")
+    with pytest.raises(Refused, match="was not approved"):
+        _approved(DESK, "", steps, "backup")

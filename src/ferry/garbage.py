@@ -11,8 +11,8 @@ from contextlib import contextmanager
 def left_uncollected() -> Iterator[None]:
     """Leave garbage in cycles uncollected while the block makes hundreds of thousands of objects that live to its end.
 
-    The collector would go through all of them again and again: of a pass over many groups it took two fifths. What has
-    no cycle, which is nearly all, goes at once as ever; the rest goes after the block.
+    The collector would go through all of them again and again: of a pass over many groups it took up to two fifths.
+    What has no cycle, which is nearly all, goes at once as ever; the rest goes after the block.
     """
     was = gc.isenabled()
     gc.disable()

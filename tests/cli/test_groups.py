@@ -177,6 +177,13 @@ def test_all_offsets_of_a_group_are_translated_at_once(lab: Lab, config: Path, t
     assert (back.code, words) == (0, [[copy, "0", "30", "exact", copied, "0", "30"]])
     nowhere = ferry("translate", "--group", f"{lab.alias}-nobody", config=config)
     assert (nowhere.code, f"group {lab.alias}-nobody has no offsets on cluster {lab.alias}" in nowhere.err) == (2, True)
+    # After the source is lost the answer is what was copied, and says that nobody could look.
+    lost = config.with_name("lost.properties")
+    lost.write_text(config.read_text().replace(lab.source.bootstrap, f"{LOOPBACK}:{free_ports(1)[0]}"))
+    for words in (["--group", resting, "--reverse"], [f"{lab.alias}->t{lab.alias}", copied, "0", "30"]):
+        answer = ferry("translate", *words, config=lost)
+        assert (answer.code, " 30" in answer.out) == (0, True), answer.err
+        assert f"whether the source still has what was copied is not known: cluster {lab.alias} at" in answer.err
 
 
 @pytest.mark.timeout(120)

@@ -211,13 +211,19 @@ async def _decided(
 
 
 def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[TopicPartition, int]]:
-    """By place of the old cluster where producers go on, and where that ended before any of them came."""
+    """By place of the old cluster where producers go on, and where that ended before any of them came.
+
+    Records that were left there by the switch before are not passed: nobody has read them.
+    """
     found: dict[TopicPartition, dict[TopicPartition, int]] = {}
+    left = {(row["topic"], row["partition"]): int(row["start"]) for row in state.rows(Step.STRANDED)}
     for row in state.rows(Step.TOPICS):
         live = TopicPartition(topic=row["topic"], partition=row["partition"])
         made = names_of(sides.via, live.topic)
         if made is not None:
-            found[TopicPartition(topic=made.topic, partition=live.partition)] = {live: row["end"]}
+            found[TopicPartition(topic=made.topic, partition=live.partition)] = {
+                live: min(row["end"], left.get((live.topic, live.partition), row["end"]))
+            }
     return found
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition as Place
@@ -12,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.decide.groups.offset_map import Before, LogStart, Translated
 from ferry.decide.ledger import rolled
 from ferry.decide.ledger.ledger import fold
-from ferry.decide.ledger.pruning import pruned
+from ferry.decide.ledger.pruning import Pruned, pruned
 from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.dev import RunningCluster
 from ferry.model import NotComparedKind, TopicPartition
@@ -23,6 +25,7 @@ from ferry.run.ledger.access import LedgerAccess
 from ferry.run.plan import opening, planner
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
+from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 RUNS = 8
@@ -44,7 +47,7 @@ def small() -> Iterator[None]:
 
 
 def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(source_cluster, topic)
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
@@ -57,14 +60,14 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
     assert _receipts_of(lab) == RUNS + 2, "the target has it all: nothing goes"
 
     _deleted(target_cluster, there, 55)
-    _copied(lab, source_cluster, topic, RUNS + 2, RUNS + 6)
-    with FlowConnections.of(lab.flow) as connection:
-        view = connection.run(connection.view)
-        (mark,) = pruned(view).values()
+    _copied(replace(lab, settings={"ferry.ledger.prune": "false"}), source_cluster, topic, RUNS + 2, RUNS + 4)
+    assert not _pruned(lab), "the file says to keep all"
+    _copied(lab, source_cluster, topic, RUNS + 4, RUNS + 8)
+    (mark,) = _pruned(lab)
     # Receipts of two runs make a block; the one with source offset 45 keeps its neighbour from 40 on alive.
     assert (mark.start, mark.end, mark.source_log_start, mark.target_log_start) == (0, 40, 45, 55)
     assert mark.done == mark.end, "runs have written all tombstones, a block at a time"
-    assert _receipts_of(lab) == RUNS + 6 - 4
+    assert _receipts_of(lab) == RUNS + 8 - 4
 
     for backward in (False, True):
         now = _translated(lab, here, there, backward=backward)
@@ -83,6 +86,25 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
         found = verifier.sum_up(survey, verifier.compare(survey))
     assert found.is_equal
     assert (NotComparedKind.SOURCE_DELETED, 0, 45) in [(one.why, one.start, one.end) for one in found.not_compared]
+
+    config = lab.write(tmp_path)
+    place = ("--topic", topic, "--partition", "0", "--offset", "5")
+    (gone,) = ferry("ledger", *place, "--json", config=config).json("ledger-offset")["pruned"]
+    assert (gone["start"], gone["end"], gone["target_next"], gone["run"]) == (0, 40, mark.target_next, mark.run)
+    assert f"pruned with all before 40, by run {mark.run}" in ferry("ledger", *place, config=config).out
+    back = ("translate", str(lab.flow.flow), there.topic, "0", "5", "--reverse")
+    answer = ferry(*back, "--json", config=config)
+    assert answer.code == 1
+    assert (answer.json("translate")["outcome"], answer.json("translate")["pruned_before"]) == (
+        "before",
+        mark.target_next,
+    )
+    assert f"so are the receipts of all before {mark.target_next}" in ferry(*back, config=config).out
+
+
+def _pruned(lab: Lab) -> list[Pruned]:
+    with FlowConnections.of(lab.flow) as connection:
+        return list(pruned(connection.run(connection.view)).values())
 
 
 def _copied(lab: Lab, source: RunningCluster, topic: str, first: int, last: int) -> None:

@@ -66,7 +66,7 @@ def _clash(topic: str, target: str, writers: tuple[str, ...]) -> Refusal | None:
 
 
 def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
-    """Of two opposite flows one may copy while the other one rests: a switch makes them change places (ADR 33)."""
+    """Of two opposite flows one may copy while the other one rests: a switch makes them change places (ADR 30)."""
     way = rules.way_back(topic)
     back = (Flow(source=rules.flow.target, target=rules.flow.source),)
     if not way or (way == back and facts.back_rests):

@@ -1,4 +1,4 @@
-"""One DAG per enabled flow of the configuration file that FERRY_CONFIG names."""
+"""The DAGs of each enabled flow of the configuration file that FERRY_CONFIG names."""
 
 from ferry_airflow.dags import flow_dags
 

@@ -44,7 +44,7 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
     except (OSError, OutcomeUnknown) as error:
         unwritten = True
         where = "" if folder is None else folder.where
-        sentence = f"the report could not be written to {where} ({error}): keep this answer, the drill itself is over"
+        sentence = f"the report could not be written to {where} ({error}): keep this answer, what it tells of is over"
         print_error("OutcomeUnknown", sentence, as_json=False)
     if desk.as_json:
         print_json({**evidence_json(evidence), "report": None if written is None else _written_json(written)})

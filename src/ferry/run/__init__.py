@@ -1,1 +1,1 @@
-"""Acts: open a run, copy a slot's slices, close the run."""
+"""Acts: plan, copy and report a run, compare clusters, move groups and clients, rehearse it."""

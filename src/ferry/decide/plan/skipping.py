@@ -26,7 +26,7 @@ class Wish:
 
 
 def refuse_while_at_work(view: LedgerView, lane: str) -> None:
-    """Raise Refused while the lane's newest run is not done: it may yet copy what is to be skipped."""
+    """Raise Refused while the lane's newest run is not done: it may yet copy, whatever is to be done beside it."""
     for past in past_runs(view, lane, 1):
         if past.state is PastState.OPEN:
             raise Refused(

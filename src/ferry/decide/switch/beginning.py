@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, accounted_records, encode, gap_record
-from ferry.decide.ledger.ledger import LedgerView, gaps, skips
+from ferry.decide.ledger.ledger import LedgerView, skips
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.starts import first_run, recorded_starts
 from ferry.model import Gap, Record, RefusalKind, TopicPartition
@@ -88,13 +88,3 @@ def start_offsets(view: LedgerView, lane: str, given: Mapping[TopicPartition, in
 def own_ends(lane: str, ends: Mapping[TopicPartition, int], ids: Mapping[str, str]) -> list[Record]:
     """That what the targets hold up to their ends is known: clients of that cluster wrote it while it was the one."""
     return accounted_records(lane, ends, ids)
-
-
-def written_gaps(view: LedgerView, lane: str, switch: str) -> list[Gap]:
-    """The gaps that a switch has written already."""
-    return [gap for gap in gaps(view, lane) if gap.run == switch]
-
-
-def named(places: Collection[TopicPartition]) -> list[str]:
-    """Their topics."""
-    return sorted({place.topic for place in places})

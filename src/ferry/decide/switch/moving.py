@@ -81,7 +81,6 @@ class NewSide:
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
     pending: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
-    log_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def place_group(

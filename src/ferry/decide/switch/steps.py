@@ -63,7 +63,7 @@ def sentence(switch: Switch, step: Step) -> str:
         Step.READINESS: f"check that {via} is healthy, and that {new} can take over (ferry readiness)",
         Step.STRANDED: f"count the records on {new} that {switch.named} never copied, and write them to a file",
         Step.RETURN: f"let {via} begin at the cut-over of the switch before, where it did not begin yet",
-        Step.FREEZE: f"keep in the ledger where the partitions and groups of {old} and {new} stand",
+        Step.FREEZE: f"keep in the ledger where the partitions of {old} and {new} stand",
         Step.QUIET: (
             f"wait until no partition on {old} has grown for {options.quiet_seconds:g} s, and no group has members "
             f"there, for {options.quiet_timeout_seconds:g} s at most"

@@ -1,1 +1,1 @@
-"""Lanes beside the live one: windows that are copied, lanes that are listed and dropped."""
+"""Lanes beside the live one: listed and dropped."""

@@ -202,7 +202,6 @@ async def _decided(
         offsets=now.found,
         pending=now.pending,
         failed={group: str(error) for group, error in now.failed.items()},
-        log_starts=begins.found,
     )
     moving = [
         decide_moving(group, where, against, new, held.get(group)) for group, (where, against) in sorted(placed.items())

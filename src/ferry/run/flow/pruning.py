@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.codec import decode_key
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain, unpack
@@ -118,7 +118,7 @@ async def give_up(
     if not some:
         return []
     starts = await _log_starts([of for of, _ in some], source, target)
-    found = given_up(view, some, starts, run=run, at_ms=time.time_ns() // 1_000_000)
+    found = given_up(view, some, starts, run=run, at_ms=wall_ms())
     await log.append_each([pruned_record(one) for one in found])
     return found
 

@@ -7,7 +7,7 @@ is no error, and what shows that the lane exists goes last: a drop that was cut 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
@@ -15,7 +15,7 @@ from ferry.config.lane import in_lane
 from ferry.decide.lanes.codec import Dropped, dropped_lanes
 from ferry.decide.lanes.listing import Lane, forgetting_lane, lane_names
 from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.decide.plan.skipping import idle_plan, refuse_while_at_work
 from ferry.errors import BadInput, FerryError
 from ferry.model import OpenedRun, Origin, Plan, RunRecord, lane_kind, scratch_lane
 from ferry.net.admin import delete_topics
@@ -137,16 +137,7 @@ class LaneDrop:
 
     async def _decide(self, view: LedgerView, opened: OpenedRun) -> Plan:
         self._connection.known.learn(view)
-        record = opened.record
-        return Plan(
-            flow=record.flow,
-            lane=record.lane,
-            run=record.run,
-            generation=opened.generation,
-            slots=record.slots,
-            slices=(),
-            notes=("the lane is dropped",),
-        )
+        return replace(idle_plan(opened), notes=("the lane is dropped",))
 
     async def _delete(self, topics: Collection[str]) -> None:
         target = self._connection.target

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, pauses
 from ferry.decide.switch.codec import switch_states
 from ferry.decide.switch.steps import newest_finished
 from ferry.errors import Refused
 from ferry.model.switch import SwitchState
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.switch.journal import now_ms
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.stop import pause_reason
 
@@ -16,7 +16,7 @@ from ferry.run.switch.stop import pause_reason
 def moved_already(view: LedgerView) -> SwitchState | None:
     """The finished switch by which clients are on the ledger's cluster; None when they are not, or are back."""
     last = newest_finished(switch_states(view))
-    held = pauses(view, now_ms()).get("")
+    held = pauses(view, wall_ms()).get("")
     return last if last is not None and held is not None and held.why == pause_reason(last) else None
 
 

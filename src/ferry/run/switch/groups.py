@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.groups.codec import (
     Saved,
@@ -235,7 +235,7 @@ async def _commit(
     switch: str,
 ) -> None:
     """What lay there and what is to be written go to the ledger first (ADR 21)."""
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = wall_ms()
     earlier = saved_groups(view, flow.lane, switch) if view is not UNREAD else {}
     records = []
     for one in moved:

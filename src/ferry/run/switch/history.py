@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.decide.ledger.codec import resume_record
@@ -12,7 +13,7 @@ from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import Flow
 from ferry.model.switch import SwitchState
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.switch.journal import Journal, now_ms
+from ferry.run.switch.journal import Journal
 from ferry.run.switch.stop import pause_reason
 
 
@@ -61,7 +62,7 @@ def abandon(access: LedgerAccess, journal: Journal, switch: str, why: str) -> Sw
         raise BadInput("--why is empty: say why the switch is given up")
     state = journal.state(switch)
     refuse_abandoning(state)
-    held = pauses(access.view(), now_ms()).get("")
+    held = pauses(access.view(), wall_ms()).get("")
     if held is not None and held.why == pause_reason(state):
         access.append([resume_record("")])
     return journal.abandon(switch, why.strip())

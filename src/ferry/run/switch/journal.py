@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.decide.switch.codec import begun_record, done_records, end_record, switch_record, switch_states
 from ferry.decide.switch.steps import next_step, refuse_abandoning, refuse_out_of_turn, refuse_second, unfinished
@@ -71,14 +72,14 @@ class Journal:
     def begin(self, switch: str, step: Step) -> StepBegun:
         """Begin the step that is due; whoever began it before has lost it. Raises as `refuse_out_of_turn`."""
         refuse_out_of_turn(self.state(switch), step)
-        begun = StepBegun(step=step, who=self._who, begun_ms=now_ms(), token=secrets.token_hex(8))
+        begun = StepBegun(step=step, who=self._who, begun_ms=wall_ms(), token=secrets.token_hex(8))
         self._refuse_lost(self._written([begun_record(switch, begun)]), switch, begun)
         return begun
 
     def done(self, switch: str, begun: StepBegun, evidence: Evidence) -> SwitchState:
         """Write down what the step found; Superseded when somebody else has begun it since."""
         self._refuse_lost(self.states(), switch, begun)
-        done = StepDone(step=begun.step, who=self._who, begun_ms=begun.begun_ms, done_ms=now_ms(), evidence=evidence)
+        done = StepDone(step=begun.step, who=self._who, begun_ms=begun.begun_ms, done_ms=wall_ms(), evidence=evidence)
         return _named(self._written(done_records(switch, done)), switch)
 
     def finish(self, switch: str) -> SwitchState:
@@ -97,7 +98,7 @@ class Journal:
         return self._end(switch, SwitchOutcome.ABANDONED, why)
 
     def _end(self, switch: str, outcome: SwitchOutcome, why: str) -> SwitchState:
-        end = SwitchEnd(outcome=outcome, who=self._who, why=why, at_ms=now_ms())
+        end = SwitchEnd(outcome=outcome, who=self._who, why=why, at_ms=wall_ms())
         return _named(self._written([end_record(switch, end)]), switch)
 
     def _refuse_lost(self, states: Mapping[str, SwitchState], switch: str, begun: StepBegun) -> None:
@@ -133,8 +134,3 @@ def _named(states: Mapping[str, SwitchState], switch: str) -> SwitchState:
         known = ", ".join(states) or "none"
         raise BadInput(f"the ledger has no switch {switch}: name one of those that ferry switch list shows ({known})")
     return state
-
-
-def now_ms() -> int:
-    """This machine's clock."""
-    return time.time_ns() // 1_000_000

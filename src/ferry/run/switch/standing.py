@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import newest_run, sealed_plan
@@ -71,5 +70,5 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         live,
         targets,
         ends.found,
-        time.time_ns() // 1_000_000,
+        wall_ms(),
     )

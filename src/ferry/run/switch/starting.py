@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.codec import resume_record
 from ferry.decide.ledger.ledger import UNREAD, pauses
@@ -56,7 +56,7 @@ def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *,
     async def work() -> Evidence:
         await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         view = await both.view() if await both.has_ledger() else UNREAD
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_ms()
         topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
         records, passed = beginnings(
             view,

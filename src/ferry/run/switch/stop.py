@@ -5,12 +5,14 @@ What was in a transaction of a dead writer is aborted with it, so readers of the
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView, pauses
+from ferry.decide.plan.skipping import idle_plan
 from ferry.decide.switch.standing import Standing, best_known, loss_of, loss_sentence, parse_standing
 from ferry.errors import Refused, Unreachable
 from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
@@ -36,7 +38,7 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
     async def work() -> Evidence:
         await connections.ledger.find()
         view = await connections.view()
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_ms()
         held = pauses(view, now_ms).get("")
         reason = pause_reason(state)
         if held is None or held.until_ms or held.why != reason:  # somebody else's pause is in the evidence
@@ -67,22 +69,14 @@ async def _fence(flow: FlowConfig, state: SwitchState, connections: TargetFirst,
         run=run,
         slots=flow.tasks_max,
         config_digest=flow.digest(),
-        started_ms=time.time_ns() // 1_000_000,
+        started_ms=wall_ms(),
         origin=local_origin(),
         deployment=flow.deployment,
     )
     record = admitted(view, record, take_over=state.switch.verb is Verb.FAILOVER)
 
     async def decide(_: LedgerView, opened: OpenedRun) -> Plan:
-        return Plan(
-            flow=record.flow,
-            lane=record.lane,
-            run=record.run,
-            generation=opened.generation,
-            slots=record.slots,
-            slices=(),
-            notes=(f"stopped by {state.switch.verb} {state.switch.id}",),
-        )
+        return replace(idle_plan(opened), notes=(f"stopped by {state.switch.verb} {state.switch.id}",))
 
     lane = KafkaLane(connections.ledger, flow.flow, flow.lane, flow.transaction_timeout_ms)
     return (await open_run(lane, record, decide, view)).slots
@@ -96,7 +90,7 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     behind = {
         one.source: one.copied_end for one in found if one.source_known == "source" and one.source_end > one.copied_end
     }
-    losses = loss_of(found, _ages(sides, behind, patience_s), time.time_ns() // 1_000_000)
+    losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms())
     return Evidence(
         sentence=loss_sentence(losses),
         facts={

@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.ledger.ledger import UNREAD
@@ -28,7 +29,7 @@ from ferry.run.switch.earlier import earlier_switch, moved_already
 from ferry.run.switch.engine import Act, advance, do_step
 from ferry.run.switch.groups import move_groups
 from ferry.run.switch.history import abandon
-from ferry.run.switch.journal import Journal, now_ms
+from ferry.run.switch.journal import Journal
 from ferry.run.switch.preflight import look_before
 from ferry.run.switch.promote import promote
 from ferry.run.switch.quiet import wait_for_quiet
@@ -156,7 +157,7 @@ class Switcher:
             raise BadInput(
                 f"switch id {switch!r} is no name: use up to 100 letters, digits, dots, underscores, hyphens"
             )
-        now = now_ms()
+        now = wall_ms()
         return Switch(
             id=switch,
             verb=self.verb,

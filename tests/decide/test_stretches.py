@@ -117,6 +117,23 @@ def test_a_sample_is_one_of_so_many_pieces_and_the_same_for_the_same_seed(share:
     assert [(a + 7, b + 7) for (a, b), _ in ranges] == [target for _, target in ranges]
 
 
+@pytest.mark.parametrize("target_end", [0, 7, SAMPLE_RECORDS, SAMPLE_RECORDS + 5, 2 * SAMPLE_RECORDS])
+def test_a_sample_leaves_out_nothing_that_the_target_has_lost(target_end: int) -> None:
+    count = 3 * SAMPLE_RECORDS
+    long = replace(
+        COPIED,
+        ranges=((0, count),),
+        segments=(Segment(source_start=0, target_start=0, count=count),),
+        target_next=count,
+    )
+    ends = Ends(source_start=0, source_end=count, target_start=0, target_end=target_end, stable=target_end)
+    pieces = [(at, at + SAMPLE_RECORDS) for at in range(0, count, SAMPLE_RECORDS)]
+    assert decided(Asked(sample=1), ends, long) == (
+        [(one, (one[0], max(one[0], min(one[1], target_end)))) for one in pieces],
+        [],
+    )
+
+
 def test_where_nothing_was_copied_the_target_owes_nothing() -> None:
     empty = replace(COPIED, ranges=((0, 4),), segments=(), target_next=-1)
     assert decided(copied=empty) == ([((0, 4), (81, 81))], []), "what lies there is from before the flow"

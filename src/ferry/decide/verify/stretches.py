@@ -183,13 +183,13 @@ def _pieces(stretch: Stretch) -> Iterator[Stretch]:
         for at in range(0, segment.count, SAMPLE_RECORDS):
             count = min(SAMPLE_RECORDS, segment.count - at)
             source, target = segment.source_start + at, segment.target_start + at
-            if target + count > stretch.target_range[1]:
-                continue
+            # What lies behind the target's end is read at the source alone, and told as missing.
+            until = max(target, min(target + count, stretch.target_range[1]))
             yield Stretch(
                 source=stretch.source,
                 target=stretch.target,
                 source_range=(source, source + count),
-                target_range=(target, target + count),
+                target_range=(target, until),
                 segments=(Segment(source_start=source, target_start=target, count=count),),
                 told_until=stretch.told_until,
                 void=common(stretch.void, [(target, target + count)]),

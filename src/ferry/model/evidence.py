@@ -40,7 +40,6 @@ class StepOutcome(StrEnum):
     DONE = "done"
     FAILED = "failed"
     REFUSED = "refused"
-    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

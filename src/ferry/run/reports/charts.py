@@ -73,15 +73,14 @@ def copying_chart(samples: Sequence[Sample]) -> str:
 
 def timeline_chart(steps: Sequence[Step]) -> str:
     """One bar for each step, from top to bottom; empty for fewer than two steps that took time."""
-    shown = [step for step in steps if step.outcome is not StepOutcome.SKIPPED]
-    if len(shown) < 2:
+    if len(steps) < 2:
         return ""
-    begin = min(step.began_ms for step in shown)
-    whole = max(max(step.ended_ms for step in shown) - begin, 1) / 1000
+    begin = min(step.began_ms for step in steps)
+    whole = max(max(step.ended_ms for step in steps) - begin, 1) / 1000
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDE, 0.55 + 0.24 * len(shown)), layout="constrained")
+        figure = Figure(figsize=(_WIDE, 0.55 + 0.24 * len(steps)), layout="constrained")
         axes = figure.subplots()
-        for row, step in enumerate(shown):
+        for row, step in enumerate(steps):
             at, wide = (step.began_ms - begin) / 1000, max(step.seconds, whole / 400)
             done = step.outcome is StepOutcome.DONE
             axes.barh(row, wide, left=at, height=0.55, color=BLUE if done else RED, hatch=None if done else "////")
@@ -89,14 +88,14 @@ def timeline_chart(steps: Sequence[Step]) -> str:
             place = at + wide + whole * 0.008 if left else at - whole * 0.008
             text = f"{step.seconds:.1f} s" + ("" if done else f" {step.outcome}")
             axes.text(place, row, text, va="center", ha="left" if left else "right", fontsize=8)
-        axes.set_yticks(range(len(shown)), [step.title for step in shown])
+        axes.set_yticks(range(len(steps)), [step.title for step in steps])
         axes.invert_yaxis()
         axes.set_xlabel("seconds from the beginning")
         axes.set_xlim(0, whole * 1.02)
         _plain(axes)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        told = "; ".join(f"{step.title}: {step.seconds:.1f} seconds, {step.outcome}" for step in shown)
+        told = "; ".join(f"{step.title}: {step.seconds:.1f} seconds, {step.outcome}" for step in steps)
         return _svg(figure, "timeline", f"The steps in order: {told}.")
 
 

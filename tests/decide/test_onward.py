@@ -339,6 +339,24 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
     assert any("a.orders-0 already holds records" in note and "copied behind it" in note for note in let.notes)
 
 
+def test_who_has_a_copy_that_was_created_again_filled_anew_has_not_agreed_to_a_strangers_records_in_it() -> None:
+    facts = replace(TARGET_NEW, foreign={RECEIPT.target: 2})
+    (refusal,) = planned(facts, target_changed=RESTART).refusals
+    assert (refusal.topic, refusal.kind) == ("orders", RefusalKind.FOREIGN_WRITER)
+    assert "somebody else wrote to target a.orders-0, at offset 2: find the writer" in refusal.message
+    (refusal,) = planned(facts, foreign_writer=SKIP).refusals
+    assert refusal.kind is RefusalKind.TARGET_CHANGED
+    for guard, start in ((RESTART, 0), (SKIP, 40)):
+        plan = planned(facts, target_changed=guard, foreign_writer=SKIP)
+        assert plan.refusals == ()
+        assert [(gap.why, gap.how.value) for gap in plan.gaps] == [
+            (RefusalKind.TARGET_CHANGED, guard.default.value),
+            (RefusalKind.FOREIGN_WRITER, "skip"),
+        ]
+        found = {piece.source: piece for piece in plan.slices}[place("orders")]
+        assert (found.start, found.target_next, found.since) == (start, -1, GENERATION if guard is RESTART else -1)
+
+
 OPEN = OpenTransaction(producer_id=4711, start=41, last_ms=1_767_225_600_000, transactional_id="billing-1")
 
 

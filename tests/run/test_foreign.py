@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
@@ -16,7 +17,18 @@ from ferry.net.cluster import Cluster
 from ferry.run.micro_run import local_origin
 from ferry.run.plan import planner
 from ferry.run.plan.change_topics import Changed, change_topics
-from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
+from tests.harness import (
+    Lab,
+    Message,
+    create_topic,
+    delete_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topic,
+    send,
+    wait_until,
+)
 from tests.run.hooks import Hooks, copy_held
 
 
@@ -139,6 +151,36 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
         assert {refusal.topic for refusal in runs.preview().refusals} == set(names)
     assert lab.micro_run().state is RunState.FAILED
     assert keys(lab, free) == [b"0", b"1", b"2"]
+
+
+def test_a_strangers_records_in_a_copy_that_was_created_again_have_a_guard_of_their_own(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(3))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == 3
+    copy = lab.target_topic(topic)
+    delete_topic(target_cluster, copy)
+    admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
+    wait_until(lambda: copy not in admin.list_topics(timeout=30).topics)
+    create_topic(target_cluster, copy)
+    meddle(lab, topic, 2)
+    (refusal,) = lab.micro_run().refusals
+    assert refusal.kind is RefusalKind.TARGET_CHANGED
+    again = replace(lab, settings={"ferry.guard.target.changed": "restart"})
+    with again.runs() as runs:
+        (refusal,) = runs.preview().refusals
+        assert refusal.kind is RefusalKind.FOREIGN_WRITER, "a plan says so, too"
+    (refusal,) = again.micro_run().refusals
+    assert refusal.kind is RefusalKind.FOREIGN_WRITER
+    assert f"somebody else wrote to target {copy}-0, at offset 0: find the writer" in refusal.message
+    both = replace(lab, settings={**again.settings, "ferry.guard.foreign.writer": "skip"})
+    report = both.micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 3)
+    assert {gap.why for gap in report.plan.gaps} == {RefusalKind.TARGET_CHANGED, RefusalKind.FOREIGN_WRITER}
+    assert keys(lab, topic) == [b"foreign", b"foreign", b"0", b"1", b"2"]
+    assert lab.micro_run().state is RunState.SUCCESS
 
 
 def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_end(

@@ -12,7 +12,7 @@ from ferry.decide.ledger.run_codec import outcome_record, run_record
 from ferry.decide.plan.facts import OpenTransaction
 from ferry.model import Fate, Origin, Receipt, Record, RunRecord
 from ferry.run.others.foreign import without_own
-from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, lying
+from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, lying, target
 
 # The facts know the lane up to target offset 40; records at 41 and behind were found there afterwards.
 FOUND = replace(FACTS, receipts={RECEIPT.target: RECEIPT}, foreign={RECEIPT.target: 41})
@@ -33,6 +33,21 @@ def test_what_the_lane_wrote_meanwhile_is_its_own(receipts: list[Receipt], fate:
     records = [(record, fate) for receipt in receipts for record in receipt_records(receipt)]
     view = fold(lying(*records), 99)
     assert bool(without_own(FOUND, LANE, view).foreign) is foreign
+
+
+def test_receipts_of_a_copy_that_was_created_again_since_make_nothing_in_it_the_lanes_own() -> None:
+    last = replace(RECEIPT, target_topic_id="id-old")
+    topic = target(last.target.topic, 7, topic_id="id-new")
+    facts = replace(
+        FOUND,
+        receipts={last.target: last},
+        targets={**FOUND.targets, topic.name: topic},
+        foreign={last.target: 2},
+    )
+    before = [(record, Fate.COMMITTED) for record in receipt_records(last)]
+    assert without_own(facts, LANE, fold(lying(*before), 99)).foreign
+    after = [(record, Fate.COMMITTED) for record in receipt_records(replace(NEXT, target_topic_id="id-new"))]
+    assert not without_own(facts, LANE, fold(lying(*before, *after), 99)).foreign
 
 
 OTHERS = OpenTransaction(producer_id=7, start=41, last_ms=5, transactional_id="billing")

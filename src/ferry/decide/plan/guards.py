@@ -163,14 +163,16 @@ def target_trouble(
     )
 
 
-def foreign_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt, start: int) -> Trouble | None:
+def foreign_trouble(
+    facts: Facts, topic: SourceTopic, number: int, last: Receipt, start: int, *, behind: int
+) -> Trouble | None:
     """Records of somebody else behind ours at the target, or a transaction that may become some; None: there are none.
 
-    The lane would go on at `start`.
+    The lane would go on at `start`, `behind` this target offset (none of ours lie before it if it is below 1).
     """
     offset, transaction = facts.foreign.get(last.target), facts.undecided.get(last.target)
     if offset is not None:
-        ours = f", behind our last record at {last.target_next - 1}" if last.target_next > 0 else ""
+        ours = f", behind our last record at {behind - 1}" if behind > 0 else ""
         message = (
             f"somebody else wrote to target {last.target}, at offset {offset}{ours}: find the writer and take its "
             f"right to write, then {ANEW}; or leave its records where they are with ferry.guard.foreign.writer = skip"

@@ -65,10 +65,9 @@ def onward(
     looks: tuple[Callable[[int], Trouble | None], ...] = (
         lambda start: source_trouble(facts, topic, number, last, start),
         lambda start: retention_trouble(topic, number, start),
-        lambda start: (
-            target_trouble(facts, topic, number, target, last, start)
-            or foreign_trouble(facts, topic, number, last, start)
-        ),
+        lambda start: target_trouble(facts, topic, number, target, last, start),
+        # By itself: who has a copy that was created again filled anew has not agreed to what a stranger wrote there.
+        lambda start: foreign_trouble(facts, topic, number, last, start, behind=found.target_next),
         # Whoever went back has the whole log before him.
         lambda start: None if _went_back(found) else tombstone_trouble(facts, topic, number, start),
     )

@@ -1,9 +1,10 @@
 """What somebody else wrote to the copies: looked for behind the lane's own records, before each plan and each attempt.
 
 After the fencing all of our markers are there. So behind our last record lie one marker, which is not looked at, and
-more only where chunks were aborted, or somebody else has written. A copy of which the ledger has no receipt is looked
-into from its beginning: its records are somebody else's, or the ledger was lost. And a transaction that is open on a
-copy is somebody else's: nobody can see yet what it wrote, and behind our next records nobody would look again.
+more only where chunks were aborted, or somebody else has written. A copy of which the ledger has no receipt, or that
+was created again since, is looked into from its beginning: its records are somebody else's, or the ledger was lost.
+And a transaction that is open on a copy is somebody else's: nobody can see yet what it wrote, and behind our next
+records nobody would look again.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _behind_receipts(
         topic = facts.targets.get(place.topic)
         if topic is None or place.partition not in topic.ends or flow.merge.matches(last.source.topic):
             continue
-        if not _has_records(last) or (last.target_topic_id and topic.topic_id not in ("", last.target_topic_id)):
+        if not _has_records(last) or _is_another(facts, last):
             continue
         sources[place] = last.source.topic
         begin = max(last.target_next, before.get(place, 0))
@@ -88,6 +89,12 @@ def _behind_receipts(
         if topic.ends[place.partition] - begin > marker:
             begins[place] = begin
     return sources, begins
+
+
+def _is_another(facts: Facts, last: Receipt) -> bool:
+    """Whether the copy was created again since: none of the lane's records lie in it."""
+    topic = facts.targets.get(last.target.topic)
+    return topic is not None and bool(last.target_topic_id) and topic.topic_id not in ("", last.target_topic_id)
 
 
 def _has_records(last: Receipt) -> bool:
@@ -120,7 +127,7 @@ async def _others_transactions(
 
 
 def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
-    """Target partitions with records though no receipt of the lane names any, with their source topics."""
+    """Target partitions with records though no receipt of the lane names any of them, with their source topics."""
     found: dict[TopicPartition, str] = {}
     for name in facts.sources:
         topic = facts.targets.get(flow.policy.format_remote_topic(flow.flow.source, name))
@@ -128,7 +135,11 @@ def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
             continue
         places = (TopicPartition(topic=topic.name, partition=number) for number, end in topic.ends.items() if end > 0)
         lasts = {place: facts.receipts.get(place) for place in places}
-        found |= {place: name for place, last in lasts.items() if last is None or not _has_records(last)}
+        found |= {
+            place: name
+            for place, last in lasts.items()
+            if last is None or not _has_records(last) or _is_another(facts, last)
+        }
     return found
 
 
@@ -140,6 +151,8 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     receipts = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
     reached: dict[TopicPartition, int] = {}
     for receipt in receipts:
+        if _is_another(facts, receipt):
+            continue
         reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))
     found = {place: offset for place, offset in facts.foreign.items() if reached.get(place, -1) <= offset}
     newest = newest_run(view, lane)

@@ -14,7 +14,7 @@ from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.plan.starts import first_run, recorded_starts
 from ferry.decide.switch.beginning import beginnings
 from ferry.decide.switch.moving import BackMaps, Maps, NewSide, Placed, decide_moving, from_memory, place_group
-from ferry.decide.switch.standing import best_known, loss_of, loss_sentence, parse_standing, standings
+from ferry.decide.switch.standing import best_known, copied_ends, loss_of, loss_sentence, parse_standing, standings
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, Record, Slice, TopicPartition
 from tests.decide.values import PLAN, RECEIPT, lying, place
 
@@ -56,7 +56,25 @@ def test_ends_are_the_furthest_that_anybody_saw() -> None:
     for what, lasts, made, live, wanted in table:
         (one,) = standings(lasts, made, 20, live, {}, {COPY: 77}, NOW)
         assert (one.source_end, one.source_known, one.observed_ms) == wanted, what
-        assert one.target_end == 77
+        assert (one.target_end, one.target_copied) == (77, 0)
+        assert parse_standing(one.to_json()) == one
+
+
+def test_what_others_wrote_on_the_new_cluster_is_not_taken_for_copied() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, target_next=100, target_topic_id="old")
+    table = [
+        ("behind what was copied lie others' records", {}, "old", 150, 100),
+        ("the ledger knows more of it", {COPY: 120}, "old", 150, 120),
+        ("what it knew is older than the last copy", {COPY: 60}, "old", 150, 100),
+        ("the topic was created again", {}, "new", 30, 0),
+        ("the end does not answer", {}, "", None, 100),
+        ("not all that was copied is there any more", {}, "old", 90, 90),
+    ]
+    for what, accounted, topic_id, end, wanted in table:
+        ends = {} if end is None else {COPY: end}
+        known = copied_ends([copied], accounted, {COPY.topic: topic_id}, ends)
+        (one,) = standings([copied], None, 0, {}, {}, ends, NOW, known)
+        assert one.target_copied == wanted, what
         assert parse_standing(one.to_json()) == one
 
 

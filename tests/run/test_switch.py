@@ -333,6 +333,36 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
     assert set(clients.produced) - set(clients.read) <= set(named), "what is not read is named"
 
 
+@pytest.mark.timeout(240)
+def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
+) -> None:
+    more = {"replication.policy.class": IDENTITY}
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group, more=more)
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    rest(pair)
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [clients.topic], 7)
+    pair.run(pair.flow)
+    clients.produce(target_cluster, 10)
+
+    with pair.lost.switcher(Verb.FAILOVER) as switcher:
+        switcher.open("late-1", OPTIONS, "bob")
+        state = switcher.run("late-1")
+    assert state.fact(Step.STOP, "written_by_others") == PARTITIONS
+    assert "somebody else has written to 2 copies" in state.done[Step.STOP].evidence.sentence
+
+    clients.produce(target_cluster, 5)
+    clients.consume(target_cluster, [clients.topic], 8)
+    with pair.switcher(Verb.FAILBACK) as switcher:
+        switcher.open("back-1", OPTIONS, "bob")
+        state = switcher.run("back-1")
+    assert state.fact(Step.STRANDED, "records") == 0
+    clients.consume(source_cluster, [clients.topic])
+    assert sorted(clients.read) == sorted(clients.produced), "each record is read once, whenever its producer moved"
+
+
 def rest(pair: Pair) -> None:
     """Let the flow back rest: of two flows that keep names one may copy."""
     with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:

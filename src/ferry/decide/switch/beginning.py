@@ -36,7 +36,8 @@ def beginnings(
     for place, cut in sorted(cuts.items()):
         last = lasts.get(place)
         if last is None:
-            if cut > max([starts.get(place, 0), *(gap.end for gap in passed.get(place, ()))]):
+            given_already = place in starts or place in passed
+            if not given_already or cut > max([starts.get(place, 0), *(gap.end for gap in passed.get(place, ()))]):
                 given[place] = cut
             continue
         at = last.end

@@ -29,6 +29,8 @@ class Standing:
     source_known: str
     observed_ms: int
     target_end: int | None
+    target_copied: int = 0
+    """Up to where the target holds what was copied, or is accounted for: records behind it are somebody else's."""
 
     def to_json(self) -> Json:
         """As a row of a step's evidence."""
@@ -43,6 +45,7 @@ class Standing:
             "source_known": self.source_known,
             "observed_ms": self.observed_ms,
             "target_end": self.target_end,
+            "target_copied": self.target_copied,
         }
 
 
@@ -57,7 +60,26 @@ def parse_standing(row: Mapping[str, Any]) -> Standing:
         source_known=row["source_known"],
         observed_ms=row["observed_ms"],
         target_end=row["target_end"],
+        target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry knew the end alone
     )
+
+
+def copied_ends(
+    lasts: Iterable[Receipt],
+    accounted: Mapping[TopicPartition, int],
+    target_ids: Mapping[str, str],
+    target_ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Up to where target partitions hold what a flow copied, or knows to be elsewhere, too (`accounted`).
+
+    Receipts of a topic that was created again since tell nothing; and none counts for more than there is.
+    """
+    found = dict(accounted)
+    for last in lasts:
+        now = target_ids.get(last.target.topic, "")
+        if not (now and last.target_topic_id and now != last.target_topic_id):
+            found[last.target] = max(last.target_next, found.get(last.target, 0))
+    return {place: min(offset, target_ends.get(place, offset)) for place, offset in found.items()}
 
 
 def standings(
@@ -68,10 +90,11 @@ def standings(
     targets: Mapping[TopicPartition, TopicPartition],
     target_ends: Mapping[TopicPartition, int],
     now_ms: int,
+    target_copied: Mapping[TopicPartition, int] | None = None,
 ) -> list[Standing]:
     """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
 
-    `targets` are the copies' places of those that are only live.
+    `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`.
     """
     receipts = {last.source: last for last in lasts}
     slices = {} if plan is None else {piece.source: piece for piece in plan.slices}
@@ -100,6 +123,7 @@ def standings(
                 source_known=known,
                 observed_ms=observed,
                 target_end=target_ends.get(copies[source]),
+                target_copied=(target_copied or {}).get(copies[source], 0),
             )
         )
     return found

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
+from ferry.config.guards import OnGuard
+from ferry.decide.ledger.ledger import LedgerView, accounted
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import newest_run, sealed_plan
-from ferry.decide.switch.standing import Standing, standings
-from ferry.errors import Refused, Unreachable
-from ferry.model import TopicPartition
+from ferry.decide.switch.standing import Standing, copied_ends, standings
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.model import RefusalKind, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
 from ferry.policy import is_heartbeats_topic
 from ferry.run.flow.connections import TargetFirst
+from ferry.run.others.foreign import look_behind
 
 
 def takes(flow: FlowConfig, topic: str) -> bool:
@@ -63,6 +68,10 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     there = await connections.target.refresh({place.topic for place in copies}) if copies else {}
     asked = [place for place in copies if place.topic in there and place.partition in there[place.topic].partitions]
     ends = await listed_offsets(connections.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    ids = {name: info.id_text for name, info in there.items()}
+    sources = {target: source.topic for source, target in targets.items()}
+    sources |= {last.target: last.source.topic for last in lasts}
+    copied = copied_ends(lasts, _accounted(flow, view, sources, ids), ids, ends.found)
     return standings(
         lasts,
         None if sealed is None else sealed[0],
@@ -71,4 +80,33 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         targets,
         ends.found,
         wall_ms(),
+        copied,
     )
+
+
+def _accounted(
+    flow: FlowConfig, view: LedgerView, sources: Mapping[TopicPartition, str], ids: Mapping[str, str]
+) -> dict[TopicPartition, int]:
+    """Up to where copies were looked through, but for those in which runs pass over what others write."""
+    return {
+        place: offset
+        for place, offset in accounted(view, flow.lane, ids).items()
+        if place in sources and flow.guards.of(RefusalKind.FOREIGN_WRITER, sources[place]) is OnGuard.FAIL
+    }
+
+
+async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: Iterable[Standing]) -> list[str]:
+    """Copies that hold somebody else's records behind what was copied, as far as they can be looked into."""
+    begins = {
+        row.target: row.target_copied
+        for row in rows
+        if row.target_end is not None
+        and row.target_end > row.target_copied + 1  # the marker of the last transaction
+        and not flow.merge.matches(row.source.topic)
+    }
+    try:
+        behind = await look_behind(connections.target, begins) if begins else None
+    except FerryError:
+        return []  # it is said for whoever reads, and nothing hangs on it
+    found = {} if behind is None else {**behind.undecided, **behind.foreign}
+    return sorted(str(place) for place in found)

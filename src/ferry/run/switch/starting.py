@@ -9,6 +9,7 @@ from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.codec import resume_record
 from ferry.decide.ledger.ledger import UNREAD, pauses
 from ferry.decide.switch.beginning import beginnings, own_ends
+from ferry.decide.switch.standing import parse_standing
 from ferry.errors import Refused, Unreachable
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Json, Step, SwitchState, Verb
@@ -43,15 +44,11 @@ def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evi
 
 
 def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *, patience_s: float) -> Evidence:
-    """Let `flow` go on behind the ends that `rows` (of the step `stop`) tell of its source, and lift its pause.
+    """Let `flow` go on behind what had come to its source by the `rows` of the step `stop`, and lift its pause.
 
     Names of Default policy tell records apart: there it goes on where its lane stands.
     """
-    cuts = {
-        TopicPartition(topic=row["target_topic"], partition=row["target_partition"]): int(row["target_end"])
-        for row in rows
-        if row["target_end"] is not None and _keeps_name(flow, row)
-    }
+    cuts = {one.target: one.target_copied for one in map(parse_standing, rows) if _keeps_name(flow, one.target.topic)}
 
     async def work() -> Evidence:
         await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
@@ -90,8 +87,7 @@ def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *,
         return both.run(work)
 
 
-def _keeps_name(flow: FlowConfig, row: Json) -> bool:
-    topic = str(row["target_topic"])
+def _keeps_name(flow: FlowConfig, topic: str) -> bool:
     return flow.selection.takes(topic) and flow.policy.format_remote_topic(flow.flow.source, topic) == topic
 
 

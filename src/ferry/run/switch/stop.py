@@ -13,6 +13,7 @@ from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.skipping import idle_plan
+from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.standing import Standing, best_known, loss_of, loss_sentence, parse_standing
 from ferry.errors import Refused, Unreachable
 from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
@@ -23,7 +24,7 @@ from ferry.run.micro_run import local_origin
 from ferry.run.plan.lag import first_timestamps
 from ferry.run.plan.opening import open_run
 from ferry.run.switch.sides import Sides
-from ferry.run.switch.standing import look_at_standings, why_lost
+from ferry.run.switch.standing import look_at_standings, why_lost, written_by_others
 
 
 def pause_reason(state: SwitchState) -> str:
@@ -46,12 +47,27 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
             await connections.ledger.append([pause_record(pause)])
         slots = await _fence(sides.via, state, connections, await connections.view())
         rows = await look_at_standings(sides.via, connections)
+        silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
+        if silent and state.switch.verb is not Verb.FAILOVER:
+            raise Refused(
+                f"{len(silent)} partitions of {sides.new} ({several(silent)}) do not tell where they end: bring their "
+                "brokers back, then go on"
+            )
+        others = await written_by_others(sides.via, connections, rows)
+        sentence = f"{sides.via.flow} is paused, {slots} writers are fenced"
+        if silent:
+            sentence += f"; {len(silent)} partitions of {sides.new} ({several(silent)}) do not tell where they end"
+        if others:
+            sentence += (
+                f"; somebody else has written to {len(others)} copies on {sides.new} already ({several(others)})"
+            )
         return Evidence(
-            sentence=f"{sides.via.flow} is paused, {slots} writers are fenced",
+            sentence=sentence,
             facts={
                 "source_answers": connections.has_source,
                 "source_error": why_lost(connections),
                 "was_paused": None if held is None else f"by {held.who}: {held.why}",
+                "written_by_others": len(others),
             },
             rows=tuple(row.to_json() for row in rows),
         )

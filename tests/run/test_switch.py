@@ -13,7 +13,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from ferry.clock import wall_ms
 from ferry.config.settings import Settings, parse_settings
+from ferry.decide.ledger.ledger import pauses
 from ferry.decide.switch.readiness import Rpo
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
@@ -420,6 +422,19 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     topics = AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics(timeout=30).topics
     assert copy in topics
     assert clients.topic not in topics
+
+    corrupt = Pause(topic="", who="eve@desk-9", why="the source is corrupt", since_ms=1)
+    flow = pair.settings.flow(pair.flow)
+    with LedgerAccess(flow, patience_s=30) as ledger:
+        write_pause(ledger, corrupt)
+    with pair.switcher(Verb.FAILOVER) as switcher:
+        switcher.open("s-2", OPTIONS, "bob")
+        for step in (Step.READINESS, Step.FREEZE, Step.STOP):
+            state = switcher.step("s-2", step)
+        assert state.fact(Step.STOP, "was_paused") == "by eve@desk-9: the source is corrupt"
+        switcher.abandon("s-2", "not today")
+    with LedgerAccess(flow, patience_s=30) as ledger:
+        assert pauses(ledger.view(), wall_ms()) == {"": corrupt}, "somebody else's pause is not the switch's to lift"
 
 
 @pytest.mark.timeout(180)

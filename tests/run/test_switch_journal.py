@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.clock import wall_ms
+from ferry.decide.ledger.codec import pause_record
+from ferry.decide.ledger.ledger import LedgerView, fold, pauses
 from ferry.decide.switch.codec import done_records, switch_states
 from ferry.decide.switch.steps import STEPS, next_step, sentence
 from ferry.errors import BadInput, Refused, Superseded
-from ferry.model import Fate, Flow, LedgerRecord, Record
+from ferry.model import Fate, Flow, LedgerRecord, Pause, Record
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.switch.engine import Act, advance, do_step
+from ferry.run.switch.history import abandon
 from ferry.run.switch.journal import Journal
+from ferry.run.switch.stop import pause_reason
 
 FLOW = Flow.parse("primary->backup")
 
@@ -205,6 +209,19 @@ def test_a_switch_is_given_up_before_it_promotes_and_not_after() -> None:
     assert journal.abandon("s-2", "too early").end is not None
     with pytest.raises(Refused, match="switch s-2 is abandoned: start a new one"):
         journal.begin("s-2", Step.READINESS)
+
+
+@pytest.mark.parametrize("until_ms", [0, 2])
+def test_a_switch_that_is_given_up_puts_back_the_pause_that_it_found(until_ms: int) -> None:
+    corrupt = Pause(topic="", who="eve@desk-9", why="the source is corrupt", since_ms=1, until_ms=until_ms)
+    ledger = Ledger()
+    journal = Journal(ledger, "ann@desk-7")
+    state = journal.open(switch(Verb.FAILOVER))
+    for step in (Step.READINESS, Step.FREEZE):
+        do_step(journal, "s-1", step, lambda _: Evidence(sentence="seen", facts={"paused": asdict(corrupt)}))
+    ledger.append([pause_record(replace(corrupt, why=pause_reason(state), until_ms=0))])
+    abandon(ledger, journal, "s-1", "not today")
+    assert pauses(ledger.view(), wall_ms()) == ({} if until_ms else {"": corrupt}), "unless its time has passed"
 
 
 def test_rows_of_any_number_come_back_and_a_missing_part_is_told() -> None:

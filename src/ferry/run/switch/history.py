@@ -5,7 +5,7 @@ from __future__ import annotations
 from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.config.settings import Settings
-from ferry.decide.ledger.codec import resume_record
+from ferry.decide.ledger.codec import pause_record, resume_record
 from ferry.decide.ledger.ledger import UNREAD, pauses
 from ferry.decide.switch.codec import switch_states
 from ferry.decide.switch.steps import refuse_abandoning
@@ -13,8 +13,8 @@ from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import Flow
 from ferry.model.switch import SwitchState
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.switch.journal import Journal
-from ferry.run.switch.stop import pause_reason
+from ferry.run.switch.journal import Journal, LedgerFile
+from ferry.run.switch.stop import pause_reason, paused_before
 
 
 def all_switches(
@@ -49,22 +49,24 @@ def one_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s:
 def abandon_switch(
     settings: Settings, flow: FlowConfig, switch: str, why: str, who: str, *, patience_s: float
 ) -> SwitchState:
-    """Give a switch up, and lift the pause that it set; Refused once it has promoted the new cluster."""
+    """Give a switch up, with the flow paused as it was before; Refused once it has promoted the new cluster."""
     via = one_switch(settings, flow, switch, patience_s=patience_s).switch.via
     chosen = next(one for one in _both(settings, flow) if one.flow == via)
     with LedgerAccess(chosen, patience_s=patience_s) as access:
         return abandon(access, Journal(access, who), switch, why)
 
 
-def abandon(access: LedgerAccess, journal: Journal, switch: str, why: str) -> SwitchState:
+def abandon(access: LedgerFile, journal: Journal, switch: str, why: str) -> SwitchState:
     """The same over an open connection. The pause goes first: a switch whose pause is lifted can be given up again."""
     if not why.strip():
         raise BadInput("--why is empty: say why the switch is given up")
     state = journal.state(switch)
     refuse_abandoning(state)
-    held = pauses(access.view(), wall_ms()).get("")
+    now_ms = wall_ms()
+    held, before = pauses(access.view(), now_ms).get(""), paused_before(state)
     if held is not None and held.why == pause_reason(state):
-        access.append([resume_record("")])
+        stands = before is not None and before.holds_at(now_ms)
+        access.append([pause_record(before) if before is not None and stands else resume_record("")])
     return journal.abandon(switch, why.strip())
 
 

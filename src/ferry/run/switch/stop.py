@@ -5,7 +5,7 @@ What was in a transaction of a dead writer is aborted with it, so readers of the
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
@@ -33,6 +33,12 @@ def pause_reason(state: SwitchState) -> str:
     return f"{switch.id}: {switch.verb} to {switch.via.target}"
 
 
+def paused_before(state: SwitchState) -> Pause | None:
+    """The pause that somebody had set before the switch, as `freeze` found it: whoever gives up puts it back."""
+    found = state.fact(Step.FREEZE, "paused")
+    return None if found is None else Pause(**found)
+
+
 def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) -> Evidence:
     """Pause, fence, look. Raises Unreachable when the target does not answer, Refused for an unfenced slot."""
 
@@ -42,7 +48,8 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
         now_ms = wall_ms()
         held = pauses(view, now_ms).get("")
         reason = pause_reason(state)
-        if held is None or held.until_ms or held.why != reason:  # somebody else's pause is in the evidence
+        was = held if held is not None and held.why != reason else paused_before(state)
+        if held is None or held.until_ms or held.why != reason:  # somebody else's is in the evidence of `freeze`
             pause = Pause(topic="", who=who, why=reason, since_ms=now_ms)
             await connections.ledger.append([pause_record(pause)])
         slots = await _fence(sides.via, state, connections, await connections.view())
@@ -66,7 +73,7 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
             facts={
                 "source_answers": connections.has_source,
                 "source_error": why_lost(connections),
-                "was_paused": None if held is None else f"by {held.who}: {held.why}",
+                "was_paused": None if was is None else f"by {was.who}: {was.why}",
                 "written_by_others": len(others),
             },
             rows=tuple(row.to_json() for row in rows),
@@ -140,16 +147,22 @@ def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) ->
 def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     """Evidence from before anything is changed: where partitions stand."""
 
-    async def work() -> list[Standing]:
-        return await look_at_standings(sides.via, connections)
+    async def work() -> tuple[list[Standing], Pause | None]:
+        await connections.ledger.find()
+        held = pauses(await connections.view(), wall_ms()).get("")
+        return await look_at_standings(sides.via, connections), held
 
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
-        rows = connections.run(work)
+        rows, held = connections.run(work)
         lost = why_lost(connections)
     missing = sum(max(0, row.source_end - row.copied_end) for row in rows)
     return Evidence(
         sentence=f"{len(rows)} partitions, {missing} records of them are not copied yet"
         + (f"; {sides.old} does not answer" if lost else ""),
-        facts={"source_answers": lost is None, "source_error": lost},
+        facts={
+            "source_answers": lost is None,
+            "source_error": lost,
+            "paused": None if held is None else asdict(held),
+        },
         rows=tuple(row.to_json() for row in rows),
     )

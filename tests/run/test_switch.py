@@ -337,7 +337,7 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
 
 @pytest.mark.timeout(240)
 def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, tmp_path: Path, impatient: None
 ) -> None:
     more = {"replication.policy.class": IDENTITY}
     pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group, more=more)
@@ -357,12 +357,26 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
 
     clients.produce(target_cluster, 5)
     clients.consume(target_cluster, [clients.topic], 8)
+    left_open = producer(source_cluster, **{"transactional.id": f"t-{clients.topic}"})
+    left_open.init_transactions()
+    left_open.begin_transaction()
+    left_open.produce(clients.topic, b"never committed", partition=0)
+    left_open.flush()
+    send(producer(source_cluster), clients.topic, [Message(value=b"stranded", partition=0)])
+    file = tmp_path / "stranded.jsonl"
     with pair.switcher(Verb.FAILBACK) as switcher:
-        switcher.open("back-1", OPTIONS, "bob")
+        switcher.open("back-1", replace(OPTIONS, export=str(file)), "bob")
+        with pytest.raises(
+            Refused, match=f"transaction open on {clients.topic}-0, .*transactional id t-{clients.topic}"
+        ):
+            switcher.run("back-1")
+        left_open.abort_transaction()
         state = switcher.run("back-1")
-    assert state.fact(Step.STRANDED, "records") == 0
+    assert [json.loads(line)["value"] for line in file.read_text().splitlines()] == ["stranded"]
+    assert {(row["partition"], row["records"]) for row in state.rows(Step.STRANDED)} == {(0, 1), (1, 0)}
     clients.consume(source_cluster, [clients.topic])
-    assert sorted(clients.read) == sorted(clients.produced), "each record is read once, whenever its producer moved"
+    read = [value for value in clients.read if value != b"stranded"]
+    assert sorted(read) == sorted(clients.produced), "each record is read once, whenever its producer moved"
 
 
 def rest(pair: Pair) -> None:

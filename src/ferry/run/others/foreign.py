@@ -50,7 +50,7 @@ async def with_foreign_writers(
     # Later than the ends: one below them is where a transaction is open.
     stable = await listed_offsets(target, dict.fromkeys(sources, LATEST), isolation=READ_COMMITTED)
     ends = {place: facts.targets[place.topic].ends[place.partition] for place in stable.found}
-    undecided = await _others_transactions(target, stable.found, ends, writers)
+    undecided = await others_transactions(target, stable.found, ends, writers)
     parts = {place: [(begin, stable.found[place])] for place, begin in begins.items() if place in stable.found}
     looked = await first_strangers(
         target, {place: ranges for place, ranges in parts.items() if ranges[0][0] < ranges[0][1]}
@@ -102,7 +102,7 @@ def _has_records(last: Receipt) -> bool:
     return last.target_next >= 0
 
 
-async def _others_transactions(
+async def others_transactions(
     target: Cluster,
     stable: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
@@ -186,7 +186,7 @@ async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> 
     stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
     told = {place: offset for place, offset in stable.found.items() if place in ends.found}
-    undecided = await _others_transactions(target, told, ends.found, ())
+    undecided = await others_transactions(target, told, ends.found, ())
     looked = await first_strangers(
         target, {place: [(begins[place], end)] for place, end in told.items() if end > begins[place]}
     )

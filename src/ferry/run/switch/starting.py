@@ -43,10 +43,19 @@ def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evi
         )
 
 
-def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *, patience_s: float) -> Evidence:
+def start_flow(
+    flow: FlowConfig,
+    switch: str,
+    who: str,
+    rows: Sequence[Json],
+    *,
+    looked_to: Mapping[TopicPartition, int] | None = None,
+    patience_s: float,
+) -> Evidence:
     """Let `flow` go on behind what had come to its source by the `rows` of the step `stop`, and lift its pause.
 
-    Names of Default policy tell records apart: there it goes on where its lane stands.
+    Names of Default policy tell records apart: there it goes on where its lane stands. `looked_to` is up to where the
+    flow's target was looked through for what was left there; without it all counts that it holds now.
     """
     cuts = {one.target: one.target_copied for one in map(parse_standing, rows) if _keeps_name(flow, one.target.topic)}
 
@@ -66,7 +75,7 @@ def start_flow(flow: FlowConfig, switch: str, who: str, rows: Sequence[Json], *,
             now_ms=now_ms,
         )
         if cuts:
-            records += own_ends(flow.lane, *(await _target_ends(flow, both, cuts)))
+            records += own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to or {})))
         held = pauses(view, now_ms).get("")
         if held is not None:
             records.append(resume_record(""))
@@ -92,9 +101,12 @@ def _keeps_name(flow: FlowConfig, topic: str) -> bool:
 
 
 async def _target_ends(
-    flow: FlowConfig, both: FlowConnections, cuts: Mapping[TopicPartition, int]
+    flow: FlowConfig,
+    both: FlowConnections,
+    cuts: Mapping[TopicPartition, int],
+    looked_to: Mapping[TopicPartition, int],
 ) -> tuple[dict[TopicPartition, int], dict[str, str]]:
-    """Where the copies end now, and their topics' ids: up to there they hold records of their own cluster."""
+    """Where the copies end, and their topics' ids: up to there they hold records of their own cluster."""
     copies = {
         TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition)
         for place in cuts
@@ -105,4 +117,5 @@ async def _target_ends(
     if listed.failed:
         place, why = next(iter(listed.failed.items()))
         raise Refused(f"the end of {place} on cluster {both.target.alias} is not known, {why.why}")
-    return listed.found, {name: info.id_text for name, info in there.items()}
+    ends = {place: min(end, looked_to.get(place, end)) for place, end in listed.found.items()}
+    return ends, {name: info.id_text for name, info in there.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,17 @@ from ferry.config.flow import FlowConfig
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, skips
 from ferry.decide.ledger.neighbours import Range, gaps, ranges
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
+from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import BadInput, Refused
 from ferry.model import TopicPartition
-from ferry.model.switch import Evidence, SwitchState
+from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.net.committed import ReadRecord, read_committed
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.run.copy.kafka_port import transactional_id
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.ledger.access import LedgerAccess
+from ferry.run.others.foreign import others_transactions
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import takes
 
@@ -61,34 +65,100 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
     path = export_path(state)
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
 
-        async def work() -> tuple[list[dict[str, Any]], str]:
-            parts = await _left_behind(forward, sides.via, connections, view)
-            return await _exported(connections, parts, path)
+        async def work() -> tuple[list[dict[str, Any]], str, dict[TopicPartition, int]]:
+            ends = await _decided_ends(forward, sides.via, connections)
+            parts = await _left_behind(forward, sides.via, connections, view, ends)
+            return *await _exported(connections, parts, path, ends), ends
 
-        rows, digest = connections.run(work)
-    records = sum(row["records"] for row in rows)
+        found, digest, ends = connections.run(work)
+    records = sum(row["records"] for row in found)
     where = f", written to {path}" if records else ""
     return Evidence(
-        sentence=f"{records} records of {len(rows)} partitions were left on {sides.new}, and never copied{where}",
+        sentence=f"{records} records of {len(found)} partitions were left on {sides.new}, and never copied{where}",
         facts={"records": records, "file": str(path.absolute()) if records else None, "sha256": digest},
-        rows=tuple(rows),
+        rows=(*found, *_rest(found, ends)),
     )
 
 
-async def _left_behind(
-    forward: FlowConfig, via: FlowConfig, connections: FlowConnections, view: LedgerView
-) -> dict[TopicPartition, list[Range]]:
-    """The ranges on the old primary that nobody copied, and that did not come from the other cluster either."""
+def _rest(found: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]) -> list[dict[str, Any]]:
+    """Rows of the partitions in which nothing was left: up to where they were looked through."""
+    left = {TopicPartition(topic=row["topic"], partition=row["partition"]) for row in found}
+    return [
+        {"topic": place.topic, "partition": place.partition, "start": end, "end": end, "records": 0, "looked_to": end}
+        for place, end in sorted(ends.items())
+        if place not in left
+    ]
+
+
+def looked_to(state: SwitchState) -> dict[TopicPartition, int]:
+    """Up to where the step `stranded` looked: what came later was neither counted nor written to the file."""
+    return {
+        TopicPartition(topic=row["topic"], partition=row["partition"]): row["looked_to"]
+        for row in state.rows(Step.STRANDED)
+        if "looked_to" in row  # no earlier Ferry kept it
+    }
+
+
+async def _decided_ends(
+    forward: FlowConfig, via: FlowConfig, connections: FlowConnections
+) -> dict[TopicPartition, int]:
+    """Where partitions of the old primary end, all transactions before that decided.
+
+    Records of others behind the beginning of an open one are hidden from readers, and not lost. Raises Refused for it,
+    at once where it is somebody's, else after the cluster's patience; and for a partition that does not answer.
+    """
     primary = connections.target
     names = [info for name, info in (await primary.refresh(None)).items() if takes(forward, name)]
     places = [TopicPartition(topic=info.name, partition=number) for info in names for number in info.partitions]
     if not places:
         return {}
-    ends = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
-    starts = await listed_offsets(primary, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
-    for failed in (ends.failed, starts.failed):
-        for place, why in failed.items():
-            raise Refused(f"{place} on cluster {primary.alias} does not tell what it holds, {why.why}")
+    writers = {transactional_id(via.flow, via.lane, slot) for slot in range(via.tasks_max)}
+    until = time.monotonic() + primary.patience_s
+    while True:
+        # The stable ends behind the others: one that is not lower has no open transaction before it.
+        ends = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
+        stable = await listed_offsets(primary, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+        for place in places:
+            if place not in ends.found or place not in stable.found:
+                why = {**stable.failed, **ends.failed}.get(place)
+                raise Refused(
+                    f"{place} on cluster {primary.alias} does not tell what it holds, "
+                    f"{'it has no leader: bring its brokers back' if why is None else why.why}"
+                )
+        held = {place: stable.found[place] for place in places if stable.found[place] < ends.found[place]}
+        if not held:
+            return ends.found
+        others = await others_transactions(primary, held, ends.found, writers)
+        named = {place: one for place, one in others.items() if one.producer_id >= 0}
+        if named:
+            place, one = min(named.items())
+            raise Refused(
+                f"what was left on {primary.alias} cannot be counted yet: "
+                f"{undecided_sentence(str(place), place, one)}; then go on"
+            )
+        if time.monotonic() > until:
+            raise Refused(
+                f"what was left on {primary.alias} cannot be counted yet: a transaction is open on {min(held)}, from "
+                f"offset {held[min(held)]} on, and nobody tells whose it is: wait for its end, or find it with "
+                "kafka-transactions.sh find-hanging, then go on"
+            )
+        await connections.loop.sleep(0.2)  # the flow back's own, or one that has just ended
+
+
+async def _left_behind(
+    forward: FlowConfig,
+    via: FlowConfig,
+    connections: FlowConnections,
+    view: LedgerView,
+    ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, list[Range]]:
+    """The ranges on the old primary that nobody copied, and that did not come from the other cluster either."""
+    if not ends:
+        return {}
+    primary = connections.target
+    starts = await listed_offsets(primary, dict.fromkeys(ends, EARLIEST), isolation=READ_UNCOMMITTED)
+    for place, why in starts.failed.items():
+        raise Refused(f"{place} on cluster {primary.alias} does not tell what it holds, {why.why}")
     copied = _copied(forward, view)
     came: Mapping[TopicPartition, tuple[Range, ...]] = {}
     if await connections.has_ledger():
@@ -96,8 +166,8 @@ async def _left_behind(
         rows = await connections.known.rows(back, lambda of: of.lane == via.lane)
         came = ranges(rows, open_receipts(back, via.lane))
     found = {}
-    for place in places:
-        begin, end = max(copied.get(place, 0), starts.found.get(place, 0)), ends.found.get(place, 0)
+    for place, end in ends.items():
+        begin = max(copied.get(place, 0), starts.found.get(place, 0))
         if begin < end and (left := gaps(came.get(place, ()), begin, end)):
             found[place] = left
     return found
@@ -112,7 +182,10 @@ def _copied(flow: FlowConfig, view: LedgerView) -> dict[TopicPartition, int]:
 
 
 async def _exported(
-    connections: FlowConnections, parts: Mapping[TopicPartition, Iterable[Range]], path: Path
+    connections: FlowConnections,
+    parts: Mapping[TopicPartition, Iterable[Range]],
+    path: Path,
+    ends: Mapping[TopicPartition, int],
 ) -> tuple[list[dict[str, Any]], str]:
     digest = hashlib.sha256()
     rows: list[dict[str, Any]] = []
@@ -138,6 +211,7 @@ async def _exported(
                             "start": offsets[0],
                             "end": offsets[-1] + 1,
                             "records": len(offsets),
+                            "looked_to": ends[place],
                         }
                     )
         if rows:

@@ -38,7 +38,7 @@ from ferry.run.switch.sides import sides_of
 from ferry.run.switch.smoke import smoke_test
 from ferry.run.switch.starting import start_flow, start_reverse
 from ferry.run.switch.stop import count_loss, frozen, stop_flow
-from ferry.run.switch.stranded import export_path, export_stranded, refuse_unwritable
+from ferry.run.switch.stranded import export_path, export_stranded, looked_to, refuse_unwritable
 from ferry.run.switch.topics import live_topics
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -232,6 +232,7 @@ class Switcher:
             before.switch.id,
             state.switch.approved_by,
             before.rows(Step.STOP),
+            looked_to=looked_to(state),
             patience_s=self._patience_s,
         )
 

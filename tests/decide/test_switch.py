@@ -12,7 +12,7 @@ from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, Translat
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.plan.starts import first_run, recorded_starts
-from ferry.decide.switch.beginning import beginnings
+from ferry.decide.switch.beginning import beginnings, latest_beginnings
 from ferry.decide.switch.moving import BackMaps, Maps, NewSide, Placed, decide_moving, from_memory, place_group
 from ferry.decide.switch.standing import best_known, copied_ends, loss_of, loss_sentence, parse_standing, standings
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, Record, Slice, TopicPartition
@@ -193,9 +193,26 @@ def test_a_flow_begins_behind_the_cut_over_once() -> None:
     assert recorded_starts(view, "live").offsets == {HERE: 30}
     assert begun(records, 30) == ([], []), "a second attempt has nothing to do"
 
+    records, _ = begun([], 0)
+    view = fold(lying(*records), 99)
+    assert not first_run(view, "live"), "nothing was copied there, and ferry.start does not count: from its beginning"
+    assert recorded_starts(view, "live").offsets == {}
+    assert begun(records, 0) == ([], [])
+
     receipt = list(receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=-1)))
     records, gaps = begun(receipt, 80)
     assert gaps == [(50, 80)], "what came from there is passed over, and the ledger says so"
     assert begun([*receipt, *records], 80) == ([], [])
     assert begun([*receipt, *records], 95)[1] == [(80, 95)]
     assert begun(receipt, 50) == begun(receipt, 20) == ([], []), "a lane that stands there, or beyond, is left"
+
+
+def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:
+    lives = {HERE: 30, LIVE: 0}
+    records = latest_beginnings(fold([], 0), "live", lives, [place("audit", 1), place("audit")], NOW)
+    view = fold(lying(*records), 99)
+    assert not first_run(view, "live"), "producers may come before its first run"
+    begun = recorded_starts(view, "live")
+    assert begun.offsets == {HERE: 30}, "what was empty begins at its beginning"
+    assert begun.pending == {place("audit"): NOW, place("audit", 1): NOW}
+    assert latest_beginnings(view, "live", {HERE: 90}, [], NOW) == [], "where it has begun it goes on"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, accounted_records, encode, gap_record
 from ferry.decide.ledger.ledger import LedgerView, skips
@@ -24,7 +24,8 @@ def beginnings(
 ) -> tuple[list[Record], list[Gap]]:
     """What lets a lane go on at the `cuts` (source offsets), and the gaps that stand for what it passes over.
 
-    A lane that never had a plan gets its starts recorded. A later one passes from where it stands to the cut, as
+    A lane that never had a plan gets its starts recorded, whatever the configuration says of it: what has no entry then
+    begins at its beginning. A later one passes from where it stands to the cut, as
     somebody may do by hand (ADR 18): what lies between came from the cluster that the flow goes to, or was left behind
     there on purpose. A lane that stands at its cut, or beyond, is left. `ids` are the source topics' ids.
     """
@@ -36,8 +37,7 @@ def beginnings(
     for place, cut in sorted(cuts.items()):
         last = lasts.get(place)
         if last is None:
-            given_already = place in starts or place in passed
-            if not given_already or cut > max([starts.get(place, 0), *(gap.end for gap in passed.get(place, ()))]):
+            if cut > max([starts.get(place, 0), *(gap.end for gap in passed.get(place, ()))]):
                 given[place] = cut
             continue
         at = last.end
@@ -61,7 +61,7 @@ def beginnings(
             )
         )
     records = [gap_record(lane, gap) for gap in found]
-    if given:
+    if given or (cuts and not lasts):
         records += start_offsets(view, lane, given, now_ms)
     return records, found
 
@@ -84,6 +84,33 @@ def start_offsets(view: LedgerView, lane: str, given: Mapping[TopicPartition, in
     if first_run(view, lane):
         records.append(Record(key=encode(["began", lane]), value=encode({"v": LEDGER_VERSION, "at_ms": now_ms})))
     return records
+
+
+def latest_beginnings(
+    view: LedgerView, lane: str, lives: Mapping[TopicPartition, int], others: Collection[TopicPartition], now_ms: int
+) -> list[Record]:
+    """Records that let a lane that is to begin at latest begin at the switch, not where its first run finds the ends.
+
+    `lives` are where producers go on, with the ends before they came; the `others` begin at the end that they have now.
+    What is in neither begins at its beginning. None where the lane has had a plan.
+    """
+    if not first_run(view, lane):
+        return []
+    pending: dict[str, list[int]] = {}
+    for place in others:
+        pending.setdefault(place.topic, []).append(place.partition)
+    return [
+        *(
+            Record(
+                key=encode(["start", lane, topic]),
+                value=encode(
+                    {"v": LEDGER_VERSION, "offsets": [], "pending": [(number, now_ms) for number in sorted(numbers)]}
+                ),
+            )
+            for topic, numbers in sorted(pending.items())
+        ),
+        *start_offsets(view, lane, {place: end for place, end in lives.items() if end > 0}, now_ms),
+    ]
 
 
 def own_ends(lane: str, ends: Mapping[TopicPartition, int], ids: Mapping[str, str]) -> list[Record]:

@@ -2,7 +2,7 @@
 
 DefaultReplicationPolicy: producers write `orders`; groups read `primary.orders`, where they begin by the offset map,
 and `orders`, where they begin where they stood, else where it ended at the cut-over; the flow back goes on where its
-lane stands, or as `ferry.start` says.
+lane stands, or as `ferry.start` says, at latest where producers went on.
 
 IdentityReplicationPolicy, or another one that keeps the name: producers write and groups read `orders`, where groups
 begin by the map of the flow that wrote the record that is next; the flow back begins behind the cut-over, and a gap in

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
+from ferry.config.start import StartLatest
 from ferry.decide.ledger.codec import resume_record
 from ferry.decide.ledger.ledger import UNREAD, pauses
-from ferry.decide.switch.beginning import beginnings, own_ends
+from ferry.decide.switch.beginning import beginnings, latest_beginnings, own_ends
 from ferry.decide.switch.standing import parse_standing
 from ferry.errors import Refused, Unreachable
 from ferry.model import TopicPartition
-from ferry.model.switch import Evidence, Json, Step, SwitchState, Verb
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.offsets import LATEST, listed_offsets
 from ferry.run.flow import connections
@@ -33,7 +34,7 @@ def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evi
     if switch.verb is Verb.FAILOVER:  # it may well be gone, and nobody shall wait for it
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
-        return start_flow(sides.back, switch.id, switch.approved_by, state.rows(Step.STOP), patience_s=patience_s)
+        return start_flow(sides.back, state, switch.approved_by, patience_s=patience_s)
     except (Unreachable, Refused) as error:
         if switch.verb is not Verb.FAILOVER:
             raise
@@ -45,19 +46,22 @@ def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evi
 
 def start_flow(
     flow: FlowConfig,
-    switch: str,
+    state: SwitchState,
     who: str,
-    rows: Sequence[Json],
     *,
     looked_to: Mapping[TopicPartition, int] | None = None,
     patience_s: float,
 ) -> Evidence:
-    """Let `flow` go on behind what had come to its source by the `rows` of the step `stop`, and lift its pause.
+    """Let `flow`, which leads against a switch, go on behind what had come to its source by then; lift its pause.
 
     Names of Default policy tell records apart: there it goes on where its lane stands. `looked_to` is up to where the
     flow's target was looked through for what was left there; without it all counts that it holds now.
     """
-    cuts = {one.target: one.target_copied for one in map(parse_standing, rows) if _keeps_name(flow, one.target.topic)}
+    cuts = {
+        one.target: one.target_copied
+        for one in map(parse_standing, state.rows(Step.STOP))
+        if _keeps_name(flow, one.target.topic)
+    }
 
     async def work() -> Evidence:
         await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
@@ -68,14 +72,16 @@ def start_flow(
             view,
             flow.lane,
             cuts,
-            switch=switch,
+            switch=state.switch.id,
             who=who,
-            reason=f"came from {flow.flow.target}, or was left there: switch {switch}",
+            reason=f"came from {flow.flow.target}, or was left there: switch {state.switch.id}",
             ids={name: info.id_text for name, info in topics.items()},
             now_ms=now_ms,
         )
         if cuts:
             records += own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to or {})))
+        if isinstance(flow.start, StartLatest):
+            records += latest_beginnings(view, flow.lane, *(await _at_latest(flow, both, state)), now_ms)
         held = pauses(view, now_ms).get("")
         if held is not None:
             records.append(resume_record(""))
@@ -94,6 +100,25 @@ def start_flow(
 
     with FlowConnections.of(flow, patience_s=patience_s) as both:
         return both.run(work)
+
+
+async def _at_latest(
+    flow: FlowConfig, both: FlowConnections, state: SwitchState
+) -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
+    """Where producers went on, with the ends before they came; and the partitions that the switch was not about.
+
+    Before a failover producers may have come already: topics that they go on in begin at their beginning then.
+    """
+    rows = state.rows(Step.TOPICS)
+    lives = {TopicPartition(topic=row["topic"], partition=row["partition"]): int(row["end"]) for row in rows}
+    about = {place.topic for place in lives} | {row["target_topic"] for row in state.rows(Step.STOP)}
+    others = [
+        TopicPartition(topic=name, partition=number)
+        for name, info in (await both.source.refresh(None)).items()
+        if flow.selection.takes(name) and name not in about
+        for number in info.partitions
+    ]
+    return {} if state.switch.verb is Verb.FAILOVER else lives, others
 
 
 def _keeps_name(flow: FlowConfig, topic: str) -> bool:

@@ -229,9 +229,8 @@ class Switcher:
             )
         return start_flow(
             self.sides.via,
-            before.switch.id,
+            before,
             state.switch.approved_by,
-            before.rows(Step.STOP),
             looked_to=looked_to(state),
             patience_s=self._patience_s,
         )

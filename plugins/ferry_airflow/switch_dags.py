@@ -157,6 +157,7 @@ def _params(verb: Verb) -> dict[str, Any]:
             None,
             type=["null", "string"],
             title="Stranded records to",
-            description="A file on the worker for records that the cluster had before the switch and nobody copied.",
+            description="A new file on the worker, by its full path, for records that the cluster had before the "
+            "switch and nobody copied; by default beside the reports.",
         )
     return form

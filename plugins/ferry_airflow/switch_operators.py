@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from ferry_airflow.base import FerryOperator, airflow_errors, run_of
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
+    from ferry.model.switch import SwitchOptions
     from ferry.run.switch.switcher import Switcher
 
 PREVIEW, APPROVE, OPEN, REPORT = "preview", "approve", "open", "report"
@@ -39,6 +40,15 @@ class SwitchOperator(FerryOperator):
 
         return switch_id(run_of(context), context["params"])
 
+    def asked(self, context: Context, found: Switcher) -> SwitchOptions:
+        """What the trigger form asks for; of a switch that is open already the ledger says that."""
+        from ferry_airflow.switching import asked_for, options_of  # noqa: PLC0415 - as above
+
+        switch, params = self.id(context), context["params"]
+        if switch in found.states():
+            return options_of(params)
+        return asked_for(params, found.verb, switch, found.sides.via.report.folder)
+
 
 class SwitchPreviewOperator(SwitchOperator):
     """Shows the steps and the checks; fails when a check stands against the switch. Writes nothing."""
@@ -49,7 +59,7 @@ class SwitchPreviewOperator(SwitchOperator):
 
         with airflow_errors():
             with self.switcher(context) as found:
-                preview = found.preview(self.id(context), switching.options_of(context["params"]))
+                preview = found.preview(self.id(context), self.asked(context, found))
             lines = switching.preview_lines(preview)
             for line in lines:
                 self.log.info("%s", line)
@@ -81,8 +91,6 @@ class SwitchOpenOperator(SwitchOperator):
 
     def execute(self, context: Context) -> None:
         """Opening one that is open already changes nothing."""
-        from ferry_airflow.switching import options_of  # noqa: PLC0415 - as above
-
         answer = context["ti"].xcom_pull(task_ids=APPROVE)
         if not answer:
             raise AirflowFailException("nobody has approved: nothing was switched; trigger the DAG again")
@@ -91,7 +99,7 @@ class SwitchOpenOperator(SwitchOperator):
         with airflow_errors(), self.switcher(context) as found:
             state = found.open(
                 self.id(context),
-                options_of(context["params"]),
+                self.asked(context, found),
                 str(user["name"] or user["id"]),
                 approved_ms=int(moment.timestamp() * 1000),
             )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ferry.decide.switch.steps import next_step
-from ferry.errors import Refused
+from ferry.decide.switch.steps import left_of
+from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.switch.switcher import Preview, Switcher
 from ferry_airflow.connection import settings_for
@@ -43,6 +44,24 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
         interrupt=bool(params.get("interrupt")),
         export=str(params.get("export") or ""),
     )
+
+
+def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: str) -> SwitchOptions:
+    """The same, with a place for stranded records, which hold keys and values: a worker's own folder is none.
+
+    Without one in the form they go beside the `reports`. BadInput where those have no folder of this machine by a full
+    path.
+    """
+    options = options_of(params)
+    if verb is not Verb.FAILBACK or options.export:
+        return options
+    folder = Path(reports.removeprefix("file://"))
+    if not folder.is_absolute():
+        raise BadInput(
+            "the form names no file for records that were left on the cluster, and ferry.report.dir "
+            f"({reports}) is no full path of a folder on the worker: name a file in the form"
+        )
+    return replace(options, export=str(folder / f"ferry-stranded-{switch}.jsonl"))
 
 
 def switcher(config: str, flow: str, verb: Verb, dag_id: str) -> Switcher:
@@ -89,13 +108,13 @@ def report_lines(state: SwitchState) -> list[str]:
 
 def complaint(state: SwitchState) -> str | None:
     """Why a switch is not done; None when it is."""
-    made, due = state.switch, next_step(state)
+    made = state.switch
     if state.end is not None and state.end.outcome is SwitchOutcome.FINISHED:
         return None
     if state.end is not None:
         return f"{made.verb} {made.id} was abandoned by {state.end.who}: {state.end.why}"
     return (
-        f"{made.verb} {made.id} is not finished, its next step is {due}: clear that task to go on, or go on with ferry "
+        f"{made.verb} {made.id} is not finished, {left_of(state)}: clear that task to go on, or go on with ferry "
         f"{made.verb} '{made.named}' --id {made.id}, or give it up with ferry switch abandon"
     )
 

@@ -8,9 +8,10 @@ import pytest
 
 from ferry.config.settings import parse_settings
 from ferry.decide.switch.steps import STEPS
+from ferry.errors import BadInput
 from ferry.model.switch import Step, SwitchOptions, Verb
 from ferry_airflow.switch_dags import switch_dags
-from ferry_airflow.switching import options_of, switch_id
+from ferry_airflow.switching import asked_for, options_of, switch_id
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
@@ -43,6 +44,16 @@ def test_an_untouched_form_asks_for_what_the_command_line_asks_for_by_default(ve
     assert options_of(filled) == SwitchOptions(
         leave_groups=("g",), smoke=False, reverse=False, leave_active=True, interrupt=True
     )
+
+
+def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None:
+    assert asked_for({}, Verb.FAILBACK, "b-1", "/srv/reports").export == "/srv/reports/ferry-stranded-b-1.jsonl"
+    assert asked_for({}, Verb.FAILBACK, "b-1", "file:///srv").export == "/srv/ferry-stranded-b-1.jsonl"
+    assert asked_for({"export": "/tmp/x"}, Verb.FAILBACK, "b-1", "s3://reports").export == "/tmp/x"
+    assert asked_for({}, Verb.FAILOVER, "f-1", "ferry-reports").export == ""
+    for nowhere in ("ferry-reports", "s3://reports/x"):
+        with pytest.raises(BadInput, match=r"is no full path of a folder on the worker: name a file in the form"):
+            asked_for({}, Verb.FAILBACK, "b-1", nowhere)
 
 
 def test_a_cleared_run_is_about_the_same_switch_and_the_form_may_name_another() -> None:

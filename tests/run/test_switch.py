@@ -374,6 +374,7 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
         left_open.abort_transaction()
         state = switcher.run("back-1")
     assert [json.loads(line)["value"] for line in file.read_text().splitlines()] == ["stranded"]
+    assert file.stat().st_mode & 0o777 == 0o600, "keys and values are nobody else's to read"
     assert {(row["partition"], row["records"]) for row in state.rows(Step.STRANDED)} == {(0, 1), (1, 0)}
     clients.consume(source_cluster, [clients.topic])
     read = [value for value in clients.read if value != b"stranded"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,11 +17,23 @@ from ferry.decide.switch.codec import done_records, switch_states
 from ferry.decide.switch.steps import STEPS, next_step, sentence
 from ferry.errors import BadInput, Refused, Superseded
 from ferry.model import Fate, Flow, LedgerRecord, Pause, Record
-from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepBegun,
+    StepDone,
+    Switch,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
+from ferry.run.switch.earlier import refuse_unfinished
 from ferry.run.switch.engine import Act, advance, do_step
 from ferry.run.switch.history import abandon
 from ferry.run.switch.journal import Journal
 from ferry.run.switch.stop import pause_reason
+from ferry.run.switch.stranded import refuse_unwritable
 
 FLOW = Flow.parse("primary->backup")
 
@@ -177,6 +190,32 @@ def test_a_second_switch_waits_for_the_first_and_of_two_at_once_one_counts() -> 
         "s-3": True,
         "s-4": False,
     }
+
+
+def test_a_switch_whose_end_alone_is_missing_is_named_as_such() -> None:
+    ledger, world = Ledger(), World()
+    journal = Journal(ledger, "ann@desk-7")
+    journal.open(switch(Verb.FAILOVER))
+    for step in STEPS[Verb.FAILOVER]:
+        do_step(journal, "s-1", step, world.acts()[step])
+    with pytest.raises(Refused, match=r"failover s-1 .* not finished, its steps are all done, its end is not"):
+        journal.open(switch(Verb.FAILOVER, "s-2"))
+    with pytest.raises(Refused, match="finish it first with ferry failover 'primary->backup' --id s-1"):
+        refuse_unfinished(journal.states())
+    journal.finish("s-1")
+    refuse_unfinished(journal.states())
+
+
+def test_a_file_that_is_there_is_not_written_over_but_by_the_switch_that_began_it(tmp_path: Path) -> None:
+    file = tmp_path / "stranded.jsonl"
+    asked = switch(Verb.FAILBACK)
+    state = SwitchState(switch=replace(asked, options=replace(asked.options, export=str(file))), offset=0)
+    refuse_unwritable(state)
+    file.write_text("of an earlier failback")
+    with pytest.raises(BadInput, match=r"stranded.jsonl is there already: name another file with --export"):
+        refuse_unwritable(state)
+    begun = StepBegun(step=Step.STRANDED, who="ann@desk-7", begun_ms=1, token="t")
+    refuse_unwritable(replace(state, begun={Step.STRANDED: begun}))
 
 
 def test_who_begins_a_step_again_takes_it_over() -> None:

@@ -119,6 +119,12 @@ def newest_finished(states: Mapping[str, SwitchState]) -> SwitchState | None:
     return max(found, key=lambda state: state.end.at_ms if state.end else 0, default=None)
 
 
+def left_of(state: SwitchState) -> str:
+    """What is left of a switch that has not ended, as half a sentence."""
+    due = next_step(state)
+    return "its steps are all done, its end is not written" if due is None else f"its next step is {due}"
+
+
 def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchState | None:
     """The state of the switch where it is known already; Refused when another one is not finished.
 
@@ -134,8 +140,8 @@ def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchSt
     other = unfinished(states)
     if other is not None:
         raise Refused(
-            f"{other.switch.verb} {other.switch.id} of {other.switch.named} is not finished, its next step is "
-            f"{next_step(other)}: go on with it (ferry {other.switch.verb} '{other.switch.named}' --id "
+            f"{other.switch.verb} {other.switch.id} of {other.switch.named} is not finished, "
+            f"{left_of(other)}: go on with it (ferry {other.switch.verb} '{other.switch.named}' --id "
             f"{other.switch.id}), or give it up with ferry switch abandon"
         )
     return None

@@ -38,8 +38,11 @@ def export_path(state: SwitchState) -> Path:
     return Path(state.switch.options.export or f"ferry-stranded-{state.switch.id}.jsonl")
 
 
-def refuse_unwritable(path: Path) -> None:
-    """BadInput when a file cannot be written there."""
+def refuse_unwritable(state: SwitchState) -> None:
+    """BadInput when the file cannot be written, or is there before the switch has come to write it."""
+    path = export_path(state)
+    if path.exists() and Step.STRANDED not in {*state.begun, *state.done}:
+        raise BadInput(f"{path} is there already: name another file with --export, stranded records replace nothing")
     folder = path.absolute().parent
     probe = folder / f".{path.name}.probe"
     try:
@@ -191,6 +194,7 @@ async def _exported(
     rows: list[dict[str, Any]] = []
     draft = path.with_name(f".{path.name}.part")
     try:
+        draft.touch(mode=0o600)  # it holds keys and values
         with draft.open("wb") as file:
             for place, left in sorted(parts.items()):
                 offsets: list[int] = []

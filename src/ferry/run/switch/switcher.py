@@ -38,7 +38,7 @@ from ferry.run.switch.sides import sides_of
 from ferry.run.switch.smoke import smoke_test
 from ferry.run.switch.starting import start_flow, start_reverse
 from ferry.run.switch.stop import count_loss, frozen, stop_flow
-from ferry.run.switch.stranded import export_path, export_stranded, looked_to, refuse_unwritable
+from ferry.run.switch.stranded import export_stranded, looked_to, refuse_unwritable
 from ferry.run.switch.topics import live_topics
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -179,7 +179,7 @@ class Switcher:
                 "leave it out with --no-reverse"
             )
         if self.verb is Verb.FAILBACK:
-            refuse_unwritable(export_path(state))
+            refuse_unwritable(state)
         view = self._access.view() if self._access.exists() else UNREAD
         if self.verb is not Verb.FAILBACK and not view.runs:
             raise BadInput(f"flow {switch.via} never ran: there is nothing on {switch.via.target} to switch to")

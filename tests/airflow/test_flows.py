@@ -124,7 +124,7 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows
     until(lambda: len(flows.metrics.of(flow)) >= 2, "the report's metrics")
     assert sorted(flows.metrics.of(flow)) == [
         f"airflow.ferry.guard.refused,{flow}guard=foreign-writer,topic=refused-taken:1|c",
-        f"airflow.ferry.guard.skipped,{flow}guard=foreign-writer:1|c",
+        f"airflow.ferry.guard.skipped,{flow}guard=foreign-writer,topic=refused-let:1|c",
     ], "a topic with other partitions is refused, too, but there is no policy for it"
 
 

@@ -337,6 +337,16 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
     assert let.refusals == ()
     assert [piece.start for piece in let.slices] == [0, 0]
     assert any("a.orders-0 already holds records" in note and "copied behind it" in note for note in let.notes)
+    (gap,) = let.gaps
+    assert (gap.source, gap.start, gap.end, gap.why, gap.how) == (
+        place("orders"),
+        0,
+        0,
+        RefusalKind.FOREIGN_WRITER,
+        Lifted.SKIP,
+    )
+    assert (gap.who, gap.void_from, gap.since) == ("ferry.guard.foreign.writer", -1, -1)
+    assert guard_counts(let.refusals, let.gaps, let.lifted) == {"foreign-writer": GuardCount(skipped=1)}
 
 
 def test_who_has_a_copy_that_was_created_again_filled_anew_has_not_agreed_to_a_strangers_records_in_it() -> None:

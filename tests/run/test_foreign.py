@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
+from ferry.decide.ledger.ledger import gaps
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable
@@ -140,7 +141,12 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     report = tolerant.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 3)
     assert any("copied behind it, as ferry.guard.foreign.writer says" in note for note in report.plan.notes)
-    assert report.plan.lifted == (RefusalKind.FOREIGN_WRITER,)
+    found = [(gap.source.topic, gap.start, gap.end, gap.why) for gap in report.plan.gaps]
+    assert (taken, 0, 0, RefusalKind.FOREIGN_WRITER) in found
+    assert {why for *_, why in found} == {RefusalKind.FOREIGN_WRITER}
+    assert report.plan.lifted == ()
+    with lab.runs() as runs:
+        assert taken in {gap.source.topic for gap in gaps(runs.ledger(), lab.flow.lane)}, "the ledger says so for good"
     assert keys(lab, taken) == [b"foreign", b"foreign", b"0", b"1", b"2"]
     assert lab.micro_run().state is RunState.SUCCESS, "what was accepted stays so"
 

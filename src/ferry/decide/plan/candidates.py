@@ -41,7 +41,6 @@ class Candidate:
     read_end: int
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
-    lifted: tuple[RefusalKind, ...]
 
     @property
     def first(self) -> bool:
@@ -119,6 +118,5 @@ def _candidate(
         read_epoch=read_epoch,
         read_end=read_end,
         gaps=found.gaps,
-        lifted=found.lifted,
         notes=found.notes if note is None else (*found.notes, note),
     )

@@ -18,22 +18,18 @@ from ferry.decide.plan.guards import (
 from ferry.decide.plan.progress import next_offset
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.tombstones import tombstone_trouble
-from ferry.model import Gap, Lifted, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Onward:
-    """Source offset, target offset and `since` that a partition goes on with; `gaps` were decided on the way.
-
-    `lifted` are refusals that a policy took away and that no gap tells of.
-    """
+    """Source offset, target offset and `since` that a partition goes on with; `gaps` were decided on the way."""
 
     start: int
     target_next: int = -1
     since: int = -1
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
-    lifted: tuple[RefusalKind, ...] = ()
 
 
 def onward(
@@ -51,7 +47,7 @@ def onward(
     part = topic.partitions[number]
     stands = next_offset(facts, source, part, last)
     if last is None:
-        first = _first(rules, facts, topic, number, target, max(stands, part.log_start))
+        first = _first(rules, facts, topic, number, target, max(stands, part.log_start), run, generation)
         # Where it would stand if the source had kept all that was there when the lane began.
         began = next_offset(facts, source, replace(part, log_start=0), None) if source in facts.starts else stands
         passed = None if facts.first_run else retention_trouble(topic, number, began)
@@ -83,20 +79,32 @@ def onward(
 
 
 def _first(
-    rules: Rules, facts: Facts, topic: SourceTopic, number: int, target: TargetTopic | None, start: int
+    rules: Rules,
+    facts: Facts,
+    topic: SourceTopic,
+    number: int,
+    target: TargetTopic | None,
+    start: int,
+    run: str,
+    generation: int,
 ) -> Onward | Refusal:
     """Where a partition without a receipt begins: its copy must be empty, or the policy lets what it holds stand.
 
-    Where records came from the target the copy holds their originals; what may go back is judged by itself.
+    Of the source nothing is lost then, so the gap that says so is empty. Where records came from the target the copy
+    holds their originals; what may go back is judged by itself.
     """
+    source, found = TopicPartition(topic=topic.name, partition=number), Onward(start=start)
     refusal = None if target is None else occupied_refusal(facts, topic, number, target)
-    if refusal is None or facts.returned.get(TopicPartition(topic=topic.name, partition=number)):
-        return Onward(start=start)
-    if rules.guards.of(refusal.kind, topic.name) is OnGuard.FAIL:
+    if refusal is None or facts.returned.get(source):
+        return found
+    policy = rules.guards.of(refusal.kind, topic.name)
+    if policy is OnGuard.FAIL:
         return refusal
     what, _, _ = refusal.message.partition(": ")
     note = f"{what}: copied behind it, as ferry.guard.foreign.writer says"
-    return Onward(start=start, notes=(note,), lifted=(refusal.kind,))
+    trouble = Trouble(refusal=refusal, restart=start, lost=(start, start))
+    gap = _gap(facts, source, trouble, policy, found, None, run, generation)
+    return replace(found, notes=(note,), gaps=(gap,))
 
 
 def _went_back(now: Onward) -> bool:
@@ -115,7 +123,6 @@ def _lifted(now: Onward, trouble: Trouble, policy: OnGuard, gap: Gap) -> Onward:
         since=gap.generation if restart else now.since,
         gaps=(*now.gaps, gap),
         notes=(*now.notes, f"{what}: {how}, as {key} says"),
-        lifted=now.lifted,
     )
 
 

@@ -72,7 +72,6 @@ class _Draft:
             else:
                 self._candidates.append(outcome)
                 self._notes += outcome.notes
-                self._lifted += outcome.lifted
 
     def add_absent(self, name: str) -> None:
         """A topic that was copied before and is gone from the source."""

@@ -17,17 +17,20 @@ from ferry.clock import wall_ms
 from ferry.config.settings import Settings, parse_settings
 from ferry.decide.ledger.ledger import pauses
 from ferry.decide.switch.readiness import Rpo
+from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import Pause
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.flow import connections
+from ferry.run.flow.connections import FlowConnections
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.engine import Act
+from ferry.run.switch.quiet import moved_since
 from ferry.run.switch.readiness import check_readiness
 from ferry.run.switch.switcher import Switcher
 from tests.harness import Feeder, Message, create_topic, new_alias, producer, send, wait_until
@@ -454,6 +457,38 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
 
 
 @pytest.mark.timeout(180)
+def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_goes_through(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    clients.produce(source_cluster, 10)
+    clients.consume(source_cluster, [clients.topic], 4)
+    pair.run(pair.flow)
+    with pair.switcher(Verb.SWITCHOVER) as switcher:
+        for name, due, why in [
+            ("s-1", Step.DRAIN, "have grown since they were quiet"),
+            ("s-2", Step.PROMOTE, "have grown since they were drained"),
+        ]:
+            switcher.open(name, OPTIONS, "bob")
+            for step in STEPS[Verb.SWITCHOVER]:
+                if step is due:
+                    break
+                switcher.step(name, step)
+            clients.produce(source_cluster, 2)
+            for _ in range(2):
+                with pytest.raises(Refused, match=f"{why}.*ferry switch abandon '{pair.flow}' {name}"):
+                    switcher.step(name, due)
+            assert switcher.abandon(name, "a producer was forgotten").end is not None
+            pair.run(pair.flow)
+        switcher.open("s-3", OPTIONS, "bob")
+        assert switcher.run("s-3").end is not None
+    clients.consume(target_cluster, [f"{pair.aliases[0]}.{clients.topic}", clients.topic])
+    assert sorted(clients.read) == sorted(clients.produced)
+
+
+@pytest.mark.timeout(180)
 def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_is_certain(
     three_brokers: RunningCluster, target_cluster: RunningCluster, clients: Clients
 ) -> None:
@@ -478,6 +513,8 @@ def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_
         return f"{clients.topic}-1" in next(one for one in ready.checks if one.name == "source").message
 
     wait_until(is_seen, 60)
+    with FlowConnections.of(flow, patience_s=5) as both, pytest.raises(Refused, match=f"{clients.topic}-1.*fail"):
+        both.run(lambda: moved_since(flow, both.source, []))
     refuses(pair, Verb.SWITCHOVER, f"cannot take over: source: 1 source partitions .*{clients.topic}-1.*or fail over")
     with pair.switcher(Verb.FAILOVER) as switcher:
         switcher.open("half-1", OPTIONS, "bob")

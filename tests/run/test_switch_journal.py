@@ -238,16 +238,26 @@ def test_a_switch_is_given_up_before_it_promotes_and_not_after() -> None:
         if step is Step.PROMOTE:
             break
         do_step(journal, "s-1", step, acts[step])
-    journal.begin("s-1", Step.PROMOTE)
-    with pytest.raises(Refused, match="has promoted backup, clients may be there already"):
-        journal.abandon("s-1", "changed my mind")
-    advance(journal, "s-1", acts)
-    with pytest.raises(Refused, match="is finished already"):
-        journal.abandon("s-1", "changed my mind")
+    begun = journal.begin("s-1", Step.PROMOTE)
+    assert journal.abandon("s-1", "a producer still writes").end is not None, "its last look may refuse for good"
+    with pytest.raises(Superseded, match="switch s-1 was abandoned"):
+        journal.done("s-1", begun, Evidence(sentence="late"))
+    with pytest.raises(Refused, match="switch s-1 is abandoned"):
+        journal.begin("s-1", Step.REDIRECT)
     journal.open(switch(Verb.SWITCHOVER, "s-2"))
-    assert journal.abandon("s-2", "too early").end is not None
-    with pytest.raises(Refused, match="switch s-2 is abandoned: start a new one"):
-        journal.begin("s-2", Step.READINESS)
+    for step in STEPS[Verb.SWITCHOVER]:
+        do_step(journal, "s-2", step, acts[step])
+        if step is Step.PROMOTE:
+            break
+    with pytest.raises(Refused, match="has promoted backup, clients may be there already"):
+        journal.abandon("s-2", "changed my mind")
+    advance(journal, "s-2", acts)
+    with pytest.raises(Refused, match="is finished already"):
+        journal.abandon("s-2", "changed my mind")
+    journal.open(switch(Verb.SWITCHOVER, "s-3"))
+    assert journal.abandon("s-3", "too early").end is not None
+    with pytest.raises(Refused, match="switch s-3 is abandoned: start a new one"):
+        journal.begin("s-3", Step.READINESS)
 
 
 @pytest.mark.parametrize("until_ms", [0, 2])

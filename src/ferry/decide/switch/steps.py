@@ -52,7 +52,11 @@ STEPS: Mapping[Verb, tuple[Step, ...]] = {
 """Failover stops the flow first: nothing more can be copied, and what is lost can be counted only then."""
 
 POINT_OF_NO_RETURN = Step.PROMOTE
-"""From here on clients may have moved: such a switch is finished, not abandoned."""
+"""Once this is done clients may have moved: such a switch is finished, not abandoned.
+
+Begun is not done: its last look at the old cluster may refuse for good. No client is sent anywhere before the
+step behind it, which nobody begins of a switch that was given up.
+"""
 
 
 def sentence(switch: Switch, step: Step) -> str:
@@ -152,7 +156,7 @@ def refuse_abandoning(state: SwitchState) -> None:
     switch = state.switch
     if state.end is not None:
         raise Refused(f"switch {switch.id} is {state.end.outcome} already, since {state.end.who} ended it")
-    if POINT_OF_NO_RETURN in state.begun or POINT_OF_NO_RETURN in state.done:
+    if POINT_OF_NO_RETURN in state.done:
         raise Refused(
             f"switch {switch.id} has promoted {switch.via.target}, clients may be there already: finish it with "
             f"ferry {switch.verb} '{switch.named}' --id {switch.id}, then go back with "

@@ -60,11 +60,7 @@ class _Waiting:
 
     async def look(self) -> None:
         ends, silent = await source_ends(self._flow, self._source)
-        if silent:
-            raise Refused(
-                f"{len(silent)} partitions of {self._source.alias} do not tell their ends "
-                f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
-            )
+        _refuse_silent(self._source, silent)
         moved = {place for place, end in ends.items() if self.ends.get(place) not in (None, end)}
         if moved or not self.ends:
             self.moved_at = time.monotonic()
@@ -97,7 +93,16 @@ class _Waiting:
 
 
 async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[str, object]]) -> list[str]:
-    """Partitions that do not end any more where a step's `rows` say."""
-    ends, _ = await source_ends(flow, source)
+    """Partitions that do not end any more where a step's `rows` say; Refused when one does not tell its end."""
+    ends, silent = await source_ends(flow, source)
+    _refuse_silent(source, silent)
     known = {(row["topic"], row["partition"]): row["source_end"] for row in rows}
     return sorted(str(place) for place, end in ends.items() if known.get((place.topic, place.partition), 0) != end)
+
+
+def _refuse_silent(source: Cluster, silent: Collection[TopicPartition]) -> None:
+    if silent:
+        raise Refused(
+            f"{len(silent)} partitions of {source.alias} do not tell their ends "
+            f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
+        )

@@ -481,6 +481,7 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
                 with pytest.raises(Refused, match=f"{why}.*ferry switch abandon '{pair.flow}' {name}"):
                     switcher.step(name, due)
             assert switcher.abandon(name, "a producer was forgotten").end is not None
+            clients.produce(source_cluster, 2)
             pair.run(pair.flow)
         switcher.open("s-3", OPTIONS, "bob")
         assert switcher.run("s-3").end is not None

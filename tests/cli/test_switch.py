@@ -89,6 +89,9 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     assert "switchover s-1" in other.err
     gone = ferry("switch", "abandon", flow, "s-1", "--why", "waits too long", "--json", config=pair)
     assert gone.json("switch")["end"]["outcome"] == "abandoned"
+    given_up = ferry("switchover", flow, "--id", "s-1", "--approve-by", "bob", config=pair)
+    assert given_up.code == 2
+    assert "switchover s-1 is abandoned already" in given_up.err
 
     process = start(*command[:2], "--id", "s-3", *command[4:], "--quiet-seconds", "2", config=pair)
     wait_until(lambda: (tmp_path / "redirected").exists() or process.poll() is not None, 60)
@@ -100,6 +103,9 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     assert state["end"]["outcome"] == "finished"
     assert state["switch"]["approved_by"] == "bob"
     assert set((tmp_path / "redirected").read_text().split()) == {clusters[1]}
+    wrong = ferry("failover", flow, "--id", "s-3", "--approve-by", "bob", config=pair)
+    assert wrong.code == 2
+    assert "s-3 is a switchover of" in wrong.err
     again = ferry(*command[:2], "--id", "s-3", *command[4:], config=pair)
     assert again.code == 0
     assert again.json("switch") == state

@@ -17,7 +17,7 @@ from ferry.config.flow import RedirectHook
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Switch, SwitchState, Verb
-from ferry.run.switch.redirect import redirect, refuse_unusable
+from ferry.run.switch.redirect import redirect, refuse_unusable, with_given, words_of
 from ferry.run.switch.sides import Sides, sides_of
 
 FILE = """
@@ -162,7 +162,26 @@ def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: i
         redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=1))
 
 
-@pytest.mark.parametrize("command", ["echo 'open", "  "])
+@pytest.mark.parametrize("command", ["echo 'open", "  ", ""])
 def test_a_command_that_cannot_be_read_is_refused_before_anything_is_written(command: str) -> None:
     with pytest.raises(BadInput, match="the redirect command"):
         refuse_unusable(RedirectHook(command=command, url=None))
+
+
+def test_a_hook_that_is_given_takes_the_place_of_its_kind_alone() -> None:
+    file = RedirectHook(command="file", url="http://file", timeout_seconds=7)
+    for given, wanted, words in [
+        (None, file, ()),
+        (RedirectHook(command=None, url=None), file, ()),
+        (
+            RedirectHook(command="mine", url=None),
+            RedirectHook(command="mine", url="http://file", timeout_seconds=7),
+            ("command",),
+        ),
+        (
+            RedirectHook(command=None, url="http://mine"),
+            RedirectHook(command="file", url="http://mine", timeout_seconds=7),
+            ("url",),
+        ),
+    ]:
+        assert (with_given(file, given), words_of(given)) == (wanted, words)

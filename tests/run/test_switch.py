@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
+from ferry.config.flow import RedirectHook
 from ferry.config.settings import Settings, parse_settings
 from ferry.decide.ledger.ledger import pauses
 from ferry.decide.switch.readiness import Rpo
@@ -487,6 +488,57 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
         assert switcher.run("s-3").end is not None
     clients.consume(target_cluster, [f"{pair.aliases[0]}.{clients.topic}", clients.topic])
     assert sorted(clients.read) == sorted(clients.produced)
+
+
+@pytest.mark.timeout(120)
+def test_a_switch_goes_on_as_it_was_asked_for_or_not_at_all(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, tmp_path: Path
+) -> None:
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    clients.produce(source_cluster, 4)
+    pair.run(pair.flow)
+    settings, called = pair.settings, tmp_path / "called"
+    given = RedirectHook(command=f"sh -c 'echo $FERRY_SWITCH_SWITCH >> {called}'", url=None)
+
+    def with_hook() -> Switcher:
+        return Switcher(
+            settings, settings.flow(pair.flow), Verb.SWITCHOVER, who="ann@desk-7", hook=given, patience_s=30
+        )
+
+    with with_hook() as switcher:
+        state = switcher.open("s-1", OPTIONS, "bob")
+        assert state.switch.options.redirect == ("command",)
+        began = switcher.preview("s-1", OPTIONS)
+        for step in STEPS[Verb.SWITCHOVER]:
+            if step is Step.REDIRECT:
+                break
+            state = switcher.step("s-1", step)
+        gone_on = switcher.preview("s-1", OPTIONS)
+        assert [(one.name, one.ok) for one in gone_on.readiness.checks] == [
+            (one.name, one.ok) for one in began.readiness.checks
+        ], "the pause of its own does not stand against it"
+        assert gone_on.steps[0][0] is Step.REDIRECT
+    with pair.switcher(Verb.FAILOVER) as switcher, pytest.raises(BadInput, match="s-1 is a switchover of"):
+        switcher.known("s-1")
+    with pair.switcher(Verb.SWITCHOVER) as switcher:
+        looks: list[Callable[[], object]] = [
+            lambda: switcher.known("s-1"),
+            lambda: switcher.preview("s-1", OPTIONS),
+            lambda: switcher.open("s-1", OPTIONS, "bob"),
+            lambda: switcher.step("s-1", Step.REDIRECT),
+        ]
+        for look in looks:
+            with pytest.raises(BadInput, match="s-1 was begun with --redirect-command, which the ledger does not keep"):
+                look()
+    assert not called.exists()
+    with with_hook() as switcher:
+        assert switcher.known("s-1") == state
+        switcher.run("s-1")
+        for look in (lambda: switcher.preview("s-1", OPTIONS), lambda: switcher.open("s-1", OPTIONS, "bob")):
+            with pytest.raises(Refused, match="switchover s-1 is finished already, by ann@desk-7: give a new one"):
+                look()
+    assert called.read_text() == "s-1\n"
 
 
 @pytest.mark.timeout(180)

@@ -220,20 +220,18 @@ def full_command(
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
     # Imported here: the command line starts light.
+    from ferry.config.flow import RedirectHook
     from ferry.model.switch import SwitchOptions
     from ferry.run.drill.full import FullDrill, FullWish
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     settings = desk.settings()
     chosen = desk.flow_of(settings, flow)
-    hook = None
-    if redirect_command is not None or redirect_url is not None:
-        hook = replace(chosen.redirect, command=redirect_command, url=redirect_url)
     wish = FullWish(
         drill=drill or new_run("full"),
         who=person(),
         approved_by="",
-        hook=hook,
+        hook=RedirectHook(command=redirect_command, url=redirect_url),
         options=SwitchOptions(
             quiet_seconds=quiet_seconds,
             quiet_timeout_seconds=quiet_timeout,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -231,20 +230,23 @@ def _switched(
     url: str | None,
 ) -> int:
     # Imported here: the command line starts light.
+    from ferry.config.flow import RedirectHook
     from ferry.run.switch.switcher import Switcher
 
     settings = desk.settings()
     chosen = desk.flow_of(settings, flow)
     switch = given or f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-    hook = None
-    if command is not None or url is not None:
-        hook = replace(chosen.redirect, command=command, url=url)
     with Switcher(
-        desk.whole_settings(settings), chosen, verb, who=person(), hook=hook, patience_s=patience
+        desk.whole_settings(settings),
+        chosen,
+        verb,
+        who=person(),
+        hook=RedirectHook(command=command, url=url),
+        patience_s=patience,
     ) as switcher:
         if dry_run:
             return _shown(desk, switcher.preview(switch, options))
-        if switch not in switcher.states():
+        if switcher.known(switch) is None:
             switcher.open(switch, options, _approval(desk, switcher, switch, options, approve_by))
         return _gone_on(desk, switcher, switch)
 

@@ -72,6 +72,8 @@ class SwitchOptions:
     """The file that records stranded on the old primary are written to."""
     rpo_records: int | None = None
     rpo_seconds: float | None = None
+    redirect: tuple[str, ...] = ()
+    """Which hooks were given in place of the file's, `command`, `url`; not what they are, for that may be a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,11 @@ def switch_json(switch: Switch) -> Json:
         "approved_by": switch.approved_by,
         "approved_ms": switch.approved_ms,
         "at_ms": switch.at_ms,
-        "options": {**asdict(switch.options), "leave_groups": list(switch.options.leave_groups)},
+        "options": {
+            **asdict(switch.options),
+            "leave_groups": list(switch.options.leave_groups),
+            "redirect": list(switch.options.redirect),
+        },
     }
 
 
@@ -65,6 +69,7 @@ def parse_switch(body: Json) -> Switch:
     known = {one.name for one in fields(SwitchOptions)}
     options = {name: value for name, value in body["options"].items() if name in known}
     options["leave_groups"] = tuple(options.get("leave_groups", ()))
+    options["redirect"] = tuple(options.get("redirect", ()))
     return Switch(
         id=body["id"],
         verb=Verb(body["verb"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, Switch, SwitchOutcome, SwitchState, Verb
@@ -149,6 +149,27 @@ def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchSt
             f"{other.switch.id}), or give it up with ferry switch abandon"
         )
     return None
+
+
+def refuse_ended(state: SwitchState) -> None:
+    """Raise Refused for the id of a switch that has ended: whoever names it means another one, or none."""
+    switch, end = state.switch, state.end
+    if end is not None:
+        raise Refused(
+            f"{switch.verb} {switch.id} is {end.outcome} already, by {end.who}: give a new one another id, or look at "
+            f"it with ferry switch show '{switch.named}' {switch.id}"
+        )
+
+
+def refuse_without_hook(state: SwitchState, given: Collection[str]) -> None:
+    """Raise BadInput where a hook was given once, clients are still to be sent by it, and it is not given again."""
+    switch = state.switch
+    missing = [f"--redirect-{word}" for word in switch.options.redirect if word not in given]
+    if missing and Step.REDIRECT not in state.done and state.end is None:
+        raise BadInput(
+            f"{switch.verb} {switch.id} was begun with {' and '.join(missing)}, which the ledger does not keep: give "
+            f"the same again, on the command line: ferry {switch.verb} '{switch.named}' --id {switch.id}"
+        )
 
 
 def refuse_abandoning(state: SwitchState) -> None:

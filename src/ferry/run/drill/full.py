@@ -16,13 +16,14 @@ from ferry.decide.drill.figures import deviations_of, goals_of
 from ferry.decide.drill.switched import out_of_service_s, told_groups, told_losses, told_steps
 from ferry.decide.drill.verdict import outcome_of
 from ferry.decide.switch.steps import next_step
-from ferry.errors import FerryError, Refused
+from ferry.errors import BadInput, FerryError, Refused
 from ferry.model.evidence import EvidenceCluster, EvidenceKind, EvidenceReport, StepOutcome
 from ferry.model.evidence import Step as ToldStep
-from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchState, Verb
+from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.drill.tabletop import clusters_of
 from ferry.run.flow.connections import FlowConnections
-from ferry.run.switch.switcher import Switcher
+from ferry.run.switch.redirect import words_of
+from ferry.run.switch.switcher import Switcher, refuse_unready
 
 RTO_MEANS = "the longer of both ways: from when clients were to stop until the other cluster was tried out"
 
@@ -62,14 +63,35 @@ class FullDrill:
         return Switcher(self._settings, self._flow, verb, who=wish.who, hook=wish.hook, patience_s=self._patience_s)
 
     def preview(self) -> tuple[str, ...]:
-        """The steps of the way out, and that the way back follows; Refused when a check stands against it now."""
-        with self._switcher(Verb.SWITCHOVER) as switcher:
-            found = switcher.preview(self._id("out"), self._wish.options)
-        failed = found.readiness.failed
-        if failed:
-            raise Refused(f"{self._flow.flow.target} cannot take over: {failed[0].name}: {failed[0].message}")
-        back = f"then failback: move clients back to {self._flow.flow.source} by the same steps"
-        return (*(sentence for _, sentence in found.steps), back)
+        """The steps that are left of the way out, and that the way back follows; behind it those of the way back.
+
+        Refused when a check stands against it now.
+        """
+        self._refuse_without_hook()
+        for verb, way in WAYS:
+            with self._switcher(verb) as switcher:
+                if _is_finished(switcher.known(self._id(way))):
+                    continue
+                found = switcher.preview(self._id(way), self._wish.options)
+            refuse_unready(found.readiness, found.switch)
+            steps = tuple(sentence for _, sentence in found.steps)
+            if verb is Verb.FAILBACK:
+                return steps
+            return (*steps, f"then failback: move clients back to {self._flow.flow.source} by the same steps")
+        return ("write the report: clients were moved there and back already",)
+
+    def _refuse_without_hook(self) -> None:
+        """Who moved clients out by a hook that was given moves them back by it, too."""
+        out = self._state(*WAYS[0])
+        given = words_of(self._wish.hook)
+        left = [word for word in out.switch.options.redirect if word not in given] if out is not None else []
+        if left:
+            back = self._state(*WAYS[1])
+            if back is None or Step.REDIRECT not in back.done:
+                raise BadInput(
+                    f"drill {self._wish.drill} was begun with {' and '.join(f'--redirect-{word}' for word in left)}, "
+                    "which the ledger does not keep: give the same again"
+                )
 
     def _id(self, way: str) -> str:
         return f"{self._wish.drill}-{way}"
@@ -78,6 +100,7 @@ class FullDrill:
         self, told: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
     ) -> tuple[EvidenceReport, FerryError | None]:
         """Switch over, do what is to be done `between`, and switch back; also why it ended early, if it did."""
+        self._refuse_without_hook()
         found, failure, began = _Found(), None, wall_ms()
         try:
             with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
@@ -98,7 +121,8 @@ class FullDrill:
         switch, began = self._id(way), wall_ms()
         with self._switcher(verb) as switcher:
             try:
-                switcher.open(switch, self._wish.options, self._wish.approved_by)
+                if switcher.known(switch) is None:
+                    switcher.open(switch, self._wish.options, self._wish.approved_by)
                 switcher.run(switch, told)
             except FerryError as error:
                 due = switcher.states().get(switch)
@@ -162,3 +186,7 @@ class FullDrill:
             deviations=deviations,
             refusals=refusals,
         )
+
+
+def _is_finished(state: SwitchState | None) -> bool:
+    return state is not None and state.end is not None and state.end.outcome is SwitchOutcome.FINISHED

@@ -12,6 +12,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 from ferry.config.flow import FlowConfig, RedirectHook
 from ferry.errors import BadInput, Refused
@@ -42,10 +43,27 @@ def redirect(sides: Sides, state: SwitchState, hook: RedirectHook) -> Evidence:
     return Evidence(sentence="; ".join(str(one["sentence"]) for one in called), facts={"hook": called})
 
 
+def with_given(file: RedirectHook, given: RedirectHook | None) -> RedirectHook:
+    """The file's hooks, each replaced by the one that was given in its place, if one was."""
+    if given is None:
+        return file
+    return replace(
+        file,
+        command=file.command if given.command is None else given.command,
+        url=file.url if given.url is None else given.url,
+    )
+
+
+def words_of(given: RedirectHook | None) -> tuple[str, ...]:
+    """Which hooks were given, as a switch's options keep it."""
+    hooks = () if given is None else (("command", given.command), ("url", given.url))
+    return tuple(word for word, hook in hooks if hook is not None)
+
+
 def refuse_unusable(hook: RedirectHook) -> None:
     """BadInput for a command that no shell would understand."""
     try:
-        words = shlex.split(hook.command or "none")
+        words = shlex.split("none" if hook.command is None else hook.command)
     except ValueError as error:
         raise BadInput(f"the redirect command cannot be read ({error}): correct its quotes") from None
     if not words:

@@ -18,10 +18,10 @@ from ferry.config.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.skipping import refuse_while_at_work
-from ferry.decide.switch.readiness import Readiness
-from ferry.decide.switch.steps import STEPS, refuse_second, sentence
+from ferry.decide.switch.readiness import Check, Readiness
+from ferry.decide.switch.steps import STEPS, refuse_ended, refuse_second, refuse_without_hook, sentence
 from ferry.errors import BadInput, Refused
-from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchState, Verb
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.local import copy_all
 from ferry.run.switch.drain import CopyAll, drain
@@ -33,7 +33,7 @@ from ferry.run.switch.journal import Journal
 from ferry.run.switch.preflight import look_before
 from ferry.run.switch.promote import promote
 from ferry.run.switch.quiet import wait_for_quiet
-from ferry.run.switch.redirect import redirect, refuse_unusable
+from ferry.run.switch.redirect import redirect, refuse_unusable, with_given, words_of
 from ferry.run.switch.sides import sides_of
 from ferry.run.switch.smoke import smoke_test
 from ferry.run.switch.starting import start_flow, start_reverse
@@ -69,14 +69,17 @@ class Switcher:
         copy: CopyAll = copy_all,
         patience_s: float = 60.0,
     ) -> None:
-        """`flow` is one of `settings`, as it is named; `who` does it, `user@host`. `hook`: not the file's, but this.
+        """`flow` is one of `settings`, as it is named; `who` does it, `user@host`.
+
+        A command or a URL of `hook` counts in place of the file's.
 
         `copy` copies the slots of a plan when the flow is drained. BadInput when a failback has no flow to go along.
         """
         self.sides = sides_of(settings, flow, verb)
         self.verb = verb
         self._who = who
-        self._hook = self.sides.via.redirect if hook is None else hook
+        self._given = words_of(hook)
+        self._hook = with_given(self.sides.via.redirect, hook)
         self._copy = copy
         self._patience_s = patience_s
         self._access = LedgerAccess(self.sides.via, patience_s=patience_s)
@@ -100,18 +103,39 @@ class Switcher:
         """One of them; BadInput when there is none of that id."""
         return self._journal.state(switch)
 
+    def known(self, switch: str) -> SwitchState | None:
+        """The switch of that id, to be gone on with, or finished; None when there is none.
+
+        BadInput when it is another verb's, or began with a hook that is not given now; Refused when it was abandoned.
+        """
+        states = self.states()
+        if switch not in states:
+            return None
+        state = refuse_second(states, self._wanted(switch, SwitchOptions(), ""))
+        if state is not None:
+            if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
+                refuse_ended(state)
+            refuse_without_hook(state, self._given)
+        return state
+
     def preview(self, switch: str, options: SwitchOptions) -> Preview:
         """What the switch would do, and the checks of its first step; writes nothing.
 
+        Of one that is gone on with the checks are those that it began with: it has changed what they look at.
         Raises BadInput and Refused for what no check tells of.
         """
         wanted = self._wanted(switch, options, "")
         known = refuse_second(self.states(), wanted)
         if known is not None:
+            self._refuse_going_on(known)
             wanted = known.switch
         state = known or SwitchState(switch=wanted, offset=-1)
-        self._refuse_before(wanted, state)
-        readiness, _ = look_before(self.sides, state, patience_s=self._patience_s)
+        if Step.READINESS in state.done:
+            refuse_unusable(self._hook)
+            readiness = _checked_before(state)
+        else:
+            self._refuse_before(wanted, state)
+            readiness, _ = look_before(self.sides, state, patience_s=self._patience_s)
         steps = tuple((step, sentence(wanted, step)) for step in STEPS[self.verb] if step not in state.done)
         return Preview(switch=wanted, steps=steps, readiness=readiness)
 
@@ -121,7 +145,8 @@ class Switcher:
         """Open a switch, or find it: whoever comes with an id that is known goes on with it, as it was asked for first.
 
         `approved_ms` is when it was approved; None: now.
-        Raises Refused, before anything is written, when a check stands against it, or another switch is not finished.
+        Raises Refused, before anything is written, when a check stands against it, another switch is not finished, or
+        this one has ended.
         """
         if not approved_by.strip():
             raise BadInput("a switch needs somebody's approval: say whose with --approve-by NAME")
@@ -130,6 +155,7 @@ class Switcher:
             wanted = replace(wanted, approved_ms=approved_ms)
         known = refuse_second(self.states(), wanted)
         if known is not None:
+            self._refuse_going_on(known)
             return known
         draft = SwitchState(switch=wanted, offset=-1)
         self._refuse_before(wanted, draft)
@@ -167,8 +193,12 @@ class Switcher:
             approved_by=approved_by,
             approved_ms=now,
             at_ms=now,
-            options=options,
+            options=replace(options, redirect=self._given),
         )
+
+    def _refuse_going_on(self, known: SwitchState) -> None:
+        refuse_ended(known)
+        refuse_without_hook(known, self._given)
 
     def _refuse_before(self, switch: Switch, state: SwitchState) -> None:
         """What needs no look at the clusters, or one at the ledger alone."""
@@ -207,7 +237,7 @@ class Switcher:
             Step.TOPICS: partial(live_topics, sides, patience_s=patience_s),
             Step.GROUPS: partial(move_groups, sides, patience_s=patience_s),
             Step.PROMOTE: partial(promote, sides, patience_s=patience_s),
-            Step.REDIRECT: partial(redirect, sides, hook=self._hook),
+            Step.REDIRECT: self._redirect,
             Step.SMOKE: partial(smoke_test, sides, patience_s=patience_s),
             Step.REVERSE: partial(start_reverse, sides, patience_s=patience_s),
         }
@@ -220,6 +250,10 @@ class Switcher:
             facts=facts,
             rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
         )
+
+    def _redirect(self, state: SwitchState) -> Evidence:
+        refuse_without_hook(state, self._given)
+        return redirect(self.sides, state, self._hook)
 
     def _return(self, state: SwitchState) -> Evidence:
         before = earlier_switch(self.sides, self._patience_s)
@@ -234,6 +268,18 @@ class Switcher:
             looked_to=looked_to(state),
             patience_s=self._patience_s,
         )
+
+
+def _checked_before(state: SwitchState) -> Readiness:
+    """The checks that a switch began with."""
+    return Readiness(
+        checks=tuple(
+            Check(name=row["name"], ok=row["ok"], message=f"when it began: {row['message']}")
+            for row in state.rows(Step.READINESS)
+        ),
+        records=state.fact(Step.READINESS, "records") or 0,
+        seconds=state.fact(Step.READINESS, "seconds"),
+    )
 
 
 def refuse_unready(readiness: Readiness, switch: Switch) -> None:

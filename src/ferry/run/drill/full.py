@@ -100,11 +100,11 @@ class FullDrill:
         self, told: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
     ) -> tuple[EvidenceReport, FerryError | None]:
         """Switch over, do what is to be done `between`, and switch back; also why it ended early, if it did."""
-        self._refuse_without_hook()
         found, failure, began = _Found(), None, wall_ms()
         try:
             with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
                 found.clusters = clusters_of(connections)
+            self._refuse_without_hook()
             for verb, way in WAYS:
                 if verb is Verb.FAILBACK and self._state(verb, way) is None:
                     between()

@@ -116,6 +116,7 @@ class Switcher:
             if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
                 refuse_ended(state)
             refuse_without_hook(state, self._given)
+            refuse_unusable(self._hook)
         return state
 
     def preview(self, switch: str, options: SwitchOptions) -> Preview:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.decide.groups.map_trouble import Cut, Present, map_cut, map_trouble
-from ferry.decide.groups.offset_map import Exact, InGap, LogStart, OffsetMap
+from ferry.decide.groups.offset_map import Before, Exact, InGap, LogStart, OffsetMap
 from ferry.errors import Refused
 from ferry.model import Flow, Gap, Receipt, RefusalKind, Segment, TopicPartition
 from ferry.run.groups.offset_maps import PartitionMap
@@ -89,13 +89,17 @@ def test_a_lane_that_went_on_behind_a_new_source_topic_says_so_before_its_first_
     assert map_trouble(LAST, (RESTARTED,), replace(now, target_topic_id="T2")) is not None
 
 
-def test_a_map_gives_nothing_before_the_targets_log_start_and_nothing_at_all_in_trouble() -> None:
+def test_a_map_gives_nothing_before_the_log_start_that_it_leads_to_and_nothing_at_all_in_trouble() -> None:
     offsets = OffsetMap([Segment(source_start=0, target_start=0, count=20)], first=0, end=20, last=20, other=21)
     made = PartitionMap(source=SOURCE, target=TARGET, offsets=offsets, log_start=12)
     assert [made.translate(at) for at in (4, 11, 12)] == [LogStart(offset=12), LogStart(offset=12), Exact(offset=12)]
     assert replace(made, log_start=22).translate(20) == LogStart(offset=22), "deleted up to its end"
     assert replace(made, log_start=None).translate(4) == Exact(offset=4)
-    assert replace(made, backward=True).translate(4) == Exact(offset=4), "it leads to the source"
+    back = replace(made, backward=True)
+    assert (back.translate(4), back.translate(12)) == (LogStart(offset=12), Exact(offset=12)), "the source's, then"
+    given_up = replace(made, pruned=((0, 8),))
+    assert given_up.translate(4) == Before(offset=12, pruned=8), "both sides have deleted it, one of them more"
+    assert replace(given_up, log_start=8).translate(4) == Before(offset=8, pruned=8)
     with pytest.raises(Refused, match="cut off"):
         replace(made, trouble="cut off").translate(4)
 

@@ -155,6 +155,7 @@ def _sentence(found: Translation, offset: int, reverse: bool) -> str:
             "approximate": f"was copied by the replicator before: who begins at {to}, near its record, loses nothing "
             "and may read again",
             "before": f"is before the first copied offset: the copy begins at {to}",
-            "log-start": f"is deleted at the target, by its retention or by hand: what is left begins at {to}",
+            "log-start": f"is deleted at the {'source' if reverse else 'target'}, by its retention or by hand: what is "
+            f"left begins at {to}",
         }[found.outcome.word]
     )

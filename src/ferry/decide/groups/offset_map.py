@@ -62,7 +62,7 @@ class Approximate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStart:
-    """The target has deleted the copy. `offset` is its log start: a reader goes on there, at what is left."""
+    """The side that is led to has deleted the record. `offset` is its log start: a reader goes on there."""
 
     word: ClassVar = "log-start"
     offset: int

@@ -45,9 +45,9 @@ class PartitionMap:
 
     `asked` are the offsets that it was loaded for; None: all. What the lane took over from another replicator is in
     `adoptions`, `gaps` say what of it does not hold any more. `pruned` are offsets whose receipts the ledger does not
-    keep any more, on the side that is asked about. `log_start` is the target's, where it is known. With a `trouble`, a
-    sentence, it leads nowhere: one of the clusters does not have what was copied any more; with a `cut` it leads
-    nowhere from there on.
+    keep any more, on the side that is asked about. `log_start` is that of the side it leads to, where known. With a
+    `trouble`, a sentence, it leads nowhere: one of the clusters does not have what was copied any more; with a `cut` it
+    leads nowhere from there on.
     """
 
     source: TopicPartition
@@ -73,7 +73,7 @@ class PartitionMap:
         return self.cut.why if beyond else None
 
     def translate(self, offset: int) -> Translated:
-        """As OffsetMap; Approximate for what was adopted, LogStart for what the target has deleted.
+        """As OffsetMap; Approximate for what was adopted, LogStart for what the side it leads to has deleted.
 
         Raises Refused with the trouble at the offset, LookupError when the map was not loaded for this offset.
         """
@@ -81,9 +81,11 @@ class PartitionMap:
         if why is not None:
             raise Refused(why)
         found = self._led_to(offset)
-        if self.log_start is not None and not self.backward and found.offset < self.log_start:
-            return LogStart(offset=self.log_start)
-        return found
+        if self.log_start is None or found.offset >= self.log_start:
+            return found
+        if isinstance(found, Before) and found.pruned is not None:
+            return replace(found, offset=self.log_start)
+        return LogStart(offset=self.log_start)
 
     def _led_to(self, offset: int) -> Translated:
         if self.asked is not None and offset not in self.asked:
@@ -124,7 +126,7 @@ async def offset_maps(
     there = await _target_logs(connection.target, lasts.values())
     here = _SourceLogs()
     if isinstance(connection, FlowConnections) and connection.has_source:
-        here = await _source_logs(connection.source, lasts.values())
+        here = await _source_logs(connection.source, lasts.values(), begins=backward)
     if not backward:  # where it was cut, too, is asked of the map
         asked = {
             place: offsets if offsets is None or place not in here.cuts else {*offsets, here.cuts[place]}
@@ -142,7 +144,8 @@ async def offset_maps(
         )
         trouble = map_trouble(last, made.gaps, now)
         cut = map_cut(last, made.gaps, here.cuts[last.source]) if last.source in here.cuts else None
-        found[place] = replace(made, log_start=there.starts.get(last.target), trouble=trouble, cut=cut)
+        start = here.starts.get(last.source) if backward else there.starts.get(last.target)
+        found[place] = replace(made, log_start=start, trouble=trouble, cut=cut)
     return found
 
 
@@ -305,14 +308,15 @@ async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SourceLogs:
-    """The source cluster, the ids of its topics, and where its logs were cut, as far as that can be learned."""
+    """The source cluster, the ids of its topics, where its logs begin and were cut, as far as that can be learned."""
 
     cluster_id: str = ""
     ids: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     cuts: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
-async def _source_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _SourceLogs:
+async def _source_logs(cluster: Cluster, lasts: Collection[Receipt], *, begins: bool) -> _SourceLogs:
     if not lasts:
         return _SourceLogs()
     topics = await cluster.refresh({last.source.topic for last in lasts})
@@ -322,5 +326,9 @@ async def _source_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _SourceL
         ends = await listed_offsets(cluster, dict.fromkeys(found.untold, LATEST), isolation=READ_UNCOMMITTED)
         copied = {last.source: last.end for last in lasts}
         cuts |= {place: end for place, end in ends.found.items() if end < copied[place]}
+    starts: Mapping[TopicPartition, int] = {}
+    if begins:
+        there = [last.source for last in lasts if last.source.topic in topics]
+        starts = (await listed_offsets(cluster, dict.fromkeys(there, EARLIEST), isolation=READ_UNCOMMITTED)).found
     ids = {name: info.id_text for name, info in topics.items()}
-    return _SourceLogs(cluster_id=cluster.cluster_id or "", ids=ids, cuts=cuts)
+    return _SourceLogs(cluster_id=cluster.cluster_id or "", ids=ids, starts=starts, cuts=cuts)

@@ -9,6 +9,8 @@ from uuid import UUID
 
 import pytest
 
+from ferry.errors import Retryable
+from ferry.model import TopicPartition
 from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.run.flow.source_cuts import SourceCuts, source_cuts
 from tests.decide.values import RECEIPT
@@ -23,6 +25,9 @@ class Metadata:
         part = PartitionInfo(partition=LAST.source.partition, leader=1, leader_epoch=epoch, replicas=(1,), in_sync=(1,))
         name = LAST.source.topic
         self.topics = {name: TopicInfo(name=name, topic_id=topic_id, partitions={part.partition: part}, internal=False)}
+
+    def leader(self, place: TopicPartition) -> int:
+        raise Retryable(f"{place} has no leader at the moment")
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,11 @@ def test_the_end_of_a_log_is_looked_at_where_leader_epochs_tell_nothing(
     cluster = cast("Cluster", Metadata(topic_id, epoch))
     found = asyncio.run(source_cuts(cluster, [replace(LAST, source_epoch=read_under)]))
     assert found == SourceCuts(untold=frozenset({LAST.source} if untold else ()))
+
+
+def test_a_log_whose_new_leader_does_not_answer_is_not_taken_for_whole() -> None:
+    cluster = cast("Cluster", Metadata(UUID(int=7), 6))
+    assert asyncio.run(source_cuts(cluster, [LAST])) == SourceCuts(silent=frozenset({LAST.source}))
 
 
 def test_a_partition_that_the_metadata_lack_is_left_out() -> None:

@@ -16,18 +16,18 @@ class SourceCuts:
     """`at`: partitions whose logs were cut, and from which offset on they have other records than were copied, or none.
 
     `untold` are those that have no leader epochs to tell it by, or no topic ids, so that the epochs may be another
-    topic's of the name; that leaves their ends.
+    topic's of the name; that leaves their ends. Of `silent` ones the leader has changed, and does not answer.
     """
 
     at: dict[TopicPartition, int] = field(default_factory=dict)
     untold: frozenset[TopicPartition] = frozenset()
+    silent: frozenset[TopicPartition] = frozenset()
 
 
 async def source_cuts(source: Cluster, lasts: Iterable[Receipt]) -> SourceCuts:
     """Look at the logs of last receipts, without those that the metadata of `source` lack.
 
-    As long as the leader is the one that was read from, nothing was cut: mostly nobody is asked. A partition whose
-    leader does not answer is not told of, and not cut as far as anybody knows.
+    As long as the leader is the one that was read from, nothing was cut: mostly nobody is asked.
     """
     changed: dict[TopicPartition, Receipt] = {}
     untold: set[TopicPartition] = set()
@@ -43,4 +43,5 @@ async def source_cuts(source: Cluster, lasts: Iterable[Receipt]) -> SourceCuts:
     ends = await epoch_ends(source, {place: last.source_epoch for place, last in changed.items()}) if changed else {}
     untold |= {place for place, end in ends.items() if end == NOT_KNOWN}
     found = {place: diverged(changed[place], end) for place, end in ends.items()}
-    return SourceCuts(at={place: at for place, at in found.items() if at is not None}, untold=frozenset(untold))
+    at = {place: cut for place, cut in found.items() if cut is not None}
+    return SourceCuts(at=at, untold=frozenset(untold), silent=frozenset(changed.keys() - ends.keys()))

@@ -6,6 +6,7 @@ ledger. So what an offset needs is found by bisection, and read at known places;
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +21,8 @@ from ferry.decide.ledger.map_rows import chains_of, needed_block, newer_rows
 from ferry.decide.ledger.pruning import Pruned, pruned, ranges
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.rolled import NO_LINKS, Links
-from ferry.errors import Refused
+from ferry.decide.plan.topic_settings import several
+from ferry.errors import Refused, Unreachable
 from ferry.model import Adoption, Gap, Range, Receipt, TopicPartition
 from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
@@ -29,6 +31,8 @@ from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.flow.rows import read_blocks
 from ferry.run.flow.source_cuts import source_cuts
 from ferry.run.flow.summaries import LedgerLog
+
+log = logging.getLogger(__name__)
 
 Asked = Mapping[TopicPartition, Collection[int] | None]
 """Partitions with the offsets to be translated; None: any."""
@@ -321,6 +325,11 @@ async def _source_logs(cluster: Cluster, lasts: Collection[Receipt], *, begins: 
         return _SourceLogs()
     topics = await cluster.refresh({last.source.topic for last in lasts})
     found = await source_cuts(cluster, lasts)
+    if found.silent:
+        named = [str(place) for place in sorted(found.silent)]
+        log.warning(
+            "whether %s was cut off on %s is not known: its leader does not answer", several(named), cluster.alias
+        )
     cuts = dict(found.at)
     if found.untold:
         ends = await listed_offsets(cluster, dict.fromkeys(found.untold, LATEST), isolation=READ_UNCOMMITTED)
@@ -329,6 +338,9 @@ async def _source_logs(cluster: Cluster, lasts: Collection[Receipt], *, begins: 
     starts: Mapping[TopicPartition, int] = {}
     if begins:
         there = [last.source for last in lasts if last.source.topic in topics]
-        starts = (await listed_offsets(cluster, dict.fromkeys(there, EARLIEST), isolation=READ_UNCOMMITTED)).found
+        try:
+            starts = (await listed_offsets(cluster, dict.fromkeys(there, EARLIEST), isolation=READ_UNCOMMITTED)).found
+        except Unreachable as error:
+            log.warning("what the source has deleted of what was copied is not known: %s", error)
     ids = {name: info.id_text for name, info in topics.items()}
     return _SourceLogs(cluster_id=cluster.cluster_id or "", ids=ids, starts=starts, cuts=cuts)

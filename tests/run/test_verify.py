@@ -189,6 +189,13 @@ def test_planted_differences_are_found_where_they_are(
     sound = ferry(*flow, "--partition", "0", "--from", f"{AT + 1}", "--quiet", config=config)
     assert (sound.code, "equal; 1 partition" in sound.out) == (0, True)
 
+    rewrite(target_cluster, {names["nothing"]: {0: []}, names["key"]: {0: copies[names["key"]][0][:AT]}})
+    lost = verified(lab, Wanted(topics=[topics["nothing"], topics["key"]], sample=1))
+    assert (found_in(lost, topics["nothing"]), found_in(lost, topics["key"])) == (
+        [(Kind.MISSING, 0, (0, RECORDS), 0, (0, 0))],
+        [(Kind.MISSING, 0, (AT, RECORDS), 0, (AT, AT))],
+    ), "a sample leaves out nothing that the target has lost"
+
 
 def test_what_cannot_be_compared_is_said_and_the_rest_is_compared(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str

@@ -198,9 +198,9 @@ class EvidenceReport:
 
     @property
     def lost_records(self) -> int | None:
-        """Records of all partitions that the target lacks, at most; None when no partition tells."""
-        known = [loss.records for loss in self.losses if loss.records is not None]
-        return sum(known) if known or not self.losses else None
+        """Records of all partitions that the target lacks, at most; None when a partition does not tell."""
+        counts = [loss.records for loss in self.losses]
+        return sum(count for count in counts if count is not None) if None not in counts else None
 
     @property
     def lost_seconds(self) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ferry.decide.drill.figures import deviations_of, goals_of
+from ferry.decide.drill.verdict import counted
 from ferry.decide.switch.steps import next_step
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
@@ -59,19 +60,46 @@ def told_losses(state: SwitchState) -> tuple[Loss, ...]:
     return tuple(_loss(row, counted.get((row["topic"], row["partition"]))) for row in state.rows(Step.STOP))
 
 
-def _loss(row: Json, counted: Json | None) -> Loss:
+def _loss(row: Json, told: Json | None) -> Loss:
+    """Nothing is known of a partition whose source did not answer: what was seen of it is in `unknown_losses`."""
     end, copied = row["source_end"], row["copied_end"]
-    records = max(0, end - copied) if counted is None else counted["records"]
-    seconds = counted["seconds"] if counted is not None else None if records else 0.0
+    certain = row["source_known"] == "source" if told is None else told["certain"]
+    records = max(0, end - copied) if told is None else told["records"]
+    seconds = told["seconds"] if told is not None else None if records else 0.0
     return Loss(
         source=TopicPartition(row["topic"], row["partition"]),
         target=TopicPartition(row["target_topic"], row["target_partition"]),
         position=copied,
-        source_end=end,
-        records=records,
+        source_end=end if certain else None,
+        records=records if certain else None,
         bytes=None,
-        seconds=seconds,
+        seconds=seconds if certain else None,
     )
+
+
+def unknown_losses(state: SwitchState) -> tuple[str, ...]:
+    """What was seen of partitions whose loss nobody knows, in a sentence; none where all of them answered."""
+    unsure = [row for row in state.rows(Step.LOSS) if not row["certain"]]
+    if not unsure:
+        return ()
+    records = sum(row["records"] for row in unsure)
+    worst = max(row["seconds"] for row in unsure)
+    known = f"{counted(records, 'record')} of them {'is' if records == 1 else 'are'} known to be lost"
+    sentence = (
+        f"{counted(len(unsure), 'partition')} did not answer when the loss was counted: {known}, and what came in the "
+        f"{worst:.1f} s since somebody last saw them is not known"
+    )
+    return (sentence,)
+
+
+def lost_sentence(losses: Sequence[Loss]) -> str:
+    """What a switch has lost: a number only where every partition told its own."""
+    unknown = sum(loss.records is None for loss in losses)
+    if unknown:
+        there = counted(len(losses), "partition")
+        return f"how many records were lost is not known: {unknown} of {there} did not answer"
+    records = sum(loss.records or 0 for loss in losses)
+    return f"{counted(records, 'record')} {'was' if records == 1 else 'were'} lost" + (", at most" if records else "")
 
 
 def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
@@ -81,17 +109,23 @@ def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
 
 def _group(row: Json) -> GroupMoved:
     words: Sequence[str] = tuple(row["how"].values())
+    kept: Sequence[Json] = row["kept"]
     same = sum(word in _SAME for word in words)
-    whole = row["outcome"] == "moved" and same == len(words)
+    # Where it was found further on than it had read on the old cluster, nobody compared what it has read.
+    whole = row["outcome"] == "moved" and same == len(words) and bool(words) and not kept
     return GroupMoved(
         group=row["group"],
         target_group=row["group"],
-        partitions=len(words),
+        partitions=len(words) + len(kept),
         committed=len(row["offsets"]),
         exact=same,
         reread=0 if whole else None,
         skipped=0 if whole else None,
-        note="; ".join(([row["why"]] if row["why"] else []) + list(row["notes"])),
+        note="; ".join(
+            ([row["why"]] if row["why"] else [])
+            + ([f"{counted(len(kept), 'partition')} left further on, where it stood"] if kept else [])
+            + list(row["notes"])
+        ),
     )
 
 
@@ -117,7 +151,6 @@ def switch_report(
         groups=groups if Step.GROUPS in state.done else None,
     )
     deviations = deviations_of(goals, groups, None, ())
-    lost = sum(loss.records or 0 for loss in losses)
     due = next_step(state)
     if end is None:
         outcome, summary = EvidenceOutcome.FAILED, f"it is not finished: its next step is {due}"
@@ -125,7 +158,7 @@ def switch_report(
         outcome, summary = EvidenceOutcome.REFUSED, f"{end.who} has given it up: {end.why}"
     else:
         outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
-        summary = f"clients were moved to {switch.via.target}; {lost} records were lost, at most"
+        summary = f"clients were moved to {switch.via.target}; {lost_sentence(losses)}"
     stopped = state.done.get(Step.STOP)
     return EvidenceReport(
         id=switch.id,
@@ -148,4 +181,5 @@ def switch_report(
         rto_means="" if service_s is None else RTO_MEANS,
         groups=groups,
         deviations=deviations,
+        notes=unknown_losses(state),
     )

@@ -13,7 +13,14 @@ from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.drill.figures import deviations_of, goals_of
-from ferry.decide.drill.switched import out_of_service_s, told_groups, told_losses, told_steps
+from ferry.decide.drill.switched import (
+    lost_sentence,
+    out_of_service_s,
+    told_groups,
+    told_losses,
+    told_steps,
+    unknown_losses,
+)
 from ferry.decide.drill.verdict import outcome_of
 from ferry.decide.switch.steps import next_step
 from ferry.errors import BadInput, FerryError, Refused
@@ -160,8 +167,7 @@ class FullDrill:
         )
         deviations = deviations_of(goals, groups, None, ())
         refusals = (str(failure),) if failure else ()
-        lost = sum(loss.records or 0 for loss in losses)
-        done = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}; {lost} records were lost"
+        done = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}; {lost_sentence(losses)}"
         go_on = f"{failure}; go on with ferry drill full '{flow.flow}' --id {wish.drill}"
         return EvidenceReport(
             id=wish.drill,
@@ -185,6 +191,7 @@ class FullDrill:
             groups=groups,
             deviations=deviations,
             refusals=refusals,
+            notes=tuple(note for state in found.states for note in unknown_losses(state)),
         )
 
 

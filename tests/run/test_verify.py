@@ -18,7 +18,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
 from ferry.model import DifferenceKind, NotComparedKind, TopicPartition, Verified
 from ferry.run.plan.planner import RunOptions
-from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.verifier import NOTHING, Verifier
 from ferry.run.verify.wanted import Wanted
 from tests.cli.program import ferry
 from tests.harness import (
@@ -227,6 +227,8 @@ def test_what_cannot_be_compared_is_said_and_the_rest_is_compared(
 
     whole = verified(lab, Wanted(topics=[moving]))
     assert (whole.is_equal, whole.records) == (True, 80), "what is not copied yet was not asked for"
+    late = verified(lab, Wanted(topics=[moving], since_ms=RECENT_MS + 1_000_000))
+    assert (late.is_equal, late.records, late.notes) == (True, 0, (NOTHING,)), "no record is as late"
     ahead = verified(lab, Wanted(topics=[moving], partition=0, start=70, end=100))
     assert (ahead.is_equal, ahead.differences, ahead.records) == (False, (), 10)
     assert [(left.why, left.start, left.end) for left in ahead.not_compared] == [(NotComparedKind.NOT_COPIED, 80, 100)]

@@ -22,6 +22,8 @@ from ferry.run.verify.survey import Survey, survey
 from ferry.run.verify.wanted import Wanted
 from ferry.run.verify.without_ledger import survey_by_content
 
+NOTHING = "no record was compared: of what was asked for there is none"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSpec:
@@ -101,6 +103,7 @@ class Verifier:
         """The result of all of it."""
         differences = self._without_newer(found, with_moved(compared.differences))
         left = [*found.not_compared, *compared.not_compared]
+        nothing = not compared.records and not differences and not any(one.asked for one in left)
         return Verified(
             flow=self._flow.flow,
             lane=self._flow.lane,
@@ -111,7 +114,7 @@ class Verifier:
             differences=tuple(sorted(differences, key=lambda one: (one.source, one.source_range, one.target_range))),
             more=compared.more,
             not_compared=tuple(sorted(left, key=lambda one: (one.source, one.start))),
-            notes=tuple(found.notes),
+            notes=(*found.notes, *([NOTHING] if nothing else [])),
             sample=self._wanted.sample,
             seed=None if self._wanted.sample is None else self._wanted.seed,
         )

@@ -20,6 +20,7 @@ BEFORE = Production(
     ends={PLACE: 100},
     groups={"billing": {PLACE: 40}, "search": {PLACE: 90}},
     active=frozenset(),
+    unread={},
     newest_run="run-1",
     written=100,
 )
@@ -41,6 +42,9 @@ LIVE_RUN = {"newest_run": "run-2", "written": 120}
         # Members move their own offsets.
         ({"groups": {"billing": {PLACE: 41}, "search": {PLACE: 90}}, "active": frozenset({"billing"})}, [True, True]),
         ({"groups": {"billing": {PLACE: 41}, "search": {PLACE: 91}}, "active": frozenset({"billing"})}, [True, False]),
+        # What was not read may have moved.
+        ({"unread": {"group billing": "no coordinator"}}, [True, False]),
+        ({**LIVE_RUN, "unread": {"broker 1": "no answer"}}, [True, False]),
         # A live run explains what grew and which groups moved, and never a topic that was created again.
         ({**LIVE_RUN, "ends": {PLACE: 121}, "groups": {"billing": {PLACE: 60}}}, [True, True]),
         ({**LIVE_RUN, "topics": {"a.orders": "id-3", "other": "id-2"}}, [False, True]),
@@ -49,4 +53,6 @@ LIVE_RUN = {"newest_run": "run-2", "written": 120}
 def test_a_change_that_nobody_else_explains_is_the_drills(change: Mapping[str, object], held: list[bool]) -> None:
     checks = untouched(BEFORE, replace(BEFORE, **change), FLOW)  # type: ignore[arg-type]
     assert [check.held for check in checks] == held
+    unread = change.get("unread", {})
+    assert all(why in checks[1].detail for why in unread.values())  # type: ignore[attr-defined]
     assert all(("run-2" in check.detail) == (check.held and "newest_run" in change) for check in checks)

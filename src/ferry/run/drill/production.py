@@ -27,6 +27,8 @@ class Production:
     ends: Mapping[TopicPartition, int]
     groups: Mapping[str, Mapping[TopicPartition, int]]
     active: frozenset[str]
+    unread: Mapping[str, str]
+    """Why groups, or all groups of a broker, did not tell where they stand, by their names."""
     newest_run: str
     written: int
     """How many receipts the live lane's newest positions stand for: their source offsets, added."""
@@ -48,6 +50,10 @@ async def production(flow: FlowConfig, connections: FlowConnections, view: Ledge
         ends=ends.found,
         groups={group: {place: at.offset for place, at in found.items()} for group, found in offsets.found.items()},
         active=frozenset(name for name in names if listed.groups[name].is_active),
+        unread={
+            **{f"broker {node}": why for node, why in listed.silent.items()},
+            **{f"group {group}": str(error) for group, error in offsets.failed.items()},
+        },
         newest_run=live[-1] if live else "",
         written=sum(last.end for last in lasts.values()),
     )
@@ -82,6 +88,10 @@ def _topics(before: Production, after: Production, flow: FlowConfig, live: bool,
 
 def _groups(before: Production, after: Production, flow: FlowConfig, live: bool, meanwhile: str) -> Check:
     name = f"The groups on {flow.flow.target} are untouched"
+    unread = {**before.unread, **after.unread}
+    if unread:
+        first, why = min(unread.items())
+        return Check(name=name, held=False, detail=f"{first} did not tell its offsets ({len(unread)} did not): {why}")
     active = before.active | after.active
     rest = {group for group in before.groups.keys() | after.groups.keys() if group not in active}
     moved = sorted(group for group in rest if before.groups.get(group, {}) != after.groups.get(group, {}))

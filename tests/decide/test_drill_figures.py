@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.drill.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of
+from ferry.decide.drill.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
 from ferry.decide.drill.standing import Record, Standing, is_same, moved
-from ferry.decide.drill.verdict import loss_sentence, outcome_of
+from ferry.decide.drill.verdict import loss_sentence, outcome_of, shadow_sentence
 from ferry.decide.groups.offset_map import Ahead, Before, Exact
 from ferry.model import TopicPartition
 from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, Step, StepOutcome
@@ -75,6 +75,27 @@ def test_a_group_reads_nothing_twice_only_where_every_partition_was_seen_to_be_r
     found = moved("g", "g2", [*ones, *rest], same=dict.fromkeys([*places, rest[1].source], True))
     assert (found.partitions, found.committed, found.exact, found.beyond) == (5, 3, 3, 4)
     assert found.note.count(";") == 1
+
+
+def test_a_group_of_which_nothing_was_copied_was_not_tried_out() -> None:
+    for became in (None, Before(offset=0)):
+        found = moved("g", "g2", [standing(0, became)], same={})
+        assert (found.committed, found.exact, found.reread, found.skipped) == (0, 0, None, None)
+        assert "0 of 1 group would go on" in shadow_sentence(9, True, [found], 1.0, "backup")
+        assert untried([found, group(0)], ()) == ("1 group was not tried out: g; their notes say why",)
+
+
+def test_a_drill_that_tried_out_nothing_says_so() -> None:
+    assert untried([group(0)], (), copied=1) == ()
+    assert untried([group(0)], ()) == ()
+    assert untried([], (), copied=0) == ("nothing was copied, so nothing was tried out: begin earlier with --from",)
+    assert untried([], ("b", "a"), copied=0) == (
+        "paused, so not copied: a, b; `ferry resume` ends that",
+        "nothing was copied, so nothing was tried out",
+    )
+    nothing = Compared(equal=True, complete=True, partitions=1, records=0, bytes=0, seconds=1, differences=0)
+    (found,) = deviations_of([], [], nothing, [])
+    assert found == "no record was compared, so the content is not known to be equal"
 
 
 def test_what_is_not_known_misses_its_goal() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from ferry.clock import wall_ms
 from ferry.dev import RunningCluster
 from tests.cli.program import ferry, finished, start
 from tests.harness import (
@@ -115,6 +116,18 @@ def test_a_shadow_drill_copies_compares_and_leaves_nothing(lab: Lab, tmp_path: P
         f"copy {RECORDS + LATER} offsets of {PARTITIONS} partitions to 1 scratch topic of"
     )
     assert left_on(lab.target, lab) == before
+
+
+def test_a_drill_that_tried_out_nothing_is_no_success(lab: Lab, tmp_path: Path) -> None:
+    (topic,) = lab.topics
+    now = f"{wall_ms()}"
+    idle = drilled(lab, tmp_path, "shadow", "--from", now, code=1)
+    assert (idle["outcome"], idle["verification"], idle["groups"][0]["reread"]) == ("deviations", None, None)
+    assert idle["deviations"][0] == "nothing was copied, so nothing was tried out: begin earlier with --from"
+    assert ferry("pause", "--topic", topic, "--why", "a drill", config=lab.write(tmp_path)).code == 0
+    paused = drilled(lab, tmp_path, "partial", "--topic", topic, "--approve-by", "anna", code=1)
+    assert paused["outcome"] == "deviations"
+    assert paused["deviations"][0].startswith(f"paused, so not copied: {topic};")
 
 
 def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the_source(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.decide.plan.lag import PartitionLag
+from ferry.decide.plan.topic_settings import several
 from ferry.model import Receipt, Verified
 from ferry.model.evidence import Check, Compared, Goal, GroupMoved, Loss, Sample
 
@@ -133,6 +134,24 @@ def goals_of(
     return tuple(found)
 
 
+def untried(groups: Iterable[GroupMoved], paused: Sequence[str], *, copied: int | None = None) -> tuple[str, ...]:
+    """What a drill did not try out, a sentence each: topics that are paused, and groups that were not moved.
+
+    `copied` records, 0: then it tried out nothing, which is no success. None: it had nothing to copy.
+    """
+    idle = [group.group for group in groups if not group.committed and group.exact is not None]
+    found = []
+    if paused:
+        found.append(f"paused, so not copied: {several(sorted(paused))}; `ferry resume` ends that")
+    if copied == 0:
+        remedy = "" if paused else ": begin earlier with --from"
+        found.append(f"nothing was copied, so nothing was tried out{remedy}")
+    if idle:
+        there = "1 group was" if len(idle) == 1 else f"{len(idle)} groups were"
+        found.append(f"{there} not tried out: {several(sorted(idle))}; their notes say why")
+    return tuple(found)
+
+
 def deviations_of(
     goals: Iterable[Goal],
     groups: Iterable[GroupMoved],
@@ -153,6 +172,8 @@ def deviations_of(
             )
         if group.skipped:
             found.append(f"group {group.group} would skip {group.skipped} records")
+    if verification is not None and verification.equal and not verification.records:
+        found.append("no record was compared, so the content is not known to be equal")
     if verification is not None and not verification.equal:
         found.append(
             f"the content differs in {verification.differences} places"

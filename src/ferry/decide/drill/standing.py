@@ -54,7 +54,7 @@ def moved(
         notes.append(f"{before} of its partitions stand before the drill's window: begin earlier with --from")
     if nothing:
         notes.append(f"nothing was copied of {nothing} of its partitions: they have no records in the window")
-    known = exact is not None and exact == len(committed) and not refused
+    known = bool(committed) and exact == len(committed)
     return GroupMoved(
         group=group,
         target_group=target_group,

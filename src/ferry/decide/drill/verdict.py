@@ -33,7 +33,7 @@ def shadow_sentence(
 ) -> str:
     """What a shadow drill showed."""
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
-    exact = sum(group.exact is not None and group.exact == group.committed and not group.beyond for group in groups)
+    exact = sum(bool(group.committed) and group.exact == group.committed and not group.beyond for group in groups)
     there = (
         f"{exact} of {counted(len(groups), 'group')} would go on at the same record"
         if groups

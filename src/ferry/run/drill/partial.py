@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ferry import __version__
 from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
-from ferry.decide.drill.figures import compared_of, deviations_of, goals_of, losses_of
+from ferry.decide.drill.figures import compared_of, deviations_of, goals_of, losses_of, untried
 from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, partial_sentence
 from ferry.errors import FerryError, Refused
 from ferry.model.evidence import (
@@ -65,6 +65,7 @@ class _Found:
     verification: Compared | None = None
     refusals: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    paused: tuple[str, ...] = ()
 
 
 class PartialDrill:
@@ -119,6 +120,7 @@ class PartialDrill:
                 options = RunOptions(only=self._wish.topics)
                 plan = runs.open_new(f"{self._wish.drill}-{number}", local_origin(), options)
                 found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals]
+                found.paused = plan.paused
                 if not plan.slices:
                     break
                 attempt = runs.begin(plan, local_origin())
@@ -185,7 +187,8 @@ class PartialDrill:
         left = tuple(
             f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
         )
-        deviations = (*deviations_of(goals, found.groups, found.verification, ()), *left)
+        paused = untried((), found.paused)
+        deviations = (*paused, *deviations_of(goals, found.groups, found.verification, ()), *left)
         refusals = (*([str(failure)] if failure else []), *found.refusals)
         equal = None if found.verification is None else found.verification.equal
         told = partial_sentence(sorted(wish.topics), equal, found.groups, flow.flow.target)

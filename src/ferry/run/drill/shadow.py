@@ -15,7 +15,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
 from ferry.config.lane import in_lane
 from ferry.config.start import Start
-from ferry.decide.drill.figures import Committed, compared_of, deviations_of, goals_of, losses_of, samples_of
+from ferry.decide.drill.figures import Committed, compared_of, deviations_of, goals_of, losses_of, samples_of, untried
 from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, shadow_sentence
 from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.ledger import UNREAD
@@ -85,6 +85,7 @@ class _Found:
     checks: list[Check] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    paused: tuple[str, ...] = ()
     begun: bool = False
     """Whether anything may have been written."""
 
@@ -201,6 +202,7 @@ class ShadowDrill:
                 found.records += report.records
                 found.notes += [note for note in plan.notes if note not in found.notes]
                 found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals if number == 1]
+                found.paused = plan.paused if number == 1 else found.paused
                 found.samples = samples_of(began, offsets, chunks)
                 there = counted(partitions, "partition")
                 entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {counted(number, 'run')}"
@@ -296,6 +298,8 @@ class ShadowDrill:
             groups=found.groups if found.rto_s is not None else None,
         )  # fmt: skip
         deviations = deviations_of(goals, found.groups, found.verification, found.checks)
+        if failure is None:
+            deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
         refusals = (*([str(failure)] if failure else []), *found.refusals)
         equal = None if found.verification is None else found.verification.equal
         told = shadow_sentence(found.records, equal, found.groups, found.rto_s, live.flow.target)

@@ -212,6 +212,10 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     assert names.index("switchover-smoke") < names.index("failback-drain") < names.index("failback-smoke")
     assert {step["approved_by"] for step in body["steps"]} == {"anna"}
     assert 0 < body["rto"]["seconds"] < 120
+    assert (body["verification"], body["notes"]) == (
+        None,
+        [f"the content was not compared: ferry verify '{flow}' does"],
+    )
     assert [(group["reread"], group["skipped"]) for group in body["groups"]] == [(0, 0)] * 2
     assert committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS) == before
     again = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)

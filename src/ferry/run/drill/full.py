@@ -191,7 +191,10 @@ class FullDrill:
             groups=groups,
             deviations=deviations,
             refusals=refusals,
-            notes=tuple(note for state in found.states for note in unknown_losses(state)),
+            notes=(
+                *(note for state in found.states for note in unknown_losses(state)),
+                f"the content was not compared: ferry verify '{flow.flow}' does",
+            ),
         )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 from confluent_kafka import Consumer
@@ -13,14 +15,19 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
+from ferry.clock import wall_ms
 from ferry.decide.groups.codec import saved_groups
+from ferry.decide.groups.which import GroupRules
 from ferry.decide.ledger import summary
+from ferry.decide.ledger.codec import pause_record
+from ferry.decide.ledger.ledger import LedgerView
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
-from ferry.model import GroupOutcome, TopicPartition, Why
+from ferry.model import GroupOutcome, Pause, TopicPartition, Why
 from ferry.run.flow import summaries
+from ferry.run.flow.connections import TargetConnection
 from ferry.run.groups import checkpoint as module
-from ferry.run.groups.checkpoint import Looked
+from ferry.run.groups.checkpoint import GroupSync, Looked, StoodBack
 from ferry.run.groups.snapshots import GroupSnapshots
 from ferry.run.groups.translate import translate
 from ferry.run.ledger.access import LedgerAccess
@@ -243,6 +250,72 @@ def test_a_crash_between_the_ledger_and_the_target_is_told_from_a_stranger(
     groups.commit(source, "app", {0: 16, 1: 16})
     done = groups.synced()
     assert (done.left, groups.at("app")) == ((), {0: 16, 1: 16})
+
+
+def while_looking(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let `act` happen once, between the next look and what comes of it."""
+    look = GroupSync.look
+
+    async def held_up(self: GroupSync, view: LedgerView, rules: GroupRules) -> Looked:
+        looked = await look(self, view, rules)
+        monkeypatch.undo()
+        with ThreadPoolExecutor(1) as pool:  # an event loop of its own
+            pool.submit(act).result(60)
+        return looked
+
+    monkeypatch.setattr(GroupSync, "look", held_up)
+
+
+@pytest.mark.timeout(180)
+def test_a_pass_that_was_held_up_leaves_groups_to_whoever_came_since(
+    groups: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    groups.commit(source, "app", {0: 10, 1: 10})
+    groups.synced()
+    groups.commit(source, "app", {0: 15, 1: 15})
+    while_looking(monkeypatch, lambda: groups.commit(target, "app", {0: 12}))
+    done = groups.synced()
+    assert (groups.at("app"), groups.why(done)) == ({0: 12, 1: 15}, {"app": {Why.MOVED}}), "a consumer came and left"
+    assert done.offsets == 1
+
+    def follow(offset: int, follower: Callable[[], object]) -> Callable[[], object]:
+        def act() -> None:
+            groups.commit(source, "other", {0: offset})
+            follower()
+
+        return act
+
+    groups.commit(source, "other", {0: 5})
+    while_looking(monkeypatch, follow(8, groups.synced))
+    done = groups.synced()
+    assert groups.at("other") == {0: 8}, "another pass knew more"
+    assert groups.why(done)["other"] == {Why.MOVED}
+    groups.commit(source, "other", {0: 9})
+    groups.synced()
+    assert groups.at("other") == {0: 9}, "and its memory stays, by which the group is followed"
+
+    def paused() -> None:
+        with TargetConnection.of(groups.lab.flow) as connection:
+            pause = Pause(topic="", who="ann@desk", why="switch", since_ms=wall_ms())
+            connection.run(partial(connection.ledger.append, [pause_record(pause)]))
+
+    with groups.lab.runs() as runs:
+        plan = runs.plan("r1", local_origin(), RunOptions())
+        groups.lab.copy(runs, plan)
+        groups.commit(source, "other", {0: 11})
+        while_looking(monkeypatch, follow(10, groups.ran))
+        assert runs.checkpoint("r1") is None
+        assert groups.at("other") == {0: 10}, "a newer run knew better"
+        assert runs.report("r1").groups is None
+        plan = runs.plan("r2", local_origin(), RunOptions())
+        groups.lab.copy(runs, plan)
+        while_looking(monkeypatch, follow(12, paused))
+        assert runs.checkpoint("r2") is None
+    while_looking(monkeypatch, follow(13, paused))
+    with pytest.raises(StoodBack, match=r"ann@desk paused the flow \(switch\) while they were looked at"):
+        groups.sync()
+    assert groups.at("other") == {0: 10}
 
 
 @pytest.mark.timeout(120)

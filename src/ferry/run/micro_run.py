@@ -37,7 +37,7 @@ from ferry.run.copy.share import Rate
 from ferry.run.copy.slot import SlotRef
 from ferry.run.copy.task import TaskSpec
 from ferry.run.flow.session import LaneSession
-from ferry.run.groups.checkpoint import GroupSync, Looked
+from ferry.run.groups.checkpoint import GroupSync, Looked, StoodBack
 from ferry.run.groups.mirror_topics import MirrorTopics
 from ferry.run.plan.gather import isolation_of
 from ferry.run.plan.opening import begin_attempt
@@ -305,9 +305,10 @@ class MicroRuns(LaneSession):
         """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.
 
         Safe to repeat. What became of the groups is in the ledger, for the report; None when the flow's file says to
-        leave them alone. Nothing is done while the flow is paused, or when a newer run owns the lane: that one does;
-        nor in a lane beside the flow's own, which does not have all that is copied; nor after a run that was refused
-        as a whole, in a lane that never copied: it leaves no topics behind.
+        leave them alone. Nothing is done while the flow is paused, or when a newer run owns the lane, for that one does
+        it, and none when either begins while this one looks; nor in a lane beside the flow's own, which does not have
+        all that is copied; nor after a run that was refused as a whole, in a lane that never copied: it leaves no
+        topics behind.
         """
         if self.lane != self.flow.lane or lane_kind(self.lane) is not None:
             return None
@@ -328,7 +329,11 @@ class MicroRuns(LaneSession):
             if self.flow.syncs_groups or self.flow.emits_checkpoints:
                 looked = await self._groups.look(view, self._groups.rules())
             if looked is not None and self.flow.syncs_groups:
-                done = await self._groups.write(view, looked, run)
+                try:
+                    done = await self._groups.write(view, looked, run, is_run=True)
+                except StoodBack as why:
+                    log.info("%s", why)
+                    return None
                 await self._ledger.append([checkpoint_record(self.lane, run, done)])
             found = () if looked is None else looked.groups.checkpoints.values()
             await self._mirror.emit(view, plan, [one for checkpoints in found for one in checkpoints])
@@ -342,14 +347,14 @@ class MicroRuns(LaneSession):
     ) -> tuple[Looked, GroupOutcome | None]:
         """As `checkpoint`, by hand and whatever the file says; with `dry_run` nothing is written.
 
-        BadInput when the flow never ran.
+        BadInput when the flow never ran, StoodBack when it is paused meanwhile.
         """
 
         async def work() -> tuple[Looked, GroupOutcome | None]:
             await self._ledger.find()
             view = await self._settled_view()
             looked = await self._groups.look(view, self._groups.rules(only=only, force=force))
-            return looked, None if dry_run else await self._groups.write(view, looked, run)
+            return looked, None if dry_run else await self._groups.write(view, looked, run, is_run=False)
 
         with left_uncollected():
             return self._run(work)

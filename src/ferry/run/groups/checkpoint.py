@@ -1,12 +1,12 @@
 """Consumer groups after the copy: translated by the offset maps, and written to the target where that may be.
 
-Look at both sides, decide, remember, write. What stands against one group is its own: the others are done.
+Look at both sides, decide, remember, look again, write. What stands against one group is its own: the others are done.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.clock import wall_ms
@@ -25,12 +25,13 @@ from ferry.decide.groups.codec import (
     snapshots,
 )
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
+from ferry.decide.groups.meanwhile import left_to_others, meanwhile, still_there
 from ferry.decide.groups.translated import TranslatedGroups, translated
 from ferry.decide.groups.which import GroupRules, chosen, is_own
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.rebuilt import newest_rebuild
-from ferry.errors import FerryError
-from ferry.model import CommittedOffset, Found, GroupOutcome, Left, Record, TopicPartition, Why
+from ferry.errors import FerryError, Refused
+from ferry.model import CommittedOffset, Found, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why
 from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.net.groups import ListedGroups, list_groups
 from ferry.run.flow.connections import FlowConnections
@@ -41,6 +42,10 @@ from ferry.run.groups.written import outcome_of, written
 
 KEPT_SNAPSHOTS = 10
 """Runs whose group offsets of before stay in the ledger; named snapshots stay until they are dropped."""
+
+
+class StoodBack(Refused):
+    """The flow was paused, or a newer run began, while groups were looked at: they are left to whoever did that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,37 +172,80 @@ class GroupSync:
             failed={group: str(error) for group, error in read.failed.items()},
         )
 
-    async def write(self, view: LedgerView, looked: Looked, run: str) -> GroupOutcome:
-        """Write what was decided. What lies on the target, and what is to be written, is in the ledger before."""
-        decided, now_ms = looked.decided, wall_ms()
-        view = await with_saved(self.connections.ledger, view, self.lane, run)
-        records = _records(view, self.lane, looked, run, now_ms)
+    async def write(self, view: LedgerView, looked: Looked, run: str, *, is_run: bool) -> GroupOutcome:
+        """Write what was decided. What lies on the target, and what is to be written, is in the ledger before.
+
+        A look may take long, so it is held against the ledger and the target once more. Raises StoodBack, with nothing
+        written to the target, when the flow was paused since `view`, or (`is_run`) a newer run of the lane began.
+        """
+        ledger, now_ms = self.connections.ledger, wall_ms()
+        # Once before the records, which would hide those of another pass, and once after them: of two passes at the
+        # same time the one whose records come first goes on.
+        end = await ledger.end()
+        looked = self._relieved(looked, await ledger.read_untransacted(view.end, end), is_run=is_run)
+        kept = await with_saved(ledger, view, self.lane, run)
+        records = _records(kept, self.lane, looked, run, now_ms)
         if records:
-            await self.connections.ledger.append(records)
+            own = await ledger.append_each(records)
+            since = await ledger.read_untransacted(end, own[-1] + 1)
+            looked = self._relieved(looked, since, own=frozenset(own), is_run=is_run)
+        decided = looked.decided
+        now = await self._now(decided.writes)
+        writes, changed = still_there(decided.writes, now, self.flow.flow.target)
         wanted = {
             group: {
                 write.checkpoint.target: CommittedOffset(
                     offset=write.checkpoint.target_offset, metadata=write.checkpoint.metadata
                 )
-                for write in writes
+                for write in ones
             }
-            for group, writes in decided.writes.items()
+            for group, ones in writes.items()
         }
         done = await commit_offsets(self.connections.target, wanted)
-        outcome = outcome_of(wanted, done, left=looked.left, unchanged=decided.unchanged, at_ms=now_ms)
-        return replace(outcome, inexact=_inexact(decided, done))
+        outcome = outcome_of(wanted, done, left=(*looked.left, *changed), unchanged=decided.unchanged, at_ms=now_ms)
+        return replace(outcome, inexact=_inexact(writes, done))
+
+    def _relieved(
+        self, looked: Looked, since: Iterable[LedgerRecord], *, own: frozenset[int] = frozenset(), is_run: bool
+    ) -> Looked:
+        """What was decided, without the groups that somebody else wrote since; StoodBack when all are his."""
+        found = meanwhile(since, self.lane, own=own, now_ms=wall_ms(), is_run=is_run)
+        if found.why is not None:
+            raise StoodBack(f"groups are left alone: {found.why}")
+        if not found.taken:
+            return looked
+        decided = looked.decided
+        left = left_to_others(found.taken, decided.writes.keys())
+        decided = replace(
+            decided,
+            writes={group: ones for group, ones in decided.writes.items() if group not in found.taken},
+            gone={group: ones for group, ones in decided.gone.items() if group not in found.taken},
+            settled={group: ones for group, ones in decided.settled.items() if group not in found.taken},
+        )
+        return replace(looked, decided=decided, left=(*looked.left, *left))
+
+    async def _now(self, writes: Mapping[str, Collection[Write]]) -> TargetGroups:
+        """What lies now where offsets are to be written."""
+        places = {group: [write.checkpoint.target for write in ones] for group, ones in writes.items()}
+        read = await fetch_offsets(self.connections.target, places, stable=True, operation="READ")
+        return TargetGroups(
+            listed={},
+            offsets=read.found,
+            pending=read.pending,
+            failed={group: str(error) for group, error in read.failed.items()},
+        )
 
 
-def _inexact(decided: Decided, done: CommittedOffsets) -> Mapping[str, int]:
+def _inexact(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> Mapping[str, int]:
     """How many of the written offsets were translated how, where not exactly."""
-    found = (
+    words = (
         write.checkpoint.outcome.value
-        for group, writes in decided.writes.items()
+        for group, writes in found.items()
         for write in writes
         if write.checkpoint.outcome is not Found.EXACT
         and write.checkpoint.target in written(group, [write.checkpoint.target], done)
     )
-    return dict(Counter(found))
+    return dict(Counter(words))
 
 
 def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int) -> list[Record]:

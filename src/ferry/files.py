@@ -8,17 +8,32 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
+def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = False) -> None:
     """Write `text` to `path` by way of a rename, so that a reader never sees half of it.
 
-    `mode` is narrowed by the umask, as for any new file. OSError when it cannot be; then nothing of it is left.
+    `mode` is narrowed by the umask, as for any new file; with `durable` it is on the disk when this returns. OSError
+    when it cannot be; then nothing of it is left.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
             file.write(text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         draft.replace(path)
+        if durable:
+            _sync_folder(path.parent)
     except OSError:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+def _sync_folder(path: Path) -> None:
+    """The rename, too, is on the disk then."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

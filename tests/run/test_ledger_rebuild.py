@@ -192,6 +192,47 @@ def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
     assert lab.assert_equal() == 100
 
 
+def test_what_is_carried_over_outlives_a_rebuild_that_is_killed_behind_the_deletion(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lab, path = lab_of(source_cluster, target_cluster, topic), tmp_path / "ledger.jsonl"
+    config, kept_file = lab.write(tmp_path), tmp_path / "ledger.jsonl.carried"
+    more(lab, 0)
+    assert lab.micro_run().records == 50
+    export(lab, path)
+    lose(lab)
+    more(lab, 1)  # of which there is no receipt
+    lab.micro_run()
+    assert ferry("pause", "--topic", topic, "--why", "the ledger is lost", config=config).code == 0
+
+    async def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    def killed(method: str) -> None:
+        monkeypatch.setattr(f"ferry.net.ledger.LedgerTopic.{method}", die)
+        with pytest.raises(KeyboardInterrupt):
+            rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
+        monkeypatch.undo()
+
+    killed("create_unready")  # nothing lies there now
+    with TargetConnection.of(lab.flow) as connection:
+        assert not connection.run(connection.has_ledger)
+    assert rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=True).carried == 1
+    killed("append_each")  # a ledger without a record
+    killed("make_ready")  # all but open
+    assert not kept_file.exists()
+    killed("create_unready")
+    assert kept_file.exists(), "what lay behind the export is kept again"
+    told = rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
+    assert (told.carried, kept_file.exists()) == (1, False)
+    pauses = ferry("ledger", "--pauses", "--json", config=config).json("ledger-pauses")["pauses"]
+    assert [(one["topic"], one["why"]) for one in pauses] == [(topic, "the ledger is lost")]
+
+
 def test_a_ledger_that_tells_of_copied_records_is_not_replaced_and_what_would_be_lost_is_named(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

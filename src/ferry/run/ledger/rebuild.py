@@ -1,8 +1,9 @@
 """Write a lost ledger again from an export: each record where it was, for generations are ledger offsets.
 
 Where a run has begun a new ledger since the loss, that one is deleted, when it says nothing that would be lost with
-it, as runs that were refused leave it. Close it, so that no run begins; end its writers; read it once more; only then
-delete it. Whoever began in between finds records of which no ledger has a receipt, and is refused.
+it, as runs that were refused leave it. Close it, so that no run begins; end its writers; read it once more; keep what
+goes over from it in a file; only then delete it. Whoever began in between finds records of which no ledger has a
+receipt, and is refused.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ferry.net.offsets import group_offsets
 from ferry.net.transactional_ids import transactional_ids
 from ferry.run.copy.kafka_port import KafkaLane, position_group, transactional_id
 from ferry.run.flow.connections import TargetConnection
+from ferry.run.ledger.carried import CarriedFile
 from ferry.run.ledger.exported import Beside, Contents, Lines, portions, read_export
 from ferry.run.plan.gather import position_of
 from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
@@ -61,7 +63,10 @@ def rebuild_ledger(
     """
     contents = read_export(path, lines)
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
-        work = _Rebuilding(flow=flow, connection=connection, path=path, lines=lines, contents=contents, who=who)
+        kept = CarriedFile(path, contents.head)
+        work = _Rebuilding(
+            flow=flow, connection=connection, path=path, lines=lines, contents=contents, who=who, kept=kept
+        )
         work.check_place()
         return connection.run(work.preview if dry_run else work.write)
 
@@ -74,6 +79,7 @@ class _Rebuilding:
     lines: Lines
     contents: Contents
     who: str
+    kept: CarriedFile
 
     def check_place(self) -> None:
         """Whether the export is of this ledger."""
@@ -88,17 +94,19 @@ class _Rebuilding:
 
     async def preview(self) -> Rebuilt:
         """What `write` would do, as far as it is to be seen now."""
-        return await self._told(await self._successor())
+        found = await self._successor()
+        return await self._told(found, self._carried(found))
 
     async def write(self) -> Rebuilt:
         """Do it."""
         ledger, found, instead_of = self.connection.ledger, await self._successor(), ""
+        carried = self._carried(found)
         if found is None:
             await self._end_writers(found)
         else:
-            found = await self._closed(found)
+            found, carried = await self._closed(found)
             instead_of = await ledger.delete()
-        told = await self._told(found)
+        told = await self._told(found, carried)
         await ledger.create_unready(
             self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION, instead_of=instead_of
         )
@@ -115,23 +123,35 @@ class _Rebuilding:
             records=self.contents.records,
             replaced=told.replaced,
         )
-        await self._append(at, [*(found.carried if found is not None else ()), rebuild_record(mark)])
+        await self._append(at, [*carried, rebuild_record(mark)])
+        self.kept.remove()  # before any run begins: a later rebuild must not bring back what was lifted since
         await ledger.make_ready()
         return told
 
-    async def _closed(self, found: Successor) -> Successor:
-        """What lies there, when nobody writes to it any more."""
+    def _carried(self, found: Successor | None) -> list[Record]:
+        """What goes behind the export: of the ledger that lies there, and of one that an earlier attempt deleted."""
+        by_key = {one.key: one for one in self.kept.read()}
+        for one in () if found is None else found.carried:
+            by_key.pop(one.key, None)
+            by_key[one.key] = one
+        return list(by_key.values())
+
+    async def _closed(self, found: Successor) -> tuple[Successor, list[Record]]:
+        """What lies there when nobody writes to it any more, and what of it and before goes behind the export: kept."""
         ledger = self.connection.ledger
         was_ready = await ledger.is_ready()
         await ledger.make_unready()
         try:
             await self._end_writers(found)
-            last = await self._successor()
+            last = await self._successor() or found
+            carried = self._carried(last)
+            if carried:
+                self.kept.write(carried)
         except FerryError:
             if was_ready:
                 await ledger.make_ready()
             raise
-        return last if last is not None else found
+        return last, carried
 
     async def _append(self, first: int, records: list[Record]) -> int:
         """Write records that belong at `first` and behind; where the next one belongs."""
@@ -190,12 +210,12 @@ class _Rebuilding:
         for lane, count in sorted(slots.items()):
             await KafkaLane(self.connection.ledger, flow, lane, self.flow.transaction_timeout_ms).fence(count)
 
-    async def _told(self, found: Successor | None) -> Rebuilt:
+    async def _told(self, found: Successor | None, carried: Collection[Record]) -> Rebuilt:
         return Rebuilt(
             records=self.contents.records,
             upto=self.contents.end.upto,
             replaced=0 if found is None else found.records,
-            carried=0 if found is None else len(found.carried),
+            carried=len(carried),
             ahead=tuple(sorted(await self._ahead(self.contents.lasts), key=lambda one: one.target)),
         )
 

@@ -221,7 +221,7 @@ def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
             else:
                 break
         client.poll(0)
-    assert client.flush(60) == 0
+    assert client.flush(180) == 0
     assert not failures, failures[:3]
 
 

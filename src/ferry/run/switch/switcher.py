@@ -165,10 +165,13 @@ class Switcher:
 
     def step(self, switch: str, step: Step) -> SwitchState:
         """Do one step, the one that is due; nothing where it is done. Raises as `do_step`."""
+        if step is Step.REDIRECT:  # before it is begun: a switch is not given up from there on
+            refuse_without_hook(self.state(switch), self._given)
         return do_step(self._journal, switch, step, self._acts()[step])
 
     def run(self, switch: str, told: Told = lambda _step, _done: None) -> SwitchState:
         """Do all that is left, and finish. Raises as the step that does not come to its end; it stays due."""
+        refuse_without_hook(self.state(switch), self._given)
         return advance(self._journal, switch, self._acts(), told)
 
     def finish(self, switch: str) -> SwitchState:
@@ -253,7 +256,6 @@ class Switcher:
         )
 
     def _redirect(self, state: SwitchState) -> Evidence:
-        refuse_without_hook(state, self._given)
         return redirect(self.sides, state, self._hook)
 
     def _return(self, state: SwitchState) -> Evidence:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
@@ -488,6 +488,47 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
         assert switcher.run("s-3").end is not None
     clients.consume(target_cluster, [f"{pair.aliases[0]}.{clients.topic}", clients.topic])
     assert sorted(clients.read) == sorted(clients.produced)
+
+
+@pytest.mark.timeout(180)
+def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
+) -> None:
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    clients.produce(source_cluster, 10)
+    pair.run(pair.flow)
+    exactly_once = Producer({"bootstrap.servers": source_cluster.bootstrap, "transactional.id": clients.group})
+    exactly_once.init_transactions(30)
+    with pair.switcher(Verb.SWITCHOVER) as switcher:
+        switcher.open("s-1", OPTIONS, "bob")
+        done = iter(STEPS[Verb.SWITCHOVER])
+        for step in done:
+            switcher.step("s-1", step)
+            if step is Step.TOPICS:
+                break
+        with member(source_cluster, clients.group, [clients.topic]) as reader:
+            wait_until(lambda: reader.poll(0.1) is not None, 40)
+            with pytest.raises(
+                Refused, match=f"1 groups have members on {pair.aliases[0]} again .{clients.group}.: st"
+            ):
+                switcher.step("s-1", Step.GROUPS)
+            where = reader.consumer_group_metadata()
+            exactly_once.begin_transaction()
+            exactly_once.send_offsets_to_transaction([TopicPartition(clients.topic, 0, 3)], where, 30)
+        with pytest.raises(Refused, match=f"group {clients.group} has an offset of {clients.topic}-0 .* not decided"):
+            switcher.step("s-1", Step.GROUPS)
+        exactly_once.commit_transaction(30)
+        state = switcher.step("s-1", next(done))
+        (row,) = state.rows(Step.GROUPS)
+        assert [f"{pair.aliases[0]}.{clients.topic}", 0, 3] in row["offsets"], "what the transaction committed"
+        switcher.step("s-1", next(done))
+        with member(source_cluster, clients.group, [clients.topic]) as reader:
+            wait_until(lambda: reader.poll(0.1) is not None, 40)
+            with pytest.raises(Refused, match=r"again .* read twice .*ferry switch abandon .* s-1, and begin anew"):
+                switcher.step("s-1", next(done))
+        assert switcher.abandon("s-1", "a consumer came back").end is not None
 
 
 @pytest.mark.timeout(120)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow import FlowConfig
@@ -25,13 +25,15 @@ from ferry.decide.switch.names import names_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import CommittedOffset, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.group_offsets import commit_offsets, fetch_offsets
+from ferry.net.group_offsets import FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.net.groups import list_groups
 from ferry.net.offsets import EARLIEST, listed_offsets
 from ferry.run.flow.connections import TargetConnection, TargetFirst
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.saved_offsets import with_saved
+from ferry.run.switch.quiet import groups_at_work
 from ferry.run.switch.sides import Sides
 
 Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
@@ -133,6 +135,8 @@ async def _old_side(
             group.name for group in listed.groups.values() if takes(group.name) and group.kind not in NOT_TRANSLATABLE
         ]
         fetched = await fetch_offsets(connections.source, dict.fromkeys(names), stable=False)
+        if state.switch.verb is not Verb.FAILOVER:
+            fetched = await _settled(flow, connections.source, state, fetched)
     except (Unreachable, Refused):
         if state.switch.verb is not Verb.FAILOVER:
             raise
@@ -141,6 +145,28 @@ async def _old_side(
     if troubles and state.switch.verb is not Verb.FAILOVER:
         raise Refused(f"not all groups of {flow.flow.source} tell their offsets: {troubles[0]}")
     return held, {group: places for group, places in fetched.found.items() if places}, bool(troubles)
+
+
+async def _settled(flow: FlowConfig, source: Cluster, state: SwitchState, seen: FetchedOffsets) -> FetchedOffsets:
+    """The offsets again, when they cannot change any more: by no open transaction, and by no member.
+
+    Raises Refused where they can. A consumer may have come back since the source was quiet: draining takes its time.
+    """
+    fetched = await fetch_offsets(source, {group: list(at) for group, at in seen.found.items() if at}, stable=True)
+    pending = {group: places for group, places in fetched.pending.items() if places}
+    if pending:
+        group, places = next(iter(sorted(pending.items())))
+        raise Refused(
+            f"group {group} has an offset of {min(places)} on {flow.flow.source} in a transaction that is not decided: "
+            "end it, or wait for it to end, then go on"
+        )
+    active = await groups_at_work(flow, source, state.switch.options)
+    if active:
+        raise Refused(
+            f"{len(active)} groups have members on {flow.flow.source} again ({several(sorted(active))}): stop them, or "
+            "abandon and leave them with --leave-group; then go on"
+        )
+    return replace(fetched, failed={**seen.failed, **fetched.failed})
 
 
 async def _forward(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[TopicPartition, PartitionMap]:

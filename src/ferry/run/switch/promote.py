@@ -11,12 +11,12 @@ from ferry.model import AclBinding
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.net.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.run.flow.connections import FlowConnections, TargetConnection
-from ferry.run.switch.quiet import moved_since
+from ferry.run.switch.quiet import groups_at_work, moved_since
 from ferry.run.switch.sides import Sides
 
 
 def promote(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Nothing may have come to the old cluster since it was drained, unless the switch is a failover."""
+    """Nothing may have come to the old cluster since it was drained, nor any consumer, unless this is a failover."""
     if state.switch.verb is not Verb.FAILOVER:
         _refuse_moved(sides, state, patience_s)
     removed: list[AclBinding] = []
@@ -61,13 +61,20 @@ async def _remove_block(connection: TargetConnection, topics: set[str]) -> list[
 def _refuse_moved(sides: Sides, state: SwitchState, patience_s: float) -> None:
     rows = state.rows(Step.DRAIN)
 
-    async def work() -> list[str]:
-        return await moved_since(sides.via, connections.source, rows)
+    async def work() -> tuple[list[str], set[str]]:
+        moved = await moved_since(sides.via, connections.source, rows)
+        return moved, await groups_at_work(sides.via, connections.source, switch.options)
 
+    switch = state.switch
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
-        moved = connections.run(work)
+        moved, active = connections.run(work)
+    if active:
+        raise Refused(
+            f"{len(active)} groups have members on {sides.old} again ({several(sorted(active))}), and would read twice "
+            f"what they read there now: stop them, then ferry switch abandon '{switch.named}' {switch.id}, and begin "
+            "anew"
+        )
     if moved:
-        switch = state.switch
         raise Refused(
             f"{len(moved)} partitions of {sides.old} have grown since they were drained ({several(moved)}), so a "
             f"producer still writes there: stop it, then ferry switch abandon '{switch.named}' {switch.id}, and begin "

@@ -10,7 +10,7 @@ from ferry.decide.groups.which import is_own
 from ferry.decide.plan.topic_settings import several
 from ferry.errors import Refused
 from ferry.model import TopicPartition
-from ferry.model.switch import Evidence, SwitchState
+from ferry.model.switch import Evidence, SwitchOptions, SwitchState
 from ferry.net.cluster import Cluster
 from ferry.net.groups import list_groups
 from ferry.run.flow.connections import FlowConnections
@@ -25,7 +25,7 @@ def wait_for_quiet(sides: Sides, state: SwitchState, *, patience_s: float) -> Ev
     options, flow = state.switch.options, sides.via
 
     async def work() -> Evidence:
-        waiting = _Waiting(flow, connections.source, frozenset(options.leave_groups), options.leave_active)
+        waiting = _Waiting(flow, connections.source, options)
         began = time.monotonic()
         while True:
             await waiting.look()
@@ -49,14 +49,13 @@ def wait_for_quiet(sides: Sides, state: SwitchState, *, patience_s: float) -> Ev
 
 
 class _Waiting:
-    def __init__(self, flow: FlowConfig, source: Cluster, leave: Collection[str], leave_active: bool) -> None:
+    def __init__(self, flow: FlowConfig, source: Cluster, options: SwitchOptions) -> None:
         self.ends: dict[TopicPartition, int] = {}
         self.moved: set[TopicPartition] = set()
         """What has moved since the last time that everything stood."""
         self.moved_at = time.monotonic()
         self.active: set[str] = set()
-        self._flow, self._source = flow, source
-        self._leave, self._leave_active = leave, leave_active
+        self._flow, self._source, self._options = flow, source, options
 
     async def look(self) -> None:
         ends, silent = await source_ends(self._flow, self._source)
@@ -66,16 +65,7 @@ class _Waiting:
             self.moved_at = time.monotonic()
         self.moved = moved or self.moved
         self.ends = ends
-        listed = await list_groups(self._source)
-        self.active = {
-            name
-            for name, group in listed.groups.items()
-            if group.is_active
-            and not self._leave_active
-            and name not in self._leave
-            and self._flow.groups.takes(name)
-            and not is_own(name)
-        }
+        self.active = await groups_at_work(self._flow, self._source, self._options)
 
     def sentence(self, seconds: float) -> str:
         """What still moves."""
@@ -90,6 +80,29 @@ class _Waiting:
             )
         why = "; ".join(found) or "it has just come to rest"
         return f"after {seconds:g} s cluster {alias} is not quiet: {why}; then go on"
+
+
+async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptions) -> set[str]:
+    """Groups of the flow that have members on the cluster that is left, but for those that the switch leaves.
+
+    Refused when a broker does not list its groups: nobody knows who reads there.
+    """
+    listed = await list_groups(source)
+    if listed.silent:
+        node, why = next(iter(listed.silent.items()))
+        raise Refused(
+            f"{len(listed.silent)} brokers of {source.alias} do not list their groups (broker {node}: {why}): bring "
+            "them back, or fail over instead"
+        )
+    return {
+        name
+        for name, group in listed.groups.items()
+        if group.is_active
+        and not options.leave_active
+        and name not in options.leave_groups
+        and flow.groups.takes(name)
+        and not is_own(name)
+    }
 
 
 async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[str, object]]) -> list[str]:

@@ -13,7 +13,17 @@ from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.plan.starts import first_run, recorded_starts
 from ferry.decide.switch.beginning import beginnings, latest_beginnings
-from ferry.decide.switch.moving import BackMaps, Maps, NewSide, Placed, decide_moving, from_memory, place_group
+from ferry.decide.switch.moving import (
+    BackMaps,
+    Maps,
+    Moving,
+    NewSide,
+    Placed,
+    decide_moving,
+    from_memory,
+    place_group,
+    unmapped,
+)
 from ferry.decide.switch.standing import best_known, copied_ends, loss_of, loss_sentence, parse_standing, standings
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, Record, Slice, TopicPartition
 from tests.decide.values import PLAN, RECEIPT, lying, place
@@ -176,6 +186,35 @@ def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
     remembered = from_memory(own, {HERE: {HERE: 5}})
     assert {at: one.offset for at, one in remembered.items()} == {COPY: 60, HERE: 5}
     assert remembered[COPY].source == HERE
+
+
+def test_what_a_group_loses_or_skips_by_its_move_is_noted() -> None:
+    placed = {
+        COPY: Placed(place=COPY, offset=40, word="exact", by="via", source=HERE, source_offset=70),
+        LIVE: Placed(place=LIVE, offset=5, word="start", by="start"),
+    }
+
+    def made(copy: int, live: int, end: int = 100) -> Moving:
+        offsets = {COPY: CommittedOffset(offset=copy), LIVE: CommittedOffset(offset=live)}
+        new = NewSide(alias="backup", listed={}, offsets={"g": offsets}, ends={COPY: end, LIVE: 100})
+        return decide_moving("g", placed, (), new, None, ["so far"])
+
+    assert made(40, 9).notes == ("so far",), "in a topic of the new cluster's own it has read, as it may"
+    (_, ahead) = made(60, 5).notes
+    assert ahead.startswith(f"{COPY}: it stands at 60, 20 offsets beyond 40, where the old cluster leads it")
+    (_, rewound) = made(30, 5).notes
+    assert rewound == f"{COPY}: somebody had committed 30, 10 offsets before 40, which is written over it"
+    for beyond in (made(60, 5, end=59), made(40, 101)):
+        assert beyond.why is not None
+        assert "beyond its end" in beyond.why
+        assert not beyond.writes
+    assert made(60, 5, end=60).why is None
+
+    committed = {HERE: CommittedOffset(offset=1), LIVE: CommittedOffset(offset=2)}
+    way = Way(source=HERE, target=COPY, outcome=Exact(offset=7))
+    (note,) = unmapped(committed, {HERE: way}, {})
+    assert note.startswith(f"1 partitions that it has read get no offset, for nothing of them was copied ({LIVE})")
+    assert unmapped(committed, {HERE: way}, {LIVE: way}) == []
 
 
 def test_a_flow_begins_behind_the_cut_over_once() -> None:

@@ -15,6 +15,7 @@ from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, LogStart, Translated
 from ferry.decide.groups.translated import Maps
 from ferry.decide.groups.which import NOT_TRANSLATABLE
+from ferry.decide.plan.topic_settings import several
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition
 
 
@@ -74,12 +75,16 @@ class Moving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSide:
-    """The new cluster as far as groups concern it. `failed` says of groups why nothing is known of them."""
+    """The new cluster as far as groups concern it: `ends` are those of its logs, where known.
+
+    `failed` says of groups why nothing is known of them.
+    """
 
     alias: str
     listed: Mapping[str, ListedGroup]
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
     pending: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -127,6 +132,19 @@ def place_group(
     return _with_starts(found, starts, {source.topic for source in committed}), against
 
 
+def unmapped(
+    committed: Mapping[TopicPartition, CommittedOffset],
+    via: Mapping[TopicPartition, Maps],
+    back: Mapping[TopicPartition, BackMaps],
+) -> list[str]:
+    """A note on the partitions that a group has read and no map leads from: it gets no offset for them."""
+    places = sorted(str(place) for place in committed if place not in via and place not in back)
+    if not places:
+        return []
+    note = f"{len(places)} partitions that it has read get no offset, for nothing of them was copied"
+    return [f"{note} ({several(places)}): there it begins by its own auto.offset.reset"]
+
+
 def _with_starts(
     found: dict[TopicPartition, Placed], starts: Starts, topics: Collection[str]
 ) -> dict[TopicPartition, Placed]:
@@ -159,36 +177,19 @@ def decide_moving(
     against: Collection[str],
     new: NewSide,
     held: HeldGroup | None,
+    notes: Collection[str] = (),
 ) -> Moving:
-    """Whether a group is moved as a whole, and what of it has to be written.
+    """Whether a group is moved as a whole, and what of it has to be written; `notes` are known already.
 
     Over an offset of Ferry's own the old cluster's word counts, backwards, too. Over one that somebody else committed
     it counts where it leads on; where that one is further on, the group has read there before, and goes on there.
     """
     there = new.listed.get(group)
-    if (why := new.failed.get(group)) is not None:
-        return Moving(group=group, why=why)
-    if there is not None and there.is_active:
-        return Moving(
-            group=group,
-            active=True,
-            why=f"group {group} has members on {new.alias}: stop them, or leave it with --leave-group {group}",
-        )
-    if there is not None and there.kind in NOT_TRANSLATABLE:
-        return Moving(
-            group=group, why=f"group {group} is a {_kind(there.kind)} group on {new.alias}: name it otherwise"
-        )
-    pending = sorted(set(new.pending.get(group, ())) & placed.keys())
-    if pending:
-        return Moving(
-            group=group,
-            why=f"group {group} has an offset of {pending[0]} on {new.alias} in a transaction that is not decided: end "
-            "it, or wait for it to end",
-        )
-    if against:
-        return Moving(group=group, why=f"group {group}: {next(iter(against))}")
+    why = _why_not(group, placed, against, new)
+    if why is not None:
+        return Moving(group=group, why=why, active=group not in new.failed and there is not None and there.is_active)
     offsets = new.offsets.get(group, {})
-    writes, unchanged, kept, notes = [], [], [], []
+    writes, unchanged, kept, said = [], [], [], list(notes)
     for place, one in sorted(placed.items()):
         now = offsets.get(place)
         own = (
@@ -200,12 +201,51 @@ def decide_moving(
             unchanged.append(one)
         else:
             kept.append((one, now.offset))
-            if now.offset < one.offset:
-                notes.append(
-                    f"{place}: it stands at {now.offset}, {one.offset - now.offset} offsets before the cut-over; "
-                    "those of them that it has read as copies on the old cluster come again"
-                )
-    return Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(notes))
+        if now is not None and (one.by == "start" or not own):
+            said += _noted(one, now.offset)
+    for one, at in kept:
+        end = new.ends.get(one.place)
+        if end is not None and at > end:
+            why = (
+                f"group {group} stands at {at} of {one.place} on {new.alias}, beyond its end {end}: reset it there, or "
+                f"leave it with --leave-group {group}"
+            )
+            return Moving(group=group, why=why)
+    return Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(said))
+
+
+def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Collection[str], new: NewSide) -> str | None:
+    """What stands against moving a group wherever it stands on the new cluster; None when nothing does."""
+    there = new.listed.get(group)
+    if (why := new.failed.get(group)) is not None:
+        return why
+    if there is not None and there.is_active:
+        return f"group {group} has members on {new.alias}: stop them, or leave it with --leave-group {group}"
+    if there is not None and there.kind in NOT_TRANSLATABLE:
+        return f"group {group} is a {_kind(there.kind)} group on {new.alias}: name it otherwise"
+    pending = sorted(set(new.pending.get(group, ())) & placed.keys())
+    if pending:
+        return (
+            f"group {group} has an offset of {pending[0]} on {new.alias} in a transaction that is not decided: end it, "
+            "or wait for it to end"
+        )
+    return f"group {group}: {next(iter(against))}" if against else None
+
+
+def _noted(one: Placed, now: int) -> list[str]:
+    """What is to be known of the offset, not Ferry's own, that a group has on the new cluster already."""
+    stands, between = f"{one.place}: it stands at {now}", abs(now - one.offset)
+    if now == one.offset or (one.by == "start" and now > one.offset):
+        return []
+    if one.by == "start":
+        why = "those of them that it has read as copies on the old cluster come again"
+        return [f"{stands}, {between} offsets before the cut-over; {why}"]
+    if now > one.offset:
+        why = "what lies between counts as read there before"
+        return [f"{stands}, {between} offsets beyond {one.offset}, where the old cluster leads it: {why}"]
+    return [
+        f"{one.place}: somebody had committed {now}, {between} offsets before {one.offset}, which is written over it"
+    ]
 
 
 def _kind(kind: GroupKind) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
@@ -20,7 +20,7 @@ from ferry.decide.groups.held import HeldGroup
 from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.decide.plan.topic_settings import several
-from ferry.decide.switch.moving import Moving, NewSide, decide_moving, from_memory, place_group, remembered
+from ferry.decide.switch.moving import Moving, NewSide, decide_moving, from_memory, place_group, remembered, unmapped
 from ferry.decide.switch.names import names_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import CommittedOffset, TopicPartition
@@ -29,7 +29,7 @@ from ferry.net.cluster import Cluster
 from ferry.net.fetch import READ_UNCOMMITTED
 from ferry.net.group_offsets import FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.net.groups import list_groups
-from ferry.net.offsets import EARLIEST, listed_offsets
+from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.run.flow.connections import TargetConnection, TargetFirst
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.saved_offsets import with_saved
@@ -207,14 +207,14 @@ async def _decided(
     target = connections.target
     starts = _starts(sides, state)
     places = {one.target for one in maps.values()} | {one.source for one in backward.values()}
-    there = await target.refresh({place.topic for place in places}) if places else {}
-    asked = [place for place in places if place.topic in there and place.partition in there[place.topic].partitions]
-    begins = await listed_offsets(target, dict.fromkeys(asked, EARLIEST), isolation=READ_UNCOMMITTED)
-    placed = {group: place_group(at, maps, backward, starts, begins.found) for group, at in read.items()}
+    begins = await _known_offsets(target, places, EARLIEST)
+    placed = {group: place_group(at, maps, backward, starts, begins) for group, at in read.items()}
     if lost:
         for group, one in held.items():
             placed.setdefault(group, (from_memory(one, starts), []))
     placed = {group: one for group, one in placed.items() if one[0] or one[1]}
+    notes = {group: unmapped(at, maps, backward) for group, at in read.items()}
+    ends = await _known_offsets(target, {place for where, _ in placed.values() for place in where}, LATEST)
     listed = await list_groups(target)
     quiet = {
         group: list(one[0])
@@ -227,12 +227,21 @@ async def _decided(
         listed=listed.groups,
         offsets=now.found,
         pending=now.pending,
+        ends=ends,
         failed={group: str(error) for group, error in now.failed.items()},
     )
     moving = [
-        decide_moving(group, where, against, new, held.get(group)) for group, (where, against) in sorted(placed.items())
+        decide_moving(group, where, against, new, held.get(group), notes.get(group, ()))
+        for group, (where, against) in sorted(placed.items())
     ]
     return GroupPlan(moving=tuple(moving), new=new, held=held, source_answers=not lost)
+
+
+async def _known_offsets(cluster: Cluster, places: Collection[TopicPartition], which: int) -> dict[TopicPartition, int]:
+    """Where logs begin or end, of those that there are and that answer."""
+    there = await cluster.refresh({place.topic for place in places}) if places else {}
+    asked = [place for place in places if place.topic in there and place.partition in there[place.topic].partitions]
+    return (await listed_offsets(cluster, dict.fromkeys(asked, which), isolation=READ_UNCOMMITTED)).found
 
 
 def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[TopicPartition, int]]:

@@ -136,7 +136,8 @@ async def _old_side(
         ]
         fetched = await fetch_offsets(connections.source, dict.fromkeys(names), stable=False)
         if state.switch.verb is not Verb.FAILOVER:
-            fetched = await _settled(flow, connections.source, state, fetched)
+            at_work = {name for name, group in listed.groups.items() if group.is_active}
+            fetched = await _settled(flow, connections.source, state, fetched, at_work)
     except (Unreachable, Refused):
         if state.switch.verb is not Verb.FAILOVER:
             raise
@@ -147,12 +148,17 @@ async def _old_side(
     return held, {group: places for group, places in fetched.found.items() if places}, bool(troubles)
 
 
-async def _settled(flow: FlowConfig, source: Cluster, state: SwitchState, seen: FetchedOffsets) -> FetchedOffsets:
+async def _settled(
+    flow: FlowConfig, source: Cluster, state: SwitchState, seen: FetchedOffsets, at_work: Collection[str]
+) -> FetchedOffsets:
     """The offsets again, when they cannot change any more: by no open transaction, and by no member.
 
     Raises Refused where they can. A consumer may have come back since the source was quiet: draining takes its time.
+    Of groups that may be at work (`leave_active`) what was seen counts.
     """
-    fetched = await fetch_offsets(source, {group: list(at) for group, at in seen.found.items() if at}, stable=True)
+    may_change = at_work if state.switch.options.leave_active else ()
+    asked = {group: list(at) for group, at in seen.found.items() if at and group not in may_change}
+    fetched = await fetch_offsets(source, asked, stable=True)
     pending = {group: places for group, places in fetched.pending.items() if places}
     if pending:
         group, places = next(iter(sorted(pending.items())))
@@ -166,7 +172,7 @@ async def _settled(flow: FlowConfig, source: Cluster, state: SwitchState, seen: 
             f"{len(active)} groups have members on {flow.flow.source} again ({several(sorted(active))}): stop them, or "
             "abandon and leave them with --leave-group; then go on"
         )
-    return replace(fetched, failed={**seen.failed, **fetched.failed})
+    return replace(seen, found={**seen.found, **fetched.found}, failed={**seen.failed, **fetched.failed})
 
 
 async def _forward(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[TopicPartition, PartitionMap]:

@@ -1,0 +1,61 @@
+"""Who counts as at work on the cluster that is left, and who lists nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ferry.config.settings import parse_settings
+from ferry.errors import Refused
+from ferry.model import GroupKind, ListedGroup
+from ferry.model.switch import SwitchOptions
+from ferry.net.groups import ListedGroups
+from ferry.run.switch import quiet
+from ferry.run.switch.quiet import groups_at_work
+
+FILE = """
+clusters = primary, backup
+primary.bootstrap.servers = p:9092
+backup.bootstrap.servers = b:9092
+primary->backup.enabled = true
+groups = billing.*, audit
+"""
+
+
+def at_work(monkeypatch: pytest.MonkeyPatch, silent: dict[int, str], options: SwitchOptions) -> set[str]:
+    """Of groups in all sorts of states, and of brokers that do not list theirs."""
+    states = {
+        "billing-1": "Stable",
+        "billing-2": "Empty",
+        "billing-3": "PreparingRebalance",
+        "audit": "Assigning",
+        "others": "Stable",
+    }
+    listed = ListedGroups(
+        groups={
+            name: ListedGroup(name=name, kind=GroupKind.CLASSIC, state=state, protocol_type="consumer")
+            for name, state in states.items()
+        },
+        silent=silent,
+    )
+
+    async def list_groups(_: object) -> ListedGroups:
+        return listed
+
+    monkeypatch.setattr(quiet, "list_groups", list_groups)
+    flow = parse_settings(FILE, "mm2.properties").flow("primary->backup")
+    return asyncio.run(groups_at_work(flow, cast("Any", SimpleNamespace(alias="primary")), options))
+
+
+def test_groups_with_members_are_at_work_but_for_those_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert at_work(monkeypatch, {}, SwitchOptions()) == {"billing-1", "billing-3", "audit"}
+    assert at_work(monkeypatch, {}, SwitchOptions(leave_groups=("audit",))) == {"billing-1", "billing-3"}
+    assert at_work(monkeypatch, {}, SwitchOptions(leave_active=True)) == set()
+
+
+def test_a_broker_that_lists_nothing_does_not_pass_for_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refused, match=r"1 brokers of primary do not list their groups \(broker 2: no answer\)"):
+        at_work(monkeypatch, {2: "no answer"}, SwitchOptions())

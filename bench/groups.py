@@ -12,8 +12,8 @@ from usage import Stopwatch, Usage
 
 from ferry.config.settings import load
 from ferry.model import CommittedOffset, GroupOutcome, TopicPartition
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.group_offsets import commit_offsets, fetch_offsets
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.groups.offsets import commit_offsets, fetch_offsets
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 

@@ -33,7 +33,7 @@ from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.rolled import NO_LINKS, Links, Rolled, grown
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition
-from ferry.net.ledger import ledger_topic
+from ferry.net.write.ledger import ledger_topic
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.flow.summaries import write_summary
 from ferry.run.groups.offset_maps import load_maps

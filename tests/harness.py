@@ -13,7 +13,7 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Produ
 from confluent_kafka import Message as KafkaMessage
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.decide.groups.offset_map import Exact, OffsetMap
 from ferry.decide.ledger.receipts import receipts

@@ -1,4 +1,4 @@
-"""Write src/ferry/config/kafka_keys.json: every key that Kafka's own ConfigDefs define, with type and defaults.
+"""Write src/ferry/config/keys/kafka_keys.json: every key that Kafka's own ConfigDefs define, with type and defaults.
 
 Usage: python tools/kafka_keys.py [--check]. It asks the jars of Kafka 4.3.0; a test keeps the file equal to them.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from ferry.dev.jars import jars, java
 
 ROOT = Path(__file__).resolve().parent.parent
-FILE = ROOT / "src" / "ferry" / "config" / "kafka_keys.json"
+FILE = ROOT / "src" / "ferry" / "config" / "keys" / "kafka_keys.json"
 SOURCE = Path(__file__).with_name("KafkaKeys.java")
 KAFKA = "4.3.0"
 SECONDS = 120

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, Context, Param, TriggerRule
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, flow_named, origin_of, run_of
 from ferry_airflow.form import budget_params, topics_param
 from ferry_airflow.naming import backfill_dag_id

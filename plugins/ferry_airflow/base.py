@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
 from ferry.model import Origin
 from ferry.spark.job_end import FINAL

@@ -9,10 +9,10 @@ from typing import Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 
-from ferry.config.connection import TYPE, AirflowConnection, connection_properties
-from ferry.config.flow import FlowConfig
-from ferry.config.secrets import ClientProperties
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.login.connection import TYPE, AirflowConnection, connection_properties
 from ferry.config.settings import Settings, load
+from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, FerryError
 from ferry_airflow.deployment import airflow_deployment
 
@@ -39,8 +39,8 @@ class KafkaClusterHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """Connect as a run would: the cluster's id and brokers, or why it cannot be reached, in one sentence."""
-        from ferry.config.clients import kafka_python_options  # noqa: PLC0415 - Kafka's libraries only where used
-        from ferry.net.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
+        from ferry.config.flow.clients import kafka_python_options  # noqa: PLC0415 - Kafka's libraries only where used
+        from ferry.net.connect.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
         from ferry.run.flow.connections import manager_options  # noqa: PLC0415 - as above
 
         try:

@@ -20,7 +20,7 @@ from typing import Any
 
 from airflow.sdk import DAG, TriggerRule
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from airflow.sdk.configuration import conf
 
-from ferry.config.deployment import of_airflow
+from ferry.config.flow.deployment import of_airflow
 
 
 def airflow_deployment() -> str:
-    """The default id in this Airflow: the same on all of its workers (`ferry.config.deployment.of_airflow`)."""
+    """The default id in this Airflow: the same on all of its workers (`ferry.config.flow.deployment.of_airflow`)."""
     base_url = conf.get("api", "base_url", fallback="") or ""
     return of_airflow(base_url, conf.get("core", "execution_api_server_url", fallback="") or "")

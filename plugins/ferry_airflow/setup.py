@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry.config.connection import TYPE as KAFKA_TYPE
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.login.connection import TYPE as KAFKA_TYPE
 from ferry.config.settings import load
 from ferry.errors import FerryError, Refused
 from ferry_airflow.home import prepare

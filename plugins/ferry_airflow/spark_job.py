@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import (
     AirflowRuntimeError,
 )
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.spark.job_end import JobEnd, told_end
 from ferry_airflow.base import airflow_errors

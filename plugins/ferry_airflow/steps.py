@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import Report
 from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
 from ferry.run.micro_run import MicroRuns

@@ -19,7 +19,7 @@ from typing import Any
 from airflow.sdk import DAG, Param, TriggerRule
 from airflow.sdk.definitions.param import ParamsDict
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.switch.steps import STEPS
 from ferry.model.switch import Step, SwitchOptions, Verb
 from ferry_airflow.naming import switch_dag_id

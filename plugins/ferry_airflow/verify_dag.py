@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE, verify_dag_id
 from ferry_airflow.verify_operators import FerryVerifyOperator
 

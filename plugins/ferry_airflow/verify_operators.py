@@ -15,7 +15,7 @@ from ferry_airflow.base import airflow_errors, flow_named, run_of
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:
-    from ferry.config.flow import FlowConfig
+    from ferry.config.flow.flow import FlowConfig
     from ferry.run.verify.wanted import Wanted
 
 RETURNED = 20

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ferry.config.flow import FlowConfig
-from ferry.config.windows import parse_window
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.windows import parse_window
 from ferry.decide.lanes.pace import outlook
 from ferry.decide.lanes.windows import WindowLook
 from ferry.decide.ledger.report import Report

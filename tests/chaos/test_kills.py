@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
-from ferry.net.ledger import ledger_topic
+from ferry.net.write.ledger import ledger_topic
 from tests.cli.program import start
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 

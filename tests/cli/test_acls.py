@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.acls_diff import show_diff
+from ferry.cli.acls.diff import show_diff
 from ferry.config.settings import parse_settings
 from ferry.decide.acls import AclDiff, LeftOut
 from ferry.model import AclBinding, AclChange

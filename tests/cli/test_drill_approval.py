@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from ferry.cli.desk import Desk
-from ferry.cli.drill import _approved
+from ferry.cli.drill.app import _approved
 from ferry.cli.person import person
 from ferry.errors import BadInput, Refused
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from ferry.cli.group_table import COLUMNS, lines
+from ferry.cli.groups.table import COLUMNS, lines
 from ferry.decide.groups.table import GroupRow, GroupTable, Standing
 from ferry.dev import RunningCluster
 from ferry.dev.ports import LOOPBACK, free_ports

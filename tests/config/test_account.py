@@ -6,8 +6,8 @@ import pytest
 
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.effective import effective
-from ferry.config.examine import Examined, examine
-from ferry.config.properties import parse
+from ferry.config.reading.examine import Examined, examine
+from ferry.config.text.properties import parse
 from tests.config.test_examples import SLIPS, WORKING
 
 BASE = """\

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.config.acls import AclPolicy, AclSync, principal_mapping
-from ferry.config.examine import examine
-from ferry.config.problem import BadValue, Severity
+from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
+from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
+from ferry.config.text.problem import BadValue, Severity
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 

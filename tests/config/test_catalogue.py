@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.catalogue import default_of, find, keys_of
-from ferry.config.fates import RULES, Fate, Group
+from ferry.config.keys.catalogue import default_of, find, keys_of
+from ferry.config.keys.fates import RULES, Fate, Group
 
 ROOT = Path(__file__).parents[2]
 GROUPS: tuple[Group, ...] = ("flow", "worker", "consumer", "producer", "admin")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ferry.cli.config_check import all_problems
-from ferry.config.examine import examine
+from ferry.cli.config.check import all_problems
+from ferry.config.reading.examine import examine
 
 BASE = """\
 clusters = west, east

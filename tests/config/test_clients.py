@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Consumer
 from kafka.net.manager import KafkaConnectionManager
 
-from ferry.config.clients import confluent_options, fetch_options, kafka_python_options, produce_options
-from ferry.config.jaas import parse_jaas
-from ferry.config.problem import BadValue
-from ferry.config.security import KerberosLogin, OAuthLogin, PasswordLogin
+from ferry.config.flow.clients import confluent_options, fetch_options, kafka_python_options, produce_options
+from ferry.config.login.jaas import parse_jaas
+from ferry.config.login.security import KerberosLogin, OAuthLogin, PasswordLogin
+from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import Codec, Compression
 from ferry.run.flow.connections import manager_options

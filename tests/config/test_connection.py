@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ferry.cli.app import main
-from ferry.config.connection import AirflowConnection, connection_properties, from_environment
-from ferry.config.jaas import parse_jaas
+from ferry.config.login.connection import AirflowConnection, connection_properties, from_environment
+from ferry.config.login.jaas import parse_jaas
 from ferry.config.settings import load, parse_settings
 from ferry.errors import BadInput
 

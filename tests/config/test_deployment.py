@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.deployment import DEPLOYMENT_VARIABLE, of_airflow
+from ferry.config.flow.deployment import DEPLOYMENT_VARIABLE, of_airflow
 from ferry.config.settings import load, parse_settings
 from ferry.errors import BadInput
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.keys import FERRY_KEYS, FerryKey
+from ferry.config.keys.own import FERRY_KEYS, FerryKey
 from ferry.config.settings import parse_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"

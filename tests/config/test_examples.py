@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ferry.config.examine import examine
-from ferry.config.fix import fix
-from ferry.config.problem import Severity
+from ferry.config.reading.examine import examine
+from ferry.config.reading.fix import fix
 from ferry.config.settings import parse_settings
+from ferry.config.text.problem import Severity
 from tests.config.java_oracle import as_mapping, ask, encoded
 
 WEST_EAST = """\

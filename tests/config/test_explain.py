@@ -7,11 +7,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ferry.cli.app import main
-from ferry.config.catalogue import keys_of
-from ferry.config.clients import ENGINE_CHOOSES, flow_client_options, flow_fetch_options
 from ferry.config.explain import every_key, explain
-from ferry.config.flow import FlowConfig
-from ferry.config.keys import FERRY_KEYS
+from ferry.config.flow.clients import ENGINE_CHOOSES, flow_client_options, flow_fetch_options
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.catalogue import keys_of
+from ferry.config.keys.own import FERRY_KEYS
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from ferry.config.filters import TOPICS_DEFAULT, TOPICS_EXCLUDE_DEFAULT, PatternList, TopicFilter, TopicSelection
-from ferry.config.regex import NotExpressible, compile_java
+from ferry.config.text.filters import TOPICS_DEFAULT, TOPICS_EXCLUDE_DEFAULT, PatternList, TopicFilter, TopicSelection
+from ferry.config.text.regex import NotExpressible, compile_java
 from ferry.model import Flow
 from ferry.policy import DefaultReplicationPolicy
 from tests.config.java_oracle import ask, encoded

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from ferry.config.examine import examine
-from ferry.config.fix import Fixed, fix, untold_change
-from ferry.config.problem import Severity
-from ferry.config.properties import parse_all
+from ferry.config.reading.examine import examine
+from ferry.config.reading.fix import Fixed, fix, untold_change
+from ferry.config.text.problem import Severity
+from ferry.config.text.properties import parse_all
 from tests.config.test_check import Run
 
 BASE = """\
@@ -140,7 +140,7 @@ def test_nothing_is_written_where_more_would_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong correction, as if a slip's reader had a mistake."""
-    monkeypatch.setattr("ferry.config.value_slips.without_comment", lambda entry: ("# gone", "topics = x\\"))
+    monkeypatch.setattr("ferry.config.reading.value_slips.without_comment", lambda entry: ("# gone", "topics = x\\"))
     file, out = tmp_path / "f", tmp_path / "out"
     file.write_text(BASE + "topics = x # y\ngroups = z\n")
     run = Run("config", "check", file, "--fix", out, capsys=capsys)

@@ -2,10 +2,10 @@
 
 import random
 
-from ferry.config.catalogue import keys_of
 from ferry.config.effective import DEPARTURES
-from ferry.config.examine import examine
-from ferry.config.values import items
+from ferry.config.keys.catalogue import keys_of
+from ferry.config.keys.values import items
+from ferry.config.reading.examine import examine
 from ferry.model import Flow
 from tests.config.java_oracle import as_mapping, ask, encoded
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ferry.config.examine import examine
-from ferry.config.guards import GUARD_KEYS, OnGuard
-from ferry.config.keys import FERRY_KEYS_BY_NAME
+from ferry.config.flow.guards import GUARD_KEYS, OnGuard
+from ferry.config.keys.own import FERRY_KEYS_BY_NAME
+from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
 from ferry.model import RefusalKind
 

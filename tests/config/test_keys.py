@@ -2,9 +2,9 @@
 
 import pytest
 
-from ferry.config.examine import examine
 from ferry.config.explain import Explanation, every_key
-from ferry.config.problem import Severity
+from ferry.config.reading.examine import examine
+from ferry.config.text.problem import Severity
 
 BASE = """\
 clusters = west, east

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.config.guards import OnGuard
-from ferry.config.lane import in_lane, lane_flow
+from ferry.config.flow.guards import OnGuard
+from ferry.config.flow.lane import in_lane, lane_flow
 from ferry.config.settings import parse_settings
 from ferry.config.why import why_topic
 from ferry.errors import BadInput

@@ -2,8 +2,8 @@
 
 import random
 
-from ferry.config.layers import ROLES, SIDES, Entries, Role, Side
-from ferry.config.properties import parse
+from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
+from ferry.config.text.properties import parse
 from ferry.model import Flow
 from tests.config.java_oracle import as_mapping, ask, encoded
 

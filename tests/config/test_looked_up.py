@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.config_check import all_problems
-from ferry.config.clients import flow_client_options, flow_fetch_options, flow_produce_options
-from ferry.config.examine import examine
-from ferry.config.flow import FlowConfig
-from ferry.config.looked_up import LookedUp, without_values
+from ferry.cli.config.check import all_problems
+from ferry.config.flow.clients import flow_client_options, flow_fetch_options, flow_produce_options
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
+from ferry.config.text.looked_up import LookedUp, without_values
 from ferry.errors import BadInput, Refused
 
 BASE = """\

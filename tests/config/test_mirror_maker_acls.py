@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ferry.config.acls import AclSync
+from ferry.config.flow.acls import AclSync
 from ferry.decide.acls import READ_SIDE, AclFacts, AclRules, decide_acls
 from ferry.model import AclBinding, Flow
 from ferry.policy import DefaultReplicationPolicy

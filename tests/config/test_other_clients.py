@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.cli.config_check import all_problems
-from ferry.config.examine import examine
+from ferry.cli.config.check import all_problems
+from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
 
 BASE = """\

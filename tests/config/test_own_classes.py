@@ -2,9 +2,9 @@
 
 import pytest
 
-from ferry.config.examine import Examined, examine
-from ferry.config.own_classes import OWN_KEY
-from ferry.config.problem import Severity
+from ferry.config.keys.own_classes import OWN_KEY
+from ferry.config.reading.examine import Examined, examine
+from ferry.config.text.problem import Severity
 
 BASE = """\
 clusters = west, east

@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from ferry.config.principal import distinguished_name, principal_of, short_name
+from ferry.config.flow.principal import distinguished_name, principal_of, short_name
 from ferry.config.settings import parse_settings
 from tests.config.java_oracle import ask, decoded, encoded
 from tests.security import pki

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.properties import Property, parse
+from ferry.config.text.properties import Property, parse
 from ferry.errors import BadInput
 from tests.config.java_oracle import as_mapping, ask, encoded
 

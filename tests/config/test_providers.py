@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.examine import examine
+from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
 from tests.config.java_oracle import as_mapping, ask, encoded
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.filters import LEGAL_NAME
-from ferry.config.regex import NotExpressible, compile_java
-from ferry.config.samples import samples
+from ferry.config.text.filters import LEGAL_NAME
+from ferry.config.text.regex import NotExpressible, compile_java
+from ferry.config.text.samples import samples
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.flow import Budget
-from ferry.config.problem import Severity
+from ferry.config.flow.flow import Budget
+from ferry.config.flow.start import StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.config.settings import Settings, parse_settings
-from ferry.config.start import StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.config.text.problem import Severity
 from ferry.errors import BadInput
 from ferry.model import Flow, TopicPartition
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy

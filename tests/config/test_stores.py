@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from ferry.config.jks import Damaged, read_jks
-from ferry.config.security import TlsOptions
-from ferry.config.stores import tls_options
+from ferry.config.login.jks import Damaged, read_jks
+from ferry.config.login.security import TlsOptions
+from ferry.config.login.stores import tls_options
 from ferry.errors import BadInput, FerryError, Refused
-from ferry.net.security import tls_context
+from ferry.net.connect.security import tls_context
 from tests.security import pki
 from tests.security.pki import KEY_PASSWORD, PASSWORD, Authority, Identity
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ferry.config.examine import examine
-from ferry.config.problem import Severity
+from ferry.config.reading.examine import examine
+from ferry.config.text.problem import Severity
 
 BASE = """\
 clusters = west, east, north

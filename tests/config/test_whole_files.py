@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from ferry.cli.config_check import all_problems
-from ferry.config.examine import examine
-from ferry.config.fix import fix
+from ferry.cli.config.check import all_problems
+from ferry.config.reading.examine import examine
+from ferry.config.reading.fix import fix
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 from tests.config.test_examples import SIX, TWO, WEST_EAST

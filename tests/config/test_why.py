@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.config.catalogue import is_acted_on
+from ferry.config.keys.catalogue import is_acted_on
 from ferry.config.settings import parse_settings
 from ferry.config.why import why_group, why_topic
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.filters import PatternList
-from ferry.config.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.text.filters import PatternList
 from ferry.decide.plan.absence import absent_topics, unmatched_names
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lag import is_behind, lag_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.acls import AclPolicy, AclSync, principal_mapping
+from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
 from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence, wide_sentence
 from ferry.decide.ledger.acl_codec import (
     acl_change_json,

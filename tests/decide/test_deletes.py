@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.ledger.codec import claim_record
 from ferry.decide.ledger.ledger import claims, fold
 from ferry.decide.ledger.map_block import Chain, MapRow

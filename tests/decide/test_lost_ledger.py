@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lost_ledger import accounted_positions, forgotten_places
 from ferry.decide.plan.planning import decide_plan

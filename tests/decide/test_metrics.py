@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.values import SCHEDULE_PRESETS
 from ferry.config.settings import parse_settings
-from ferry.config.values import SCHEDULE_PRESETS
 from ferry.decide.ledger.report import Report
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.alerts import AlertKind, alerts_of

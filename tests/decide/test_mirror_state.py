@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.flow import Periodic
+from ferry.config.flow.flow import Periodic
 from ferry.decide.ledger.ledger import UNREAD, fold
 from ferry.decide.ledger.mirror_state import MirrorState, is_due, mirror_notes, mirror_record, mirror_state
 from tests.decide.values import lying

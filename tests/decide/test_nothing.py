@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.flow import FlowConfig
-from ferry.config.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.settings import parse_settings
 from ferry.decide.ledger.report import GuardCount, RunState, guard_counts, report_of
 from ferry.decide.plan.facts import Unfound

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.filters import PatternList
-from ferry.config.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.text.filters import PatternList
 from ferry.decide.ledger.history import current_segments, holders, voided
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.plan.facts import Facts, SourcePartition
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.progress import UNKNOWN_RECORD_BYTES

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.flow import Verification
+from ferry.config.flow.flow import Verification
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.run_codec import run_record

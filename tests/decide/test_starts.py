@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.starts import (

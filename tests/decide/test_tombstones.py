@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.guards import GuardPolicy, Guards, OnGuard
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.plan.facts import Facts, Seen
 from ferry.decide.plan.planning import decide_plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.decide.plan.internal_topics import copied_heartbeats, internal_topics
 from ferry.errors import BadInput

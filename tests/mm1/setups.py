@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from ferry.config.properties import parse
 from ferry.config.settings import Settings, parse_settings
+from ferry.config.text.properties import parse
 from ferry.mm1.arguments import read_arguments
 from ferry.mm1.convert import Conversion, Request, convert
 from ferry.mm1.login import Login

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.jaas import parse_jaas
-from ferry.config.keys import FERRY_KEYS_BY_NAME
-from ferry.config.start import StartEarliest, StartLatest, StartOffsets
+from ferry.config.flow.start import StartEarliest, StartLatest, StartOffsets
+from ferry.config.keys.own import FERRY_KEYS_BY_NAME
+from ferry.config.login.jaas import parse_jaas
 from ferry.errors import BadInput
 from ferry.mm1.convert import MERGE_KEY
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS

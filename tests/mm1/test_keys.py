@@ -2,8 +2,8 @@
 
 import pytest
 
-from ferry.config.properties import parse
-from ferry.config.secrets import HIDDEN
+from ferry.config.text.properties import parse
+from ferry.config.text.secrets import HIDDEN
 from ferry.errors import BadInput
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
 from ferry.mm1.outcome import Fate

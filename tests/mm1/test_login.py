@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from ferry.config.jaas import parse_jaas
+from ferry.config.login.jaas import parse_jaas
 from ferry.errors import BadInput
 from ferry.mm1.login import read_login
 

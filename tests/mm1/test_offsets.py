@@ -2,7 +2,7 @@
 
 import pytest
 
-from ferry.config.start import StartOffsets, parse_start
+from ferry.config.flow.start import StartOffsets, parse_start
 from ferry.errors import BadInput
 from ferry.mm1.offsets import read_offsets
 from ferry.model import TopicPartition

@@ -1,6 +1,6 @@
 """The new file's text: what people named their files may not become an entry of it."""
 
-from ferry.config.properties import parse
+from ferry.config.text.properties import parse
 from ferry.mm1.sheet import Sheet
 
 

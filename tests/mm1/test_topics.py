@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from ferry.config.filters import PatternList
-from ferry.config.problem import BadValue
-from ferry.config.values import pattern_list
+from ferry.config.keys.values import pattern_list
+from ferry.config.text.filters import PatternList
+from ferry.config.text.problem import BadValue
 from ferry.mm1.topics import as_list, remark
 from tests.config.java_oracle import ask, encoded
 

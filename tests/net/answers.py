@@ -6,8 +6,8 @@ import struct
 from types import SimpleNamespace
 
 from ferry.model import Record, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.wire.records import ProducerIdentity, build_batch
 
 PLACE = TopicPartition(topic="orders", partition=3)

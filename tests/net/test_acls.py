@@ -7,7 +7,7 @@ import re
 import pytest
 from kafka.protocol.admin import ACLOperation, ACLPermissionType, ACLResourcePatternType, ACLResourceType
 
-from ferry.net import acls
+from ferry.net.admin import acls
 
 
 @pytest.mark.parametrize(

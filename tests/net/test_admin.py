@@ -10,8 +10,7 @@ from uuid import UUID
 import pytest
 
 from ferry.errors import Refused, Unreachable
-from ferry.net import codes
-from ferry.net.admin import (
+from ferry.net.admin.topics import (
     NewTopic,
     NotPermitted,
     PolicyViolated,
@@ -20,7 +19,8 @@ from ferry.net.admin import (
     create_topics,
     delete_topics,
 )
-from ferry.net.cluster import Cluster, event_loop
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, event_loop
 
 Answer = Callable[[list[str]], dict[str, int]]
 Created = Callable[[Answer, list[str]], dict[str, Refused]]

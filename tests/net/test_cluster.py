@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from ferry.errors import Retryable
-from ferry.net import cluster as module
-from ferry.net.cluster import Cluster, event_loop
+from ferry.net.connect import cluster as module
+from ferry.net.connect.cluster import Cluster, event_loop
 
 
 def test_pauses_that_brokers_ask_for_count_once_where_they_overlap(monkeypatch: pytest.MonkeyPatch) -> None:

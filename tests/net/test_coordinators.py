@@ -14,10 +14,10 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.model import CommittedOffset, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, TooOld, TopicInfo, event_loop
-from ferry.net.coordinators import NotPermittedGroup, coordinators
-from ferry.net.group_offsets import CommittedOffsets, GroupActive, commit_offsets, fetch_offsets
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, TooOld, TopicInfo, event_loop
+from ferry.net.groups.coordinators import NotPermittedGroup, coordinators
+from ferry.net.groups.offsets import CommittedOffsets, GroupActive, commit_offsets, fetch_offsets
 
 PLACES = [TopicPartition("orders", number) for number in range(3)]
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from ferry.decide.plan.facts import BrokerSpace
-from ferry.net.codes import KAFKA_STORAGE_ERROR
-from ferry.net.disks import tightest
+from ferry.net.admin.disks import tightest
+from ferry.net.connect.codes import KAFKA_STORAGE_ERROR
 
 
 def directory(total: int, usable: int, error_code: int = 0) -> SimpleNamespace:

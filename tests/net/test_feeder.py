@@ -11,17 +11,17 @@ from typing import Any, cast
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
-from ferry.config.clients import FetchOptions
+from ferry.config.flow.clients import FetchOptions
 from ferry.decide.plan.facts import Unserved
 from ferry.errors import Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.feeder import Feeder, NotServed
-from ferry.net.fetch import READ_COMMITTED
-from ferry.net.intake import ReadFailure
-from ferry.net.offsets import ListedOffsets
-from ferry.net.source import SourceReader
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.fetch.feeder import Feeder, NotServed
+from ferry.net.fetch.intake import ReadFailure
+from ferry.net.fetch.offsets import ListedOffsets
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.fetch.source import SourceReader
 from tests.net.answers import OTHER, PLACE, answer, batch, lead, part
 
 UNSERVED = Unserved(kind=RefusalKind.NO_LEADER, why="its broker answers nonsense")
@@ -75,7 +75,7 @@ def edges(begin: int, end: int, failed: Mapping[TopicPartition, Unserved] | None
 
 
 def test_a_nearer_replica_is_read_until_it_fails(feeder: Feeder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferry.net.feeder.log_edges", edges(0, 5))
+    monkeypatch.setattr("ferry.net.fetch.feeder.log_edges", edges(0, 5))
     feeder._intake.positions[PLACE] = 6
     handed: list[TopicPartition] = []
     feeder._hand_over = handed.extend
@@ -108,7 +108,7 @@ def test_what_is_out_of_range_was_deleted_or_cut_off_as_the_logs_edges_tell(
     feeder: Feeder, monkeypatch: pytest.MonkeyPatch, begin: int, end: int, kind: RefusalKind, said: str
 ) -> None:
     """The answer itself has -1 for its high watermark and its log's start."""
-    monkeypatch.setattr("ferry.net.feeder.log_edges", edges(begin, end))
+    monkeypatch.setattr("ferry.net.fetch.feeder.log_edges", edges(begin, end))
     feeder._intake.positions[PLACE] = 20
     take_in(feeder, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))
     failure = feeder._intake.failures[PLACE]
@@ -122,7 +122,7 @@ def test_what_is_out_of_range_was_deleted_or_cut_off_as_the_logs_edges_tell(
 def test_an_offset_that_its_log_has_after_all_is_asked_for_again(
     feeder: Feeder, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
-    monkeypatch.setattr("ferry.net.feeder.log_edges", edges(0, 200, None if told else {PLACE: UNSERVED}))
+    monkeypatch.setattr("ferry.net.fetch.feeder.log_edges", edges(0, 200, None if told else {PLACE: UNSERVED}))
     why = "offset 0 is out of range, though its log has 0 to 199" if told else "its broker answers nonsense"
     with pytest.raises(NotServed, match=why) as caught:
         take_in(feeder, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))
@@ -149,7 +149,7 @@ def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
     async def listed(cluster: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> object:
         return ListedOffsets(found=dict.fromkeys(wanted, local_start), failed={})
 
-    monkeypatch.setattr("ferry.net.feeder.listed_offsets", listed)
+    monkeypatch.setattr("ferry.net.fetch.feeder.listed_offsets", listed)
     del feeder.places[OTHER]
     feeder.places[OTHER] = None
     taking = partial(take_in, feeder, part(PLACE), part(OTHER, neighbour))
@@ -177,7 +177,7 @@ def test_a_log_whose_start_cannot_be_learned_stops_nothing_else(
             raise said
         return said
 
-    monkeypatch.setattr("ferry.net.feeder.listed_offsets", listed)
+    monkeypatch.setattr("ferry.net.fetch.feeder.listed_offsets", listed)
     with pytest.raises(NotServed, match=why) as caught:
         take_in(feeder, part(PLACE), part(OTHER))
     assert PLACE in caught.value.places

@@ -14,9 +14,9 @@ from confluent_kafka import TopicPartition as Place
 
 from ferry.dev import RunningCluster
 from ferry.model import CommittedOffset, GroupKind, TopicPartition
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.group_offsets import GroupActive, commit_offsets, fetch_offsets
-from ferry.net.groups import describe_groups, list_groups
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.groups.listing import describe_groups, list_groups
+from ferry.net.groups.offsets import GroupActive, commit_offsets, fetch_offsets
 from tests.harness import create_topic, numbered, producer, send
 
 P = ParamSpec("P")

@@ -10,9 +10,9 @@ import pytest
 
 from ferry.errors import Retryable
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.cluster import event_loop
-from ferry.net.fetch import FetchedPartition
-from ferry.net.intake import Answer, Intake, ReadFailure
+from ferry.net.connect.cluster import event_loop
+from ferry.net.fetch.intake import Answer, Intake, ReadFailure
+from ferry.net.fetch.requests import FetchedPartition
 from tests.net.answers import OTHER, PLACE, batch
 
 

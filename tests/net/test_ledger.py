@@ -12,9 +12,9 @@ from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.model import Record, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.net.ledger import LedgerTopic, ledger_topic
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
 from tests.net.answers import part
 
 
@@ -105,7 +105,7 @@ def test_the_end_of_a_ledger_without_leader_is_waited_for(
     async def listed(_: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> dict[TopicPartition, int]:
         return next(answers, dict.fromkeys(wanted, 7))
 
-    monkeypatch.setattr("ferry.net.ledger.list_offsets", listed)
+    monkeypatch.setattr("ferry.net.write.ledger.list_offsets", listed)
     try:
         if leaderless == 2:
             assert loop.run(ledger.end) == 7

@@ -10,12 +10,12 @@ import pytest
 
 from ferry.errors import Retryable
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.feeder import Feeder, NotServed
-from ferry.net.fetch import READ_COMMITTED
-from ferry.net.lineage import Mark
-from ferry.net.source import SourceReader
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.fetch.feeder import Feeder, NotServed
+from ferry.net.fetch.lineage import Mark
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.fetch.source import SourceReader
 from tests.net.answers import OTHER, PLACE, answer, batch, lead, part
 
 

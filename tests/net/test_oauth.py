@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.security import OAuthLogin
-from ferry.net import oauth
-from ferry.net.oauth import Tokens
-from ferry.net.refusal import LoginDelayed, LoginFailed
+from ferry.config.login.security import OAuthLogin
+from ferry.net.connect import oauth
+from ferry.net.connect.oauth import Tokens
+from ferry.net.connect.refusal import LoginDelayed, LoginFailed
 
 LOGIN = OAuthLogin(
     endpoint_url="http://nowhere.invalid/token?realm=x",

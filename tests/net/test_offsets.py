@@ -13,10 +13,10 @@ import pytest
 
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, TopicInfo, event_loop
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, list_offsets, listed_offsets
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, list_offsets, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from tests.net.answers import lead
 
 GOOD, BAD = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)

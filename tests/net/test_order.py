@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.net.cluster import event_loop
-from ferry.net.fetch import FetchedPartition
-from ferry.net.intake import Answer, Intake
+from ferry.net.connect.cluster import event_loop
+from ferry.net.fetch.intake import Answer, Intake
+from ferry.net.fetch.requests import FetchedPartition
 from tests.net.answers import PLACE, batch
 
 Log = list[tuple[int, int]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.net.patience import Patience
+from ferry.net.fetch.patience import Patience
 from tests.net.answers import OTHER, PLACE
 
 

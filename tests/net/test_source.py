@@ -11,11 +11,12 @@ from kafka.future import Future
 
 from ferry.errors import Retryable
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net import codes, feeder, source
-from ferry.net.cluster import Cluster, TopicInfo, event_loop
-from ferry.net.fetch import READ_COMMITTED
-from ferry.net.intake import Intake
-from ferry.net.source import SourceReader
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.net.fetch import feeder, source
+from ferry.net.fetch.intake import Intake
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.fetch.source import SourceReader
 from tests.net.answers import OTHER, PLACE, answer, batch, lead, part
 
 END = 10_000

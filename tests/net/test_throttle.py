@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kafka.net.selector import NetworkSelector
 
 from ferry.decide.ledger.throttle import share
-from ferry.net.cluster import event_loop
-from ferry.net.throttle import LONGEST_PORTION_SECONDS, PORTION_SECONDS, SMALL_PORTION, Bucket, Throttle
+from ferry.net.connect.cluster import event_loop
+from ferry.net.fetch.throttle import LONGEST_PORTION_SECONDS, PORTION_SECONDS, SMALL_PORTION, Bucket, Throttle
 
 WHOLE = 1 << 40
 

@@ -14,10 +14,11 @@ from kafka.protocol.producer import AddPartitionsToTxnRequest, InitProducerIdReq
 
 from ferry.errors import Fenced, Refused, Retryable
 from ferry.model import Record, TopicPartition
-from ferry.net import codes, transaction
-from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.net.ledger import LedgerTopic
-from ferry.net.transaction import PartitionsRefused, Transaction
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.net.write import transaction
+from ferry.net.write.ledger import LedgerTopic
+from ferry.net.write.transaction import PartitionsRefused, Transaction
 
 NAME = "ferry.a->b.live.0"
 OPEN, CLOSED = (TopicPartition(topic=topic, partition=0) for topic in ("open", "closed"))

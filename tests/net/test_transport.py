@@ -15,9 +15,9 @@ from kafka.net.transport import KafkaSSLTransport
 from kafka.protocol.producer import ProduceRequest
 
 from ferry.dev.ports import free_ports
-from ferry.net import transport
-from ferry.net.cluster import event_loop
-from ferry.net.transport import ConnectionManager, Transport, produce_request
+from ferry.net.connect import transport
+from ferry.net.connect.cluster import event_loop
+from ferry.net.connect.transport import ConnectionManager, Transport, produce_request
 
 TOPIC_ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 SIZES = (0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 70_000, 2_100_000)

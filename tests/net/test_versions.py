@@ -15,15 +15,15 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 
 from ferry.decide.plan.not_copied import Counted
 from ferry.model import TopicPartition
-from ferry.net.acls import described_acls, may_alter_acls
-from ferry.net.admin import transaction_state
-from ferry.net.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
-from ferry.net.disks import broker_space, log_sizes
-from ferry.net.epochs import epoch_ends
-from ferry.net.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
-from ferry.net.topic_settings import topic_settings
-from ferry.net.transaction import Transaction
-from ferry.net.uncopied import client_quotas, scram_users
+from ferry.net.admin.acls import described_acls, may_alter_acls
+from ferry.net.admin.disks import broker_space, log_sizes
+from ferry.net.admin.topic_settings import topic_settings
+from ferry.net.admin.topics import transaction_state
+from ferry.net.admin.uncopied import client_quotas, scram_users
+from ferry.net.connect.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
+from ferry.net.fetch.epochs import epoch_ends
+from ferry.net.fetch.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
+from ferry.net.write.transaction import Transaction
 
 PLACE = TopicPartition(topic="orders", partition=0)
 Release = tuple[int, int]

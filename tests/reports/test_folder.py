@@ -16,9 +16,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ferry.cli.desk import Desk
-from ferry.cli.evidence import ended
-from ferry.config.report import KEY, PASSWORD, ReportConfig
-from ferry.config.secrets import ClientProperties
+from ferry.cli.drill.evidence import ended
+from ferry.config.flow.report import KEY, PASSWORD, ReportConfig
+from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
 from ferry.model.evidence import EvidenceOutcome
 from ferry.run.reports.folder import Checked, ReportFolder, check_folder

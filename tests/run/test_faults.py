@@ -21,16 +21,16 @@ from confluent_kafka import Consumer, TopicPartition
 from kafka.protocol.admin import AlterClientQuotasRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
-from ferry.config.clients import kafka_python_options
+from ferry.config.flow.clients import kafka_python_options
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
 from ferry.model import Flow, Plan, Slice
 from ferry.model import TopicPartition as Place
-from ferry.net.admin import transaction_state
-from ferry.net.cluster import GROUP, TRANSACTION, Cluster, event_loop
-from ferry.net.ledger import LedgerTopic, ledger_topic
+from ferry.net.admin.topics import transaction_state
+from ferry.net.connect.cluster import GROUP, TRANSACTION, Cluster, event_loop
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
 from ferry.run.copy.kafka_port import position_group, transactional_id
 from ferry.run.flow.connections import manager_options
 from ferry.run.micro_run import local_origin

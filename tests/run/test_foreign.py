@@ -14,7 +14,7 @@ from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable
 from ferry.model import RefusalKind, TopicChange
-from ferry.net.cluster import Cluster
+from ferry.net.connect.cluster import Cluster
 from ferry.run.micro_run import local_origin
 from ferry.run.plan import planner
 from ferry.run.plan.change_topics import Changed, change_topics

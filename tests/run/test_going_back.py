@@ -183,7 +183,7 @@ def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_
     with pytest.raises(Refused, match=f"aliases {lab.alias} and t{lab.alias} are swapped: .* written from the one"):
         swapped.micro_run()
     send(producer(source_cluster), topic, numbered(10, start=10))
-    monkeypatch.setattr("ferry.net.appending.wall_ms", lambda: wall_ms() + 3_600_000)
+    monkeypatch.setattr("ferry.net.write.appending.wall_ms", lambda: wall_ms() + 3_600_000)
     with pytest.raises(Refused, match=r"clock of this machine is 3\d\d\d s ahead of that of the broker that leads"):
         lab.micro_run()
     report = replace(lab, settings={"ferry.guard.clock.skew": "skip"}).micro_run()

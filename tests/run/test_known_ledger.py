@@ -9,9 +9,9 @@ from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.dev import RunningCluster
 from ferry.model import LedgerRecord, Pause, Record
-from ferry.net.cluster import Cluster
-from ferry.net.ledger import LedgerTopic
-from ferry.net.transaction import Transaction
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.ledger import LedgerTopic
+from ferry.net.write.transaction import Transaction
 from ferry.run.flow import known_ledger
 from ferry.run.flow.known_ledger import KnownLedger
 from tests.decide.values import RECEIPT

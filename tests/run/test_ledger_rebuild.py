@@ -9,14 +9,14 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from ferry.cli.ledger_file import PARQUET
+from ferry.cli.ledger.file import PARQUET
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.rebuilt import FILLER
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.model import LedgerRecord, RefusalKind
-from ferry.net.ledger import ledger_topic
+from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.kafka_port import transactional_id
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
@@ -180,7 +180,7 @@ def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
     async def die(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ferry.net.ledger.LedgerTopic.make_ready", die)
+    monkeypatch.setattr("ferry.net.write.ledger.LedgerTopic.make_ready", die)
     with pytest.raises(KeyboardInterrupt):
         rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
     with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true, which can lose receipts"):
@@ -213,7 +213,7 @@ def test_what_is_carried_over_outlives_a_rebuild_that_is_killed_behind_the_delet
         raise KeyboardInterrupt
 
     def killed(method: str) -> None:
-        monkeypatch.setattr(f"ferry.net.ledger.LedgerTopic.{method}", die)
+        monkeypatch.setattr(f"ferry.net.write.ledger.LedgerTopic.{method}", die)
         with pytest.raises(KeyboardInterrupt):
             rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
         monkeypatch.undo()

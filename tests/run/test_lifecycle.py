@@ -11,7 +11,7 @@ from ferry.decide.ledger.runs import outcome
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
 from ferry.model import RefusalKind
-from ferry.net.ledger import ledger_topic
+from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.planner import RunOptions

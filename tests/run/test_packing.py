@@ -8,8 +8,8 @@ import pytest
 from kafka.record.default_records import DefaultRecordBatch
 
 from ferry.model import Codec, Compression, Origin, RefusalKind
-from ferry.net.cluster import event_loop
-from ferry.net.intake import Answer, Intake
+from ferry.net.connect.cluster import event_loop
+from ferry.net.fetch.intake import Answer, Intake
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.outgoing import Outgoing
 from ferry.run.copy.packing import Packing, PackingRules

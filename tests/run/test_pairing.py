@@ -13,9 +13,9 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from ferry.decide.plan.witness import witnesses
 from ferry.decide.verify.stretches import Stretch
 from ferry.model import DifferenceKind, NotComparedKind, RefusalKind, Segment, TopicPartition
-from ferry.net.cluster import event_loop
-from ferry.net.fetch import FetchedPartition
-from ferry.net.intake import Answer, Intake
+from ferry.net.connect.cluster import event_loop
+from ferry.net.fetch.intake import Answer, Intake
+from ferry.net.fetch.requests import FetchedPartition
 from ferry.run.verify import pairing
 from ferry.run.verify.pairing import Pair, Side
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped

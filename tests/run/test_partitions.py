@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.model import RefusalKind
-from ferry.net.feeder import Feeder
+from ferry.net.fetch.feeder import Feeder
 from ferry.run.copy import kafka_port, pump
 from ferry.run.copy.outbox import IN_FLIGHT
 from ferry.run.micro_run import local_origin

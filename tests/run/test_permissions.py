@@ -18,7 +18,7 @@ from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
 from ferry.model import RefusalKind
-from ferry.net.transaction import Transaction
+from ferry.net.write.transaction import Transaction
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send

@@ -12,8 +12,9 @@ import pytest
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import LedgerRecord, RefusalKind, TopicPartition
-from ferry.net import codes, offsets
-from ferry.net.ledger import LedgerTopic, ledger_topic
+from ferry.net.connect import codes
+from ferry.net.fetch import offsets
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.lag import measure_lag
 from tests.harness import Lab, new_alias, read_topic

@@ -12,7 +12,7 @@ from ferry.config.settings import parse_settings
 from ferry.errors import Refused
 from ferry.model import GroupKind, ListedGroup
 from ferry.model.switch import SwitchOptions
-from ferry.net.groups import ListedGroups
+from ferry.net.groups.listing import ListedGroups
 from ferry.run.switch import quiet
 from ferry.run.switch.quiet import groups_at_work
 

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ferry.config.flow import RedirectHook
+from ferry.config.flow.flow import RedirectHook
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Switch, SwitchState, Verb

@@ -12,7 +12,7 @@ from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Unreachable
 from ferry.model import RefusalKind
-from ferry.net.ledger import ledger_topic
+from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send

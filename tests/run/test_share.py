@@ -11,9 +11,9 @@ import pytest
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import Retryable
 from ferry.model import LedgerRecord
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.ledger import LedgerTopic
-from ferry.net.throttle import PORTION_SECONDS
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.fetch.throttle import PORTION_SECONDS
+from ferry.net.write.ledger import LedgerTopic
 from ferry.run.copy import share as module
 from ferry.run.copy.share import Rate, Share
 from tests.decide.values import PLAN, RECEIPT, lying, piece, place

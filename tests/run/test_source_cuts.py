@@ -11,7 +11,7 @@ import pytest
 
 from ferry.errors import Retryable
 from ferry.model import TopicPartition
-from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo
+from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.run.flow.source_cuts import SourceCuts, source_cuts
 from tests.decide.values import RECEIPT
 

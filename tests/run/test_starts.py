@@ -18,10 +18,10 @@ from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.plan.starts import LaneStarts, recorded_starts
 from ferry.errors import Retryable
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.net.ledger import LedgerTopic
-from ferry.net.offsets import EARLIEST, LATEST
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
+from ferry.net.fetch.offsets import EARLIEST, LATEST
+from ferry.net.write.ledger import LedgerTopic
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.plan.planner import WHOLE, Planner
 from tests.decide.values import LANE, lying, run_of

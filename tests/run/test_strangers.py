@@ -13,8 +13,8 @@ import pytest
 from ferry.decide.ledger.neighbours import Range
 from ferry.errors import Retryable, Unreachable
 from ferry.model import Record, RefusalKind, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster, TopicInfo, event_loop
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
 from ferry.run.others.strangers import Strangers, first_strangers
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.net.answers import lead, listed

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
-from ferry.config.flow import RedirectHook
+from ferry.config.flow.flow import RedirectHook
 from ferry.config.settings import Settings, parse_settings
 from ferry.decide.ledger.ledger import pauses
 from ferry.decide.switch.readiness import Rpo

@@ -11,9 +11,9 @@ import pytest
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import Plan, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import LATEST, list_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, list_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run import local
 from ferry.run.local import copy_all
 from ferry.run.micro_run import local_origin

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from ferry.config.lane import in_lane
+from ferry.config.flow.lane import in_lane
 from ferry.decide.lanes.codec import recorded_windows
 from ferry.decide.lanes.windows import WindowLook
 from ferry.errors import BadInput, Refused

@@ -16,10 +16,10 @@ from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
 from ferry.model import Attempt, Plan, Record, RefusalKind
-from ferry.net.admin import transaction_state
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.ledger import LedgerTopic, ledger_topic
-from ferry.net.transaction import Transaction
+from ferry.net.admin.topics import transaction_state
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.write.ledger import LedgerTopic, ledger_topic
+from ferry.net.write.transaction import Transaction
 from ferry.run.copy.ends import end_of
 from ferry.run.copy.kafka_port import transactional_id
 from ferry.run.flow.connections import manager_options

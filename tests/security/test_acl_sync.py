@@ -20,8 +20,8 @@ from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.dev.process import wait_for
 from ferry.model import RefusalKind
-from ferry.net.acls import NoAuthorizer, create_acls
-from ferry.net.cluster import Cluster
+from ferry.net.admin.acls import NoAuthorizer, create_acls
+from ferry.net.connect.cluster import Cluster
 from ferry.run.plan.permissions import Acl, Resource
 from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.connection import AirflowConnection, connection_properties
+from ferry.config.login.connection import AirflowConnection, connection_properties
 from ferry.config.settings import load
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster

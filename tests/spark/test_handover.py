@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 from ferry.spark.handover import emptied, offered, taken

@@ -21,13 +21,13 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from ferry.config.clients import kafka_python_options
+from ferry.config.flow.clients import kafka_python_options
 from ferry.config.settings import parse_settings
 from ferry.dev import ClusterSpec, RunningCluster, guard, up
 from ferry.dev.jars import jars, java
 from ferry.model import TopicPartition as Place
-from ferry.net.cluster import Cluster, event_loop
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
 from ferry.run.flow.connections import manager_options
 from ferry.wire.batch import batches
 from tests.mirror.mirror_oracle import ask, encoded

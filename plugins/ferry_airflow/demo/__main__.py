@@ -22,7 +22,7 @@ from types import FrameType
 import httpx
 from confluent_kafka import KafkaException
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load
 from ferry.dev import ClusterSpec, RunningCluster, down, guard, up_all
 from ferry.dev.process import ProcessRecord, find, spawn

@@ -14,30 +14,30 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from ferry.cli.acls import acls_app
-from ferry.cli.adopt import adopt_app
-from ferry.cli.backfill import backfill_command
-from ferry.cli.config import config_app
+from ferry.cli.acls.required import acls_app
+from ferry.cli.config.app import config_app
+from ferry.cli.copy.backfill import backfill_command
+from ferry.cli.copy.lag import lag_command
+from ferry.cli.copy.lanes import lanes_app
+from ferry.cli.copy.pausing import pause_command, resume_command
+from ferry.cli.copy.plan import plan_command
+from ferry.cli.copy.run import run_command
+from ferry.cli.copy.skip import skip_command
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
-from ferry.cli.drill import drill_app
+from ferry.cli.drill.app import drill_app
+from ferry.cli.drill.reports import reports_app
 from ferry.cli.flows import flows_command
-from ferry.cli.groups import groups_app
-from ferry.cli.hand_back import hand_back_app
-from ferry.cli.lag import lag_command
-from ferry.cli.lanes import lanes_app
-from ferry.cli.ledger_app import ledger_app
+from ferry.cli.groups.app import groups_app
+from ferry.cli.ledger.app import ledger_app
+from ferry.cli.ledger.translate import translate_command
 from ferry.cli.output import print_error
-from ferry.cli.pausing import pause_command, resume_command
-from ferry.cli.plan import plan_command
 from ferry.cli.policy import policy_app
-from ferry.cli.readiness import readiness_command
-from ferry.cli.reports import reports_app
-from ferry.cli.run import run_command
-from ferry.cli.skip import skip_command
-from ferry.cli.switches import switch_app
-from ferry.cli.switching import failback_command, failover_command, switchover_command
-from ferry.cli.translate import translate_command
-from ferry.cli.verify import verify_command
+from ferry.cli.switch.readiness import readiness_command
+from ferry.cli.switch.switches import switch_app
+from ferry.cli.switch.switching import failback_command, failover_command, switchover_command
+from ferry.cli.takeover.adopt import adopt_app
+from ferry.cli.takeover.hand_back import hand_back_app
+from ferry.cli.verify.command import verify_command
 from ferry.cli.version import version_command
 from ferry.errors import BadInput, FerryError, Refused
 

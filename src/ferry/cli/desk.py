@@ -13,8 +13,8 @@ from ferry.cli.output import print_warning
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.config.examine import Examined
-    from ferry.config.flow import FlowConfig
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.config.reading.examine import Examined
     from ferry.config.settings import Settings
 
 FlowArgument = Annotated[
@@ -101,7 +101,7 @@ class Desk:
     def settings(self) -> Settings:
         """The configuration file; BadInput names what is wrong in it."""
         # Imported here, like all that is heavy: the command line starts light.
-        from ferry.config.connection import from_environment
+        from ferry.config.login.connection import from_environment
         from ferry.config.settings import load
 
         settings = load(self.config_file(), from_environment).near(self.clusters)
@@ -113,7 +113,7 @@ class Desk:
     def whole_settings(self, settings: Settings) -> Settings:
         """The same file with the flows into all clusters: a switch goes both ways, wherever it is called."""
         # Imported here, like all that is heavy: the command line starts light.
-        from ferry.config.connection import from_environment
+        from ferry.config.login.connection import from_environment
         from ferry.config.settings import load
 
         return load(settings.path, from_environment) if settings.local else settings
@@ -122,7 +122,7 @@ class Desk:
         """Only the flows into local clusters; BadInput for a cluster that the file does not have."""
         # Imported here: the command line starts light.
         from ferry.config.nearby import check_local, into
-        from ferry.config.problem import Problem, Severity
+        from ferry.config.text.problem import Problem, Severity
 
         if not self.clusters or not examined.clusters:
             return examined
@@ -168,7 +168,7 @@ def refuse_option_as_file(option: str, path: Path | None) -> None:
 def in_lane_of(flow: FlowConfig, lane: str | None) -> FlowConfig:
     """The flow in the lane that --lane names; BadInput for one that is neither live nor a backfill nor a drill."""
     # Imported here: the command line starts light.
-    from ferry.config.lane import in_lane
+    from ferry.config.flow.lane import in_lane
     from ferry.model import lane_kind
 
     if lane is None or lane == flow.lane:

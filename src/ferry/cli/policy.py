@@ -37,7 +37,7 @@ def check_command(
 ) -> int:
     """Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong."""
     # Imported here: the command line starts light.
-    from ferry.config.secrets import is_secret
+    from ferry.config.text.secrets import is_secret
     from ferry.policy import make_policy
     from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ferry.cli.group_shapes import groups_json
-from ferry.config.flow import FlowConfig
+from ferry.cli.groups.shapes import groups_json
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.why import Why
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.acl_codec import acl_change_json, acl_json

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ferry.config.effective import Effective, effective
-from ferry.config.examine import Examined
-from ferry.config.fates import Fate
-from ferry.config.findings import Setting
-from ferry.config.flow import FlowConfig
-from ferry.config.layers import SIDES, Side
-from ferry.config.places import Place, longest_first, place_of
-from ferry.config.problem import Problem
-from ferry.config.properties import Property
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.fates import Fate
+from ferry.config.keys.layers import SIDES, Side
+from ferry.config.keys.places import Place, longest_first, place_of
+from ferry.config.reading.examine import Examined
+from ferry.config.reading.findings import Setting
+from ferry.config.text.problem import Problem
+from ferry.config.text.properties import Property
 from ferry.model import Flow
 
 NOT_YET = "read and checked; what it is for no run does yet"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ferry.config.clients import fetch_options, kafka_python_options, produce_options
-from ferry.config.connection import unknown_here
-from ferry.config.examine import Examined
-from ferry.config.flow import FlowConfig
-from ferry.config.keys import CONNECTION
-from ferry.config.layers import CLIENTS, Role, Side
-from ferry.config.origins import named_in, origin_of, said_of
-from ferry.config.problem import Problem, Severity
-from ferry.config.slips import without_comment
+from ferry.config.flow.clients import fetch_options, kafka_python_options, produce_options
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.origins import named_in, origin_of, said_of
+from ferry.config.keys.layers import CLIENTS, Role, Side
+from ferry.config.keys.own import CONNECTION
+from ferry.config.login.connection import unknown_here
+from ferry.config.reading.examine import Examined
+from ferry.config.reading.slips import without_comment
+from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput, Refused
 
 _SERVERS = "bootstrap.servers"

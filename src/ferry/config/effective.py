@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ferry.config.catalogue import find
-from ferry.config.examine import Examined
-from ferry.config.fates import Fate
-from ferry.config.findings import Setting
-from ferry.config.layers import CLIENTS, ROLES
+from ferry.config.keys.catalogue import find
+from ferry.config.keys.fates import Fate
+from ferry.config.keys.layers import CLIENTS, ROLES
+from ferry.config.reading.examine import Examined
+from ferry.config.reading.findings import Setting
 from ferry.model import Flow
 
 _ALREADY_SHOWN = ("isolation.level", "auto.offset.reset")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from ferry.config.catalogue import FAMILIES, RENAMED, KnownKey, find, keys_of
-from ferry.config.fates import Fate, Group
-from ferry.config.flow_reader import DEPARTURES
-from ferry.config.keys import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
-from ferry.config.layers import ROLES, is_common_client_key
-from ferry.config.slips import nearest
+from ferry.config.keys.catalogue import FAMILIES, RENAMED, KnownKey, find, keys_of
+from ferry.config.keys.fates import Fate, Group
+from ferry.config.keys.layers import ROLES, is_common_client_key
+from ferry.config.keys.own import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
+from ferry.config.reading.flow import DEPARTURES
+from ferry.config.reading.slips import nearest
 from ferry.errors import BadInput
 
 _TYPES = {
@@ -49,7 +49,7 @@ _OF_FERRYS_CLIENTS = {
     "receive.buffer.bytes": "-1",
     "send.buffer.bytes": "-1",
 }
-"""Defaults of Ferry's clients (`ferry.config.clients`, `ferry.config.flow_reader`) that are not those of Java's."""
+"""Defaults of Ferry's clients (see `clients` and `reading.flow`) that are not those of Java's."""
 _OF_MIRROR_MAKERS_CLIENTS = {"auto.offset.reset": "earliest"}
 """Defaults that MirrorMaker 2 gives its clients in place of Java's (`MirrorConnectorConfig`)."""
 _OF_CLIENTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.config.properties import written
+from ferry.config.text.properties import written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ferry.config.cluster import ClusterConfig
-from ferry.config.connection import Lookup, nobody
-from ferry.config.deployment import deployment_id, of_file
-from ferry.config.examine import Examined, examine
-from ferry.config.filters import with_others
-from ferry.config.findings import Setting
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.cluster import ClusterConfig
+from ferry.config.flow.deployment import deployment_id, of_file
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.login.connection import Lookup, nobody
 from ferry.config.nearby import CLUSTERS_VARIABLE, check_local, into
-from ferry.config.problem import Problem, Severity
+from ferry.config.reading.examine import Examined, examine
+from ferry.config.reading.findings import Setting
+from ferry.config.text.filters import with_others
+from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput
 from ferry.model import Flow
 

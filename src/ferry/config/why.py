@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ferry.config.catalogue import is_acted_on
-from ferry.config.filters import PatternList
-from ferry.config.findings import Setting
-from ferry.config.flow import FlowConfig
-from ferry.config.regex import NotExpressible, compile_java
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.catalogue import is_acted_on
+from ferry.config.reading.findings import Setting
+from ferry.config.text.filters import PatternList
+from ferry.config.text.regex import NotExpressible, compile_java
 from ferry.model import scratch_lane
 from ferry.policy import illegal_name, is_ferry_internal, is_heartbeats_topic, would_loop
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from ferry.config.acls import AclPolicy, AclSync
+from ferry.config.flow.acls import AclPolicy, AclSync
 from ferry.decide.ledger.own_acls import OwnAcl
 from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy

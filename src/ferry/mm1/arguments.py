@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ferry.config import values
-from ferry.config.problem import BadValue
+from ferry.config.keys import values
+from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
 from ferry.mm1.outcome import Fate
 

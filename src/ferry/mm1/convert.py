@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ferry.config import values
-from ferry.config.catalogue import may_be_shown
-from ferry.config.examine import examine
-from ferry.config.filters import PatternList, TopicFilter
-from ferry.config.problem import BadValue, Severity
-from ferry.config.properties import Property
-from ferry.config.secrets import HIDDEN, is_secret
-from ferry.config.start import StartOffsets, parse_start
+from ferry.config.flow.start import StartOffsets, parse_start
+from ferry.config.keys import values
+from ferry.config.keys.catalogue import may_be_shown
+from ferry.config.reading.examine import examine
+from ferry.config.text.filters import PatternList, TopicFilter
+from ferry.config.text.problem import BadValue, Severity
+from ferry.config.text.properties import Property
+from ferry.config.text.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput
 from ferry.mm1.arguments import JAAS_PROPERTY, KERBEROS_PROPERTY, Arguments, Given
 from ferry.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule, Meaning, servers

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from ferry.config import values
-from ferry.config.problem import BadValue
+from ferry.config.keys import values
+from ferry.config.text.problem import BadValue
 from ferry.mm1.outcome import Fate
 
 ClientRole = Literal["consumer", "producer"]

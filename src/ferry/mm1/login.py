@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ferry.config.jaas import JaasLogin, parse_jaas
+from ferry.config.login.jaas import JaasLogin, parse_jaas
 from ferry.mm1.side import reference
 
 

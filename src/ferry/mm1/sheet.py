@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ferry.config.properties import written
+from ferry.config.text.properties import written
 from ferry.mm1.outcome import Place
 
 

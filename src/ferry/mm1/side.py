@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePath
 
-from ferry.config.catalogue import find
-from ferry.config.layers import is_common_client_key
-from ferry.config.own_classes import own_classes
-from ferry.config.problem import BadValue
-from ferry.config.properties import Property
-from ferry.config.secrets import HIDDEN, has_reference, is_secret
+from ferry.config.keys.catalogue import find
+from ferry.config.keys.layers import is_common_client_key
+from ferry.config.keys.own_classes import own_classes
+from ferry.config.text.problem import BadValue
+from ferry.config.text.properties import Property
+from ferry.config.text.secrets import HIDDEN, has_reference, is_secret
 from ferry.errors import BadInput
 from ferry.mm1.keys import CLASS_KEYS, KeyRule, Meaning
 from ferry.mm1.outcome import Fate, Outcome, Place

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from ferry.config import values
-from ferry.config.problem import BadValue
-from ferry.config.slips import QUOTES
+from ferry.config.keys import values
+from ferry.config.reading.slips import QUOTES
+from ferry.config.text.problem import BadValue
 
 _DANGLING_STAR = re.compile(r"(?<![\\.)\]}*+?])[A-Za-z0-9_-]\*")
 _OPENERS, _CLOSERS = "([", ")]"

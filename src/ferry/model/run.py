@@ -33,7 +33,7 @@ class RunRecord:
     started_ms: int
     origin: Origin
     deployment: str = ""
-    """Whose run it is (`ferry.config.deployment`); empty in records from before there were deployments."""
+    """Whose run it is (`ferry.config.flow.deployment`); empty in records from before there were deployments."""
     took_over: str = ""
     """The deployment that the lane was taken from on purpose; empty when it was not."""
 

@@ -12,9 +12,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ferry.clock import wall_ms
-from ferry.config.clients import flow_fetch_options, flow_produce_options
-from ferry.config.flow import FlowConfig
-from ferry.config.lane import lane_flow
+from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import lane_flow
 from ferry.decide.acls import AclDiff
 from ferry.decide.groups.codec import checkpoint_record, group_outcome
 from ferry.decide.lanes.windows import WindowLook
@@ -54,7 +54,7 @@ class MicroRuns(LaneSession):
     """Micro-runs of one flow in one lane; holds the connections to both clusters. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
-        """`lane`: the flow's own unless named; a backfill or a drill has scratch topics (`ferry.config.lane`).
+        """`lane`: the flow's own unless named; a backfill or a drill has scratch topics (`ferry.config.flow.lane`).
 
         `patience_s`: how long an unreachable cluster is tried.
         """

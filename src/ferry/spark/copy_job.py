@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import throttled_sentence, throttling
 from ferry.errors import FerryError
 from ferry.model import Attempt, Origin, Plan

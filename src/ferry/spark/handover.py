@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from ferry.config.flow import FlowConfig
-from ferry.config.layers import CLIENTS
-from ferry.config.looked_up import LookedUp
-from ferry.config.secrets import ClientProperties, Providers, is_secret
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.layers import CLIENTS
+from ferry.config.text.looked_up import LookedUp
+from ferry.config.text.secrets import ClientProperties, Providers, is_secret
 from ferry.errors import BadInput
 
 JOIN_SECONDS = 0.05

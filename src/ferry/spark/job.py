@@ -16,8 +16,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ferry.config.connection import from_environment
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.login.connection import from_environment
 from ferry.config.settings import load
 from ferry.errors import FerryError, Retryable
 from ferry.spark import lifeline

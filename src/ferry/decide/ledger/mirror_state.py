@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from ferry.config.flow import Periodic
+from ferry.config.flow.flow import Periodic
 from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.model import Record

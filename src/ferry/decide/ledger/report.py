@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from ferry.config.guards import GUARD_KEYS
+from ferry.config.flow.guards import GUARD_KEYS
 from ferry.decide.ledger.runs import Outcome
 from ferry.model import (
     NOT_THROTTLED,

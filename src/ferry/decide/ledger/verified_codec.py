@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ferry.config.flow import Verification
+from ferry.config.flow.flow import Verification
 from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.receipts import receipts

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.history import PastState, past_runs
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.report import Report, guard_counts

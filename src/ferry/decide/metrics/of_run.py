@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import GUARDS, Report, RunState, guard_counts
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.due import due_ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from ferry.config.filters import LEGAL_NAME, PatternList
+from ferry.config.text.filters import LEGAL_NAME, PatternList
 from ferry.decide.plan.facts import Facts, SourceTopic
 from ferry.decide.plan.guards import ANEW
 from ferry.model import Flow, Receipt, Refusal, RefusalKind

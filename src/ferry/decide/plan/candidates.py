@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ferry.config.guards import OnGuard
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.absence import lost_partitions, lost_refusal
 from ferry.decide.plan.facts import Facts, SourceTopic
 from ferry.decide.plan.guards import leaderless_refusal, position_note, unserved_refusal

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.config.flow import FlowConfig
-from ferry.config.layers import Side
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.layers import Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

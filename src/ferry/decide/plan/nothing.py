@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ferry.config.filters import LEGAL_NAME, TopicSelection
-from ferry.config.guards import Guards, OnGuard
+from ferry.config.flow.guards import Guards, OnGuard
+from ferry.config.text.filters import LEGAL_NAME, TopicSelection
 from ferry.decide.plan.facts import Facts, Unfound
 from ferry.model import Flow, Refusal, RefusalKind, scratch_lane
 from ferry.policy import is_ferry_internal, is_heartbeats_topic

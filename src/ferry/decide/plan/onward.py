@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ferry.config.guards import OnGuard
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
 from ferry.decide.plan.guards import (
     Trouble,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ferry.config.guards import OnGuard
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.decide.plan.budget import within_budget
 from ferry.decide.plan.candidates import Candidate, candidates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ferry.config.guards import Guards
+from ferry.config.flow.guards import Guards
 from ferry.model import Flow
 from ferry.policy import ReplicationPolicy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from ferry.config.guards import OnGuard
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
 from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.rules import Rules

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

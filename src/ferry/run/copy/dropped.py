@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.errors import Retryable
 from ferry.model import Refusal, RefusalKind, Slice
-from ferry.net import codes
+from ferry.net.connect import codes
 
 _HINDRANCES = {
     codes.NOT_ENOUGH_REPLICAS: RefusalKind.TOO_FEW_REPLICAS,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import FerryError, Refused, Unreachable
@@ -26,13 +26,13 @@ from ferry.model import (
     Throttled,
     TopicPartition,
 )
-from ferry.net.admin import transaction_state
-from ferry.net.cluster import Cluster
-from ferry.net.ledger import LedgerTopic
-from ferry.net.lineage import Mark
-from ferry.net.source import SourceReader
-from ferry.net.topic_settings import batch_limits
-from ferry.net.transaction import PartitionsRefused, Transaction
+from ferry.net.admin.topic_settings import batch_limits
+from ferry.net.admin.topics import transaction_state
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.lineage import Mark
+from ferry.net.fetch.source import SourceReader
+from ferry.net.write.ledger import LedgerTopic
+from ferry.net.write.transaction import PartitionsRefused, Transaction
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Dropped, drop, refused, verdict
 from ferry.run.copy.packing import PackingRules

@@ -11,10 +11,10 @@ from kafka.future import Future
 
 from ferry.errors import Retryable
 from ferry.model import RefusalKind, Slice, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster
-from ferry.net.intake import Answer
-from ferry.net.transaction import PartitionsRefused, Transaction
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.intake import Answer
+from ferry.net.write.transaction import PartitionsRefused, Transaction
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Drop, drop, out_of_time, refused, verdict
 from ferry.run.copy.outgoing import Outgoing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ferry.net.intake import Answer
+from ferry.net.fetch.intake import Answer
 from ferry.wire.batch import Batch
 from ferry.wire.renumber import Run
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ferry.errors import Corrupt
 from ferry.model import Compression, RefusalKind, TopicPartition
-from ferry.net.intake import Answer, Intake, ReadFailure
+from ferry.net.fetch.intake import Answer, Intake, ReadFailure
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.outgoing import Outgoing, as_it_is
 from ferry.wire.batch import MAGIC, Batch, obstacle

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from ferry.errors import Retryable
 from ferry.model import Origin, Plan, Refusal, RefusalKind, Slice, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.intake import Intake
-from ferry.net.transaction import Transaction
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.intake import Intake
+from ferry.net.write.transaction import Transaction
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Hindered, drop
 from ferry.run.copy.outbox import Entry, Outbox, Request

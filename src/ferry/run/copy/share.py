@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ferry.decide.ledger.throttle import Unfinished, share
 from ferry.errors import FerryError
 from ferry.model import Plan
-from ferry.net.cluster import Cluster
-from ferry.net.ledger import LedgerTopic
-from ferry.net.throttle import Throttle
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.throttle import Throttle
+from ferry.net.write.ledger import LedgerTopic
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ferry.config.clients import ConnectionOptions
+from ferry.config.flow.clients import ConnectionOptions
 from ferry.model import Origin, Receipt
 from ferry.run.copy.kafka_port import CopyLimits, KafkaSlot
 from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot

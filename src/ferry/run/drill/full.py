@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ferry import __version__
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig, RedirectHook
+from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.drill.figures import deviations_of, goals_of
 from ferry.decide.drill.switched import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from ferry.config.clients import FetchOptions
+from ferry.config.flow.clients import FetchOptions
 from ferry.errors import Corrupt, Unreachable
 from ferry.model import Content, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.offsets import LATEST, listed_offsets
-from ferry.net.source import SourceReader
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.source import SourceReader
 from ferry.run.verify.pairing import Side, opened
 from ferry.wire.codecs import Malformed, TooLong
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ferry import __version__
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.drill.figures import compared_of, deviations_of, goals_of, losses_of, untried
 from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, partial_sentence
 from ferry.errors import FerryError, Refused

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.which import is_own
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.model import TopicPartition, scratch_lane
 from ferry.model.evidence import Check
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.group_offsets import fetch_offsets
-from ferry.net.groups import list_groups
-from ferry.net.offsets import LATEST, listed_offsets
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
+from ferry.net.groups.listing import list_groups
+from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import FlowConnections
 
 

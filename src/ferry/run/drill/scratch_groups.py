@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ferry.config.clients import flow_fetch_options
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.clients import flow_fetch_options
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.drill.standing import Record, Standing, is_same, moved
 from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own
 from ferry.model import CommittedOffset, Content, TopicPartition, scratch_topic
 from ferry.model.evidence import GroupMoved
-from ferry.net.fetch import READ_COMMITTED
-from ferry.net.group_offsets import commit_offsets, fetch_offsets
-from ferry.net.groups import list_groups
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.groups.listing import list_groups
+from ferry.net.groups.offsets import commit_offsets, fetch_offsets
 from ferry.run.drill.next_records import next_records
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups.offset_maps import offset_maps

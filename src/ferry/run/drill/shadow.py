@@ -12,9 +12,9 @@ from itertools import count
 
 from ferry import __version__
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
-from ferry.config.lane import in_lane
-from ferry.config.start import Start
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
+from ferry.config.flow.start import Start
 from ferry.decide.drill.figures import Committed, compared_of, deviations_of, goals_of, losses_of, samples_of, untried
 from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, shadow_sentence
 from ferry.decide.lanes.listing import lane_names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry import __version__
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.decide.drill.switched import switch_report
 from ferry.errors import Refused, Unreachable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ferry import __version__
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.drill.figures import deviations_of, goals_of, losses_of
 from ferry.decide.drill.standing import moved
 from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of

@@ -11,14 +11,14 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ferry.config.clients import ConnectionOptions, flow_client_options
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.clients import ConnectionOptions, flow_client_options
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.errors import FerryError
 from ferry.model import Flow
-from ferry.net.cluster import Cluster, Options, event_loop
-from ferry.net.ledger import LedgerTopic
-from ferry.net.security import security_arguments
+from ferry.net.connect.cluster import Cluster, Options, event_loop
+from ferry.net.connect.security import security_arguments
+from ferry.net.write.ledger import LedgerTopic
 from ferry.run.flow.known_ledger import KnownLedger
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from ferry.decide.ledger.map_rows import Match
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.runs import opened_run
 from ferry.model import OpenedRun, Receipt, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.ledger import LedgerTopic
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.ledger import LedgerTopic
 from ferry.run.flow.rows import NOWHERE, Rows, block_keys, rows_near, rows_of
 from ferry.run.flow.summaries import open_ledger, write_summary
 

@@ -14,9 +14,9 @@ from ferry.decide.ledger.receipt_codec import receipt_key
 from ferry.decide.ledger.rolled import Block, rest_of
 from ferry.decide.ledger.summary import parse_block
 from ferry.model import Record, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, listed_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.summaries import LedgerLog
 
 TOMBSTONES_A_RUN = 5_000

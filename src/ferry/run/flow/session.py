@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ferry.config.flow import FlowConfig
-from ferry.config.lane import lane_flow
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import lane_flow
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.errors import Refused
 from ferry.run.flow.connections import FlowConnections

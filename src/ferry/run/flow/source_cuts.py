@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ferry.decide.plan.truncation import diverged
 from ferry.model import Receipt, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.epochs import NOT_KNOWN, epoch_ends
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.epochs import NOT_KNOWN, epoch_ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ BLOCK_BATCH_BYTES = 64 << 10
 
 
 class LedgerLog(Protocol):
-    """The ledger's log, as far as summaries need it; `ferry.net.ledger.LedgerTopic` is one."""
+    """The ledger's log, as far as summaries need it; `ferry.net.write.ledger.LedgerTopic` is one."""
 
     async def start(self) -> int:
         """The first offset that is kept."""

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.clock import wall_ms
-from ferry.config.filters import LEGAL_NAME
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.text.filters import LEGAL_NAME
 from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, Write, decide_groups
 from ferry.decide.groups.codec import (
     Saved,
@@ -32,8 +32,8 @@ from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.rebuilt import newest_rebuild
 from ferry.errors import FerryError, Refused
 from ferry.model import CommittedOffset, Found, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why
-from ferry.net.group_offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
-from ferry.net.groups import ListedGroups, list_groups
+from ferry.net.groups.listing import ListedGroups, list_groups
+from ferry.net.groups.offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups.offset_maps import offset_maps
 from ferry.run.groups.rules import group_rules

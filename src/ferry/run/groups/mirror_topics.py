@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.offset_syncs import offset_syncs
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.mirror_state import MirrorState, is_due, mirror_record, mirror_state
@@ -29,9 +29,9 @@ from ferry.decide.plan.internal_topics import (
 )
 from ferry.errors import BadInput, Refused
 from ferry.model import Checkpoint, GroupCheckpoint, Heartbeat, Plan, Receipt, Record
-from ferry.net.cluster import Cluster
-from ferry.net.internal_topic import InternalTopic
-from ferry.net.ledger import LedgerTopic
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.internal_topic import InternalTopic
+from ferry.net.write.ledger import LedgerTopic
 from ferry.wire.mirror_records import checkpoint_record, heartbeat_record, offset_sync_record
 
 log = logging.getLogger(__name__)

@@ -24,9 +24,9 @@ from ferry.decide.ledger.rolled import NO_LINKS, Links
 from ferry.decide.plan.topic_settings import several
 from ferry.errors import Refused, Unreachable
 from ferry.model import Adoption, Gap, Range, Receipt, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.flow.rows import read_blocks
 from ferry.run.flow.source_cuts import source_cuts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.which import GroupRules
 
 

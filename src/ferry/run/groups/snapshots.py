@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.checkpoints import TargetGroups
 from ferry.decide.groups.codec import (
     Saved,
@@ -26,8 +26,8 @@ from ferry.decide.groups.rollback import Difference, Rollback, decide_rollback, 
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.errors import BadInput
 from ferry.model import GroupOutcome, TopicPartition
-from ferry.net.group_offsets import commit_offsets, fetch_offsets
-from ferry.net.groups import list_groups
+from ferry.net.groups.listing import list_groups
+from ferry.net.groups.offsets import commit_offsets, fetch_offsets
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.groups.rules import group_rules
 from ferry.run.groups.saved_offsets import with_saved

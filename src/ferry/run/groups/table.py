@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.offset_map import Translated
 from ferry.decide.groups.table import GroupsOfSide, GroupTable, group_tables, narrowed, places_of
 from ferry.decide.groups.which import is_own
 from ferry.errors import FerryError
 from ferry.model import GroupKind, ListedGroup, TopicPartition
 from ferry.model.group import NO_STATE
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.group_offsets import fetch_offsets
-from ferry.net.groups import describe_groups, list_groups
-from ferry.net.offsets import LATEST, listed_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
+from ferry.net.groups.listing import describe_groups, list_groups
+from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import EitherSide
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 

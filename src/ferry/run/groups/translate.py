@@ -6,11 +6,11 @@ import logging
 from dataclasses import dataclass
 from functools import partial
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.offset_map import Translated
 from ferry.errors import BadInput
 from ferry.model import TopicPartition
-from ferry.net.group_offsets import fetch_offsets
+from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 

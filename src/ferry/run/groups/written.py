@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ferry.model import GroupOutcome, Left, TopicPartition, Why
-from ferry.net.group_offsets import CommittedOffsets, GroupActive
+from ferry.net.groups.offsets import CommittedOffsets, GroupActive
 
 
 def outcome_of(

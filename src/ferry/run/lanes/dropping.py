@@ -10,17 +10,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
-from ferry.config.lane import in_lane
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
 from ferry.decide.lanes.codec import Dropped, dropped_lanes
 from ferry.decide.lanes.listing import Lane, forgetting_lane, lane_names
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.skipping import idle_plan, refuse_while_at_work
 from ferry.errors import BadInput, FerryError
 from ferry.model import OpenedRun, Origin, Plan, RunRecord, lane_kind, scratch_lane
-from ferry.net.admin import delete_topics
-from ferry.net.group_removal import delete_group
-from ferry.net.groups import list_groups
+from ferry.net.admin.topics import delete_topics
+from ferry.net.groups.listing import list_groups
+from ferry.net.groups.removal import delete_group
 from ferry.policy import DefaultReplicationPolicy
 from ferry.run.copy.kafka_port import KafkaLane, position_group
 from ferry.run.flow.connections import TargetConnection

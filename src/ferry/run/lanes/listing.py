@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.lanes.listing import Lane, lane_names, lane_of
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.flow.known_ledger import KnownLedger

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.export import Digest, Exported, ExportHead, head_line, record_line
 from ferry.errors import BadInput
 from ferry.model import Fate, Record

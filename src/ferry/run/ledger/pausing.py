@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.codec import pause_record, resume_record
 from ferry.decide.ledger.ledger import pauses
 from ferry.errors import BadInput

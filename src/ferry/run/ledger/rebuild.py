@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.rebuilt import Rebuild, Successor, rebuild_record
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import Receipt, Record, TopicPartition
-from ferry.net.offsets import group_offsets
-from ferry.net.transactional_ids import transactional_ids
+from ferry.net.fetch.offsets import group_offsets
+from ferry.net.write.transactional_ids import transactional_ids
 from ferry.run.copy.kafka_port import KafkaLane, position_group, transactional_id
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.carried import CarriedFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import Report
 from ferry.decide.metrics.alerts import Alert, alerts_of
 from ferry.decide.metrics.of_run import after_run, with_lag, with_verification

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from ferry.config.flow import FlowConfig
-from ferry.config.guards import OnGuard
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.ledger.ledger import LedgerView, accounted
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.ledger.runs import newest_run, outcome
 from ferry.decide.plan.facts import Facts, OpenTransaction, Unserved
 from ferry.decide.plan.lost_ledger import accounted_positions
 from ferry.model import Receipt, RefusalKind, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
-from ferry.net.open_transactions import open_transactions, transactional_ids
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.write.open_transactions import open_transactions, transactional_ids
 from ferry.run.others.neighbours import without_unseen
 from ferry.run.others.strangers import first_strangers
 

@@ -10,10 +10,10 @@ from ferry.decide.ledger.neighbours import Range
 from ferry.decide.plan.facts import Unserved
 from ferry.errors import Retryable, Unreachable
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
-from ferry.net.offsets import EARLIEST, listed_offsets
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED, FetchedPartition, fetch_request, fetched
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 

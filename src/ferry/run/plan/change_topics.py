@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from ferry.errors import Refused
 from ferry.model import ChangeKind, Refusal, RefusalKind, TopicChange
-from ferry.net.admin import (
+from ferry.net.admin.topic_settings import alter_settings
+from ferry.net.admin.topics import (
     NewTopic,
     NotPermitted,
     PolicyViolated,
@@ -17,8 +18,7 @@ from ferry.net.admin import (
     delete_topics,
     grow_topics,
 )
-from ferry.net.cluster import Cluster, TopicInfo
-from ferry.net.topic_settings import alter_settings
+from ferry.net.connect.cluster import Cluster, TopicInfo
 
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0

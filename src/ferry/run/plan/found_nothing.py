@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.facts import Unfound
 from ferry.decide.plan.nothing import idle_reason, is_bare, unfound
 from ferry.errors import Refused
-from ferry.net.acls import NoAuthorizer, described_acls
-from ferry.net.cluster import Cluster
+from ferry.net.admin.acls import NoAuthorizer, described_acls
+from ferry.net.connect.cluster import Cluster
 
 
 async def found_nothing(flow: FlowConfig, source: Cluster, target: Cluster) -> Unfound | None:

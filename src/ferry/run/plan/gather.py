@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
-from ferry.config.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger.ledger import LedgerView, claims, pauses, skips
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.absence import absent_topics, unmatched_names
@@ -18,12 +18,12 @@ from ferry.decide.plan.tombstones import seen_to_end
 from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.errors import Unreachable
 from ferry.model import Position, RefusalKind, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.disks import log_sizes
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
-from ferry.net.open_transactions import open_transactions
-from ferry.net.topic_settings import topic_settings
+from ferry.net.admin.disks import log_sizes
+from ferry.net.admin.topic_settings import topic_settings
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.write.open_transactions import open_transactions
 from ferry.run.copy.kafka_port import position_group
 from ferry.run.plan.found_nothing import found_nothing
 from ferry.run.plan.gather_targets import gather_targets

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.facts import Facts, TargetTopic, by_topic
 from ferry.model import TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.disks import broker_space
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.ledger import ledger_topic
-from ferry.net.offsets import LATEST, listed_offsets
-from ferry.net.topic_settings import default_settings, topic_settings
+from ferry.net.admin.disks import broker_space
+from ferry.net.admin.topic_settings import default_settings, topic_settings
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
+from ferry.net.write.ledger import ledger_topic
 
 
 async def gather_targets(flow: FlowConfig, target: Cluster, chosen: Collection[str]) -> dict[str, TargetTopic]:

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from ferry.config.flow import FlowConfig
-from ferry.config.guards import OnGuard
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.plan.nothing import InVain, in_vain
 from ferry.errors import FilterInVain, Retryable
 from ferry.model import TopicPartition
-from ferry.net import codes
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED, fetch_request, fetched
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.gather import Positions, gather_facts
 from ferry.wire.age import first_timestamp

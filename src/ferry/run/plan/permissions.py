@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from ferry.config.acls import AclPolicy
-from ferry.config.filters import LEGAL_NAME
-from ferry.config.flow import FlowConfig
-from ferry.config.layers import Side
+from ferry.config.flow.acls import AclPolicy
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.layers import Side
+from ferry.config.text.filters import LEGAL_NAME
 from ferry.decide.plan.internal_topics import internal_topics
 from ferry.errors import BadInput
-from ferry.net.ledger import ledger_topic
+from ferry.net.write.ledger import ledger_topic
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, illegal_name
 from ferry.run.copy.kafka_port import position_group, transactional_id
 from ferry.run.others.neighbours import names_tell_flows_apart

@@ -9,8 +9,8 @@ from functools import cache
 from operator import attrgetter
 
 from ferry.clock import wall_ms
-from ferry.config.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
-from ferry.config.guards import OnGuard
+from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.acls import AclDiff
 from ferry.decide.lanes.codec import window_record
 from ferry.decide.lanes.windows import WindowLook, refuse_endless
@@ -48,9 +48,9 @@ from ferry.model import (
     Window,
     lane_kind,
 )
-from ferry.net.cluster import Cluster
-from ferry.net.ledger import LedgerTopic
-from ferry.net.uncopied import client_quotas, scram_users
+from ferry.net.admin.uncopied import client_quotas, scram_users
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.ledger import LedgerTopic
 from ferry.run.copy.kafka_port import KafkaLane, transactional_id
 from ferry.run.flow.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.flow.pruning import give_up, sweep, tombstones_of, unswept_tombstones

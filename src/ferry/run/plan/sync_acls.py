@@ -11,19 +11,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.clock import wall_ms
-from ferry.config.acls import AclPolicy
-from ferry.config.flow import FlowConfig
-from ferry.config.principal import principal_of
+from ferry.config.flow.acls import AclPolicy
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.principal import principal_of
 from ferry.decide.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
 from ferry.decide.ledger.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.decide.ledger.ledger import LedgerView, claims
 from ferry.decide.ledger.own_acls import due_in_ms, own_acls
 from ferry.errors import Refused, Unreachable
 from ferry.model import AclBinding, Plan, Refusal, RefusalKind
-from ferry.net.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
-from ferry.net.admin import NotPermitted
-from ferry.net.cluster import Cluster
-from ferry.net.ledger import LedgerTopic
+from ferry.net.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
+from ferry.net.admin.topics import NotPermitted
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.ledger import LedgerTopic
 
 log = logging.getLogger(__name__)
 

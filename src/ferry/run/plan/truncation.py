@@ -11,9 +11,9 @@ from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.progress import next_offset
 from ferry.decide.plan.truncation import held_upto, with_high_watermark
 from ferry.model import Receipt, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import LATEST, listed_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.known_ledger import KnownLedger
 from ferry.run.flow.source_cuts import source_cuts
 

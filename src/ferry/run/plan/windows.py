@@ -19,9 +19,9 @@ from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.facts import Facts, Unserved
 from ferry.decide.plan.truncation import with_high_watermark
 from ferry.model import OffsetWindow, TopicPartition, Window, WindowRecord
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import listed_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.plan.lag import first_timestamps
 
 

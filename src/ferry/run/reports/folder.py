@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from ferry.config.report import ReportConfig
+from ferry.config.flow.report import ReportConfig
 from ferry.decide.evidence.chain import (
     SIGNATURE,
     Kept,

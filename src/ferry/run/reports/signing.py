@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from ferry.config.report import KEY, PASSWORD
+from ferry.config.flow.report import KEY, PASSWORD
 from ferry.errors import BadInput
 from ferry.model.evidence import Signer
 

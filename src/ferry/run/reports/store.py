@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from ferry.config.report import FOLDER
+from ferry.config.flow.report import FOLDER
 from ferry.errors import BadInput, Refused
 
 

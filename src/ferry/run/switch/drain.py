@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.lag import total_of
 from ferry.decide.plan.topic_settings import several
 from ferry.errors import Refused, Superseded

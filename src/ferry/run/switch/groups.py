@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
@@ -25,11 +25,11 @@ from ferry.decide.switch.names import names_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import CommittedOffset, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.group_offsets import FetchedOffsets, commit_offsets, fetch_offsets
-from ferry.net.groups import list_groups
-from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
+from ferry.net.groups.listing import list_groups
+from ferry.net.groups.offsets import FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.run.flow.connections import TargetConnection, TargetFirst
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.saved_offsets import with_saved

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.decide.ledger.codec import pause_record, resume_record
 from ferry.decide.ledger.ledger import UNREAD, pauses

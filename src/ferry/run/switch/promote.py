@@ -9,7 +9,7 @@ from ferry.decide.switch.names import names_of
 from ferry.errors import Refused
 from ferry.model import AclBinding
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
-from ferry.net.acls import NoAuthorizer, delete_acls, described_acls
+from ferry.net.admin.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.switch.quiet import groups_at_work, moved_since
 from ferry.run.switch.sides import Sides

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.which import is_own
 from ferry.decide.plan.topic_settings import several
 from ferry.errors import Refused
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, SwitchOptions, SwitchState
-from ferry.net.cluster import Cluster
-from ferry.net.groups import list_groups
+from ferry.net.connect.cluster import Cluster
+from ferry.net.groups.listing import list_groups
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import source_ends

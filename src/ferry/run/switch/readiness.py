@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.history import PastRun, past_runs
 from ferry.decide.ledger.ledger import LedgerView
@@ -13,7 +13,7 @@ from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.switch.readiness import Looked, Readiness, Rpo, readiness_of
 from ferry.model import Left, Plan, TopicPartition, Why
-from ferry.net.acls import NoAuthorizer
+from ferry.net.admin.acls import NoAuthorizer
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.groups.checkpoint import GroupSync

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from dataclasses import replace
 
-from ferry.config.flow import FlowConfig, RedirectHook
+from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Evidence, SwitchState
 from ferry.run.switch.sides import Sides

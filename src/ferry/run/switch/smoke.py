@@ -9,11 +9,11 @@ from functools import partial
 from ferry.errors import Refused, Retryable
 from ferry.model import Record, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
-from ferry.net.admin import NewTopic, create_topic, delete_topics
-from ferry.net.appending import Appender
-from ferry.net.cluster import Cluster
-from ferry.net.group_offsets import fetch_offsets
-from ferry.net.whole_topic import read_topic
+from ferry.net.admin.topics import NewTopic, create_topic, delete_topics
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.whole_topic import read_topic
+from ferry.net.groups.offsets import fetch_offsets
+from ferry.net.write.appending import Appender
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.switch.sides import Sides
 

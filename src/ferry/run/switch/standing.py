@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
-from ferry.config.guards import OnGuard
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.guards import OnGuard
 from ferry.decide.ledger.ledger import LedgerView, accounted
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import newest_run, sealed_plan
 from ferry.decide.switch.standing import Standing, copied_ends, standings
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import RefusalKind, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import LATEST, listed_offsets
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.policy import is_heartbeats_topic
 from ferry.run.flow.connections import TargetFirst
 from ferry.run.others.foreign import look_behind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
-from ferry.config.start import StartLatest
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.start import StartLatest
 from ferry.decide.ledger.codec import resume_record
 from ferry.decide.ledger.ledger import UNREAD, pauses
 from ferry.decide.switch.beginning import beginnings, latest_beginnings, own_ends
@@ -14,8 +14,8 @@ from ferry.decide.switch.standing import parse_standing
 from ferry.errors import Refused, Unreachable
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import LATEST, listed_offsets
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow import connections
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION

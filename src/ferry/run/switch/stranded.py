@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, skips
 from ferry.decide.ledger.neighbours import Range, gaps, ranges
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
@@ -22,9 +22,9 @@ from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import BadInput, Refused
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
-from ferry.net.committed import ReadRecord, read_committed
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.committed import ReadRecord, read_committed
+from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.run.copy.kafka_port import transactional_id
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.ledger.access import LedgerAccess

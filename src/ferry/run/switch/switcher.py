@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig, RedirectHook
+from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.skipping import refuse_while_at_work

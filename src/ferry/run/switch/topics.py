@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
-from ferry.config.flow import DEFAULT_REPLICATION_FACTOR
+from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR
 from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.names import Names, names_of
 from ferry.decide.switch.standing import parse_standing
 from ferry.errors import Refused, Retryable
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
-from ferry.net.admin import NewTopic, create_topics
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.offsets import LATEST, list_offsets
-from ferry.net.topic_settings import topic_settings
+from ferry.net.admin.topic_settings import topic_settings
+from ferry.net.admin.topics import NewTopic, create_topics
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, list_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.switch.sides import Sides
 

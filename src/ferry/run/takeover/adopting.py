@@ -23,11 +23,11 @@ from ferry.decide.takeover.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, sea
 from ferry.decide.takeover.wanted import refuse_unknown_topics
 from ferry.errors import BadInput, Refused
 from ferry.model import Fate, OpenedRun, Origin, Plan, Predecessor, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, group_offsets, listed_offsets
-from ferry.net.whole_topic import read_topic
-from ferry.net.windows import read_windows
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, group_offsets, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.fetch.whole_topic import read_topic
+from ferry.net.fetch.windows import read_windows
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION, Planner, RunOptions, rules_of

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.facts import Facts
 from ferry.decide.takeover.connect_offsets import (
     SOURCE_CONNECTOR,
@@ -23,11 +23,11 @@ from ferry.decide.takeover.connect_offsets import (
 )
 from ferry.errors import BadInput, Refused
 from ferry.model import Fate, LedgerRecord, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_UNCOMMITTED
-from ferry.net.groups import describe_groups, list_groups
-from ferry.net.offsets import LATEST, listed_offsets
-from ferry.net.whole_topic import read_topic, topic_ends
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
+from ferry.net.fetch.whole_topic import read_topic, topic_ends
+from ferry.net.groups.listing import describe_groups, list_groups
 from ferry.wire.mirror_records import parse_heartbeat
 
 _BEATS = 3

@@ -19,10 +19,10 @@ from ferry.decide.takeover.hand_back import Handed, HandedRow, hand_back_rows, p
 from ferry.decide.takeover.wanted import refuse_unknown_topics
 from ferry.errors import BadInput
 from ferry.model import OpenedRun, Origin, Pause, Plan, Record, TopicPartition
-from ferry.net.appending import Appender
-from ferry.net.cluster import Cluster
-from ferry.net.internal_topic import InternalTopic
-from ferry.net.whole_topic import read_topic
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.whole_topic import read_topic
+from ferry.net.write.appending import Appender
+from ferry.net.write.internal_topic import InternalTopic
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.planner import Planner, RunOptions, rules_of

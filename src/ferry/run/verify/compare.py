@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from ferry.config.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.decide.plan.compaction import MOST_KEYS, OneSided
 from ferry.decide.verify.stretches import Stretch
 from ferry.errors import Unreachable
@@ -21,10 +21,10 @@ from ferry.model import (
     TopicPartition,
     Witness,
 )
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
-from ferry.net.source import SourceReader
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.fetch.source import SourceReader
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.verify.pairing import SOURCE, TARGET, Pair, Side, opened
 from ferry.wire.codecs import Malformed, TooLong

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ferry.decide.verify.differences import Places
 from ferry.errors import Unreachable
 from ferry.model import Receipt, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED
-from ferry.net.source import SourceReader
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.fetch.source import SourceReader
 from ferry.run.verify.compare import CompareLimits
 from ferry.wire.batch import Batch, extended_digest
 

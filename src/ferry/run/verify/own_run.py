@@ -6,7 +6,7 @@ import logging
 import secrets
 
 from ferry.clock import wall_ms
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.runs import opened_run
 from ferry.decide.ledger.verified_codec import due, of_run, run_verified_record

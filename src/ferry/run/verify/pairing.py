@@ -15,7 +15,7 @@ from ferry.decide.verify.differences import Comparison, OneSided, Places
 from ferry.decide.verify.stretches import Stretch, is_void
 from ferry.errors import Corrupt
 from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition, Witness
-from ferry.net.intake import Intake, ReadFailure
+from ferry.net.fetch.intake import Intake, ReadFailure
 from ferry.wire.batch import MAGIC, Batch, check
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import contents, same_bytes

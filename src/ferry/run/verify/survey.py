@@ -6,16 +6,16 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.copied import Copied, copied, of_run
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.verify.stretches import Asked, Ends, Stretch, stretches
 from ferry.errors import BadInput
 from ferry.model import NotCompared, NotComparedKind, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, ListedOffsets, listed_offsets
-from ferry.net.topic_settings import topic_settings
+from ferry.net.admin.topic_settings import topic_settings
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.verify.wanted import Wanted
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from ferry.config.clients import ConnectionOptions, flow_fetch_options
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.clients import ConnectionOptions, flow_fetch_options
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.plan.witness import witnesses
 from ferry.decide.verify.moved import with_moved

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ferry.clock import wall_ms
-from ferry.config.problem import BadValue
-from ferry.config.start import StartTime, parse_start
+from ferry.config.flow.start import StartTime, parse_start
+from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
 
 

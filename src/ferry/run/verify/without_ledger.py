@@ -10,15 +10,15 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ferry.config.flow import FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.verify.stretches import Stretch
 from ferry.errors import BadInput
 from ferry.model import NotCompared, NotComparedKind, Segment, TopicPartition
-from ferry.net.cluster import Cluster
-from ferry.net.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.net.offsets import EARLIEST, LATEST, listed_offsets
-from ferry.net.source import SourceReader
-from ferry.net.topic_settings import topic_settings
+from ferry.net.admin.topic_settings import topic_settings
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.fetch.source import SourceReader
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.gather import isolation_of
 from ferry.run.verify.survey import Survey, compacted_topics

@@ -1,0 +1,1 @@
+"""`ferry acls`: permissions, those that Ferry needs and those that it copies."""

@@ -1,0 +1,1 @@
+"""`ferry config`: what a file means, and help to write one."""

@@ -1,0 +1,223 @@
+"""`ferry config check`: the effective configuration with its origins, and everything wrong with the file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption, refuse_option_as_file
+from ferry.cli.output import count_of, print_json, print_table
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.account import LineAccount
+    from ferry.config.effective import Effective
+    from ferry.config.flow.cluster import ClusterConfig
+    from ferry.config.reading.examine import Examined
+    from ferry.config.reading.findings import Setting
+    from ferry.config.text.problem import Problem
+
+BAD_INPUT = 2
+
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="FILE", help="The MirrorMaker 2 file; also --config and FERRY_CONFIG.", readable=False),
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="A warning, such as an unknown key, fails as well.")]
+FixOption = Annotated[
+    Path | None,
+    typer.Option("--fix", metavar="OUT", help="Write the file that works: slips corrected, rest as it was."),
+]
+
+
+def check_command(
+    ctx: typer.Context,
+    file: FileArgument = None,
+    strict: StrictOption = False,
+    fix: FixOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show what the file means: every value of every flow with its line, what is not needed, what is wrong.
+
+    Exit code 2 when something is wrong; with --strict also when something is doubtful.
+    """
+    # Imported here: the command line starts light.
+    from ferry.config.account import account
+    from ferry.config.login.connection import from_environment
+    from ferry.config.reading.examine import examine
+    from ferry.config.reading.fix import fix as corrected
+    from ferry.config.settings import read_text
+    from ferry.config.text.problem import Severity
+    from ferry.config.text.properties import parse_all
+
+    refuse_option_as_file("--fix", fix)
+    desk = Desk.of(ctx, config=file or config, as_json=as_json, quiet=quiet, verbose=verbose)
+    path = desk.config_file()
+    text = read_text(path)
+    gone: tuple[Problem, ...] = ()
+    written: Path | None = None
+    if fix is None:
+        examined = examine(text, str(path), from_environment)
+    else:
+        fixed = corrected(text, str(path), str(fix), from_environment)
+        gone, examined, text = fixed.corrected, fixed.left, fixed.left_text
+        if not any(problem.severity is Severity.ERROR for problem in all_problems(fixed.left)):
+            _write(fix, fixed.text, like=path)
+            written, examined, text = fix, fixed.examined, fixed.text
+    examined = desk.limited(examined)
+    problems = all_problems(examined)
+    lines = account(parse_all(text)[0], examined, problems)
+    failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
+    if desk.as_json:
+        from ferry.cli.config.shapes import check_json
+
+        print_json(check_json(examined, lines, problems, gone, written))
+    else:
+        _show(examined, lines, problems, quiet=desk.quiet)
+        _show_corrections(gone, fix, written=written is not None)
+    return BAD_INPUT if failed else 0
+
+
+def all_problems(examined: Examined) -> tuple[Problem, ...]:
+    """What the text has wrong, and what its clients have; in file order."""
+    # Imported here: the command line starts light.
+    from ferry.config.client_check import check_clients
+    from ferry.config.text.problem import in_file_order
+
+    of_clients = check_clients(examined)
+    # A client's error says more than the warning about the same slip.
+    same = {(problem.line, problem.correction) for problem in of_clients if problem.correction}
+    of_text = (problem for problem in examined.problems if (problem.line, problem.correction) not in same)
+    return in_file_order((*of_text, *of_clients))
+
+
+def _write(out: Path, text: str, *, like: Path) -> None:
+    """Write a new file with the rights of the old one: it holds the same secrets."""
+    try:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, like.stat().st_mode & 0o777)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise BadInput(f"--fix {out}: cannot be written: {error.strerror}; name a new file") from None
+
+
+def _show(examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Problem, ...], *, quiet: bool) -> None:
+    from ferry.config.effective import effective, enabled_line
+
+    if not quiet and examined.clusters:
+        _show_clusters(examined)
+        flows = effective(examined)
+        shared = _shared(flows)
+        for flow in flows:
+            _show_flow(flow, _origin(enabled_line(examined, flow.flow)), shared)
+        for other in examined.disabled:
+            line = enabled_line(examined, other)
+            print(f"\nflow {other}: not enabled{'' if line is None else f' ({_origin(line)})'}")
+        _show_shared(flows, shared)
+        _show_unneeded(examined)
+        _show_idle(lines)
+    _show_problems(problems)
+
+
+def _show_clusters(examined: Examined) -> None:
+    print_table(
+        ["from", "cluster", "bootstrap servers"],
+        (
+            [_origin(examined.servers_line(alias)), alias, _servers(cluster)]
+            for alias, cluster in examined.clusters.items()
+        ),
+    )
+
+
+def _servers(cluster: ClusterConfig) -> str:
+    return cluster.bootstrap_servers if cluster.connection is None else f"Airflow connection {cluster.connection}"
+
+
+def _shared(flows: tuple[Effective, ...]) -> list[Setting]:
+    """The defaults that all flows have alike, to be shown once."""
+    if not flows:
+        return []
+    common = set(flows[0].settings).intersection(*(flow.settings for flow in flows[1:]))
+    return [setting for setting in flows[0].settings if setting.line is None and setting in common]
+
+
+def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
+    print(f"\nflow {flow.flow} (enabled on {enabled})")
+    # What the file says first, in file order; then the defaults.
+    own = [one for one in flow.settings if one not in shared and (one.line is not None or one.is_acted_on)]
+    ranked = sorted((*own, *flow.clients), key=lambda setting: setting.line or sys.maxsize)
+    print_table(["from", "setting", "value"], (_row(setting) for setting in ranked))
+
+
+def _show_shared(flows: tuple[Effective, ...], shared: list[Setting]) -> None:
+    if flows:
+        print(f"\ndefaults of {'all flows' if len(flows) > 1 else 'the flow'}")
+        acted_on = [setting for setting in shared if setting.is_acted_on]
+        print_table(["from", "setting", "value"], (_row(setting) for setting in acted_on if setting.value))
+        print(f"not set: {', '.join(setting.name for setting in acted_on if not setting.value)}")
+    idle = {one.name: one for flow in flows for one in flow.settings if one.line is None and not one.is_acted_on}
+    if idle:
+        print(f"at their defaults, and what they are for no run does yet: {', '.join(idle)}")
+    for departure in dict.fromkeys(departure for flow in flows for departure in flow.departures):
+        where = [str(flow.flow) for flow in flows if departure in flow.departures]
+        which = "" if len(where) == len(flows) else f" ({', '.join(where)})"
+        print(f"not MirrorMaker 2's default: {departure}{which}")
+
+
+def _row(setting: Setting) -> list[str]:
+    by = ""
+    if setting.name == "ferry.start" and setting.key is not None and not setting.key.endswith(setting.name):
+        by = f" (by {setting.key})"
+    elif not setting.is_acted_on:
+        by = " (not acted on yet)"
+    nothing = "(not set)" if setting.line is None else "(empty)"
+    return [_origin(setting.line), f"{setting.name}{by}", setting.value or nothing]
+
+
+def _origin(line: int | None) -> str:
+    return "default" if line is None else f"line {line}"
+
+
+def _show_unneeded(examined: Examined) -> None:
+    if not examined.unneeded:
+        return
+    print("\nknown, but not needed by Ferry")
+    print_table(["line", "key", "why"], ([one.line, one.key, one.why] for one in examined.unneeded), right=["line"])
+
+
+def _show_idle(lines: tuple[LineAccount, ...]) -> None:
+    from ferry.config.account import LineFate
+
+    idle = [one for one in lines if one.fate in (LineFate.OVERRIDDEN, LineFate.WITHOUT_EFFECT)]
+    if idle:
+        print("\nwithout effect")
+        print_table(["line", "key", "why"], ([one.line, one.key, one.why] for one in idle), right=["line"])
+
+
+def _show_problems(problems: tuple[Problem, ...]) -> None:
+    from ferry.config.text.problem import Severity
+
+    errors = [problem for problem in problems if problem.severity is Severity.ERROR]
+    if problems:
+        print()
+    for problem in problems:
+        print(f"{problem.severity.value}: {problem}")
+    warnings = len(problems) - len(errors)
+    print(f"{count_of(len(errors), 'error')}, {count_of(warnings, 'warning')}")
+
+
+def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool) -> None:
+    from ferry.config.reading.slips import shown
+
+    for problem in gone:
+        place = f"{problem.file}: added" if problem.line is None else f"{problem.file}:{problem.line}"
+        print(f"corrected: {place}: {shown(problem.correction or ()) or 'removed'}")
+    if out is not None:
+        print(f"written: {out}" if written else f"not written: {out}; the errors above are yours to correct")

@@ -1,0 +1,126 @@
+"""`ferry config new`: a first file, from options or from questions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.output import print_json, print_warning
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.first_file import FirstCluster
+
+OWNER_ONLY = 0o600
+"""A file that will hold passwords sooner or later."""
+
+
+def new_command(
+    ctx: typer.Context,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not exist.")],
+    source: Annotated[str, typer.Option("--source", metavar="ALIAS", help="Name of the source cluster.")] = "primary",
+    target: Annotated[str, typer.Option("--target", metavar="ALIAS", help="Name of the target cluster.")] = "backup",
+    source_servers: Annotated[
+        str | None, typer.Option("--source-servers", metavar="HOST:PORT,...", help="Brokers of the source.")
+    ] = None,
+    target_servers: Annotated[
+        str | None, typer.Option("--target-servers", metavar="HOST:PORT,...", help="Brokers of the target.")
+    ] = None,
+    topics: Annotated[str | None, typer.Option("--topics", metavar="LIST", help="Topics, as Java regexes.")] = None,
+    source_tls: Annotated[bool | None, typer.Option("--source-tls/--source-plain", help="TLS to the source.")] = None,
+    target_tls: Annotated[bool | None, typer.Option("--target-tls/--target-plain", help="TLS to the target.")] = None,
+    source_ca: Annotated[
+        str | None, typer.Option("--source-ca", metavar="PEM", help="Authorities of the source; brings TLS.")
+    ] = None,
+    target_ca: Annotated[
+        str | None, typer.Option("--target-ca", metavar="PEM", help="Authorities of the target; brings TLS.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write a first file and check it. What no option says is asked for, where there is somebody to ask."""
+    # Imported here: the command line starts light.
+    from ferry.cli.config.check import all_problems
+    from ferry.config.first_file import FirstCluster, first_file
+    from ferry.config.reading.examine import examine
+    from ferry.config.text.problem import Severity
+
+    desk = Desk.of(ctx, config=None, as_json=as_json, quiet=quiet, verbose=verbose)
+    there = FirstCluster(
+        alias=source,
+        servers=_asked(source_servers, "--source-servers", f"Brokers of {source} (host:port, ...)"),
+        tls=_agreed(source_tls, ca=source_ca, question=f"TLS to {source}?"),
+        ca=source_ca,
+    )
+    here = FirstCluster(
+        alias=target,
+        servers=_asked(target_servers, "--target-servers", f"Brokers of {target} (host:port, ...)"),
+        tls=_agreed(target_tls, ca=target_ca, question=f"TLS to {target}?"),
+        ca=target_ca,
+    )
+    text = first_file(there, here, _asked(topics, "--topics", "Topics to copy (Java regular expressions)", ".*"))
+    examined = examine(text, str(out))
+    problems = all_problems(examined)
+    for problem in problems:
+        if problem.severity is Severity.ERROR:
+            option = _option(problem.key, there, here)
+            raise BadInput(f"{option}: {problem.message}; nothing is written")
+    _write(out, text)
+    flow = str(examined.flows[0].flow)
+    warnings = [str(problem) for problem in problems]
+    for side, tls, ca in (("source", source_tls, source_ca), ("target", target_tls, target_ca)):
+        if tls is None and ca is None and not sys.stdin.isatty():
+            warnings.append(
+                f"connections to the {side} are not encrypted: --{side}-tls makes them so, --{side}-plain says they"
+                " need not be"
+            )
+    if desk.as_json:
+        print_json({"file": str(out), "flow": flow, "warnings": warnings})
+        return 0
+    for warning in warnings:
+        print_warning(warning)
+    print(f"{out} is written; next: ferry plan --config {out} '{flow}'")
+    return 0
+
+
+def _option(key: str, source: FirstCluster, target: FirstCluster) -> str:
+    """The option that a key of the new file comes from."""
+    for cluster, name in ((source, "source"), (target, "target")):
+        if key.startswith(f"{cluster.alias}.ssl."):
+            return f"--{name}-ca"
+        if key == f"{cluster.alias}.bootstrap.servers":
+            return f"--{name}-servers"
+    return "--source, --target" if key == "clusters" else "--topics" if key.endswith(".topics") else key
+
+
+def _asked(value: str | None, option: str, question: str, default: str | None = None) -> str:
+    if value is not None:
+        return value
+    if not sys.stdin.isatty():
+        if default is not None:
+            return default
+        raise BadInput(f"{option} is missing, and there is nobody to ask; give {option}")
+    return str(typer.prompt(question, default=default))
+
+
+def _agreed(value: bool | None, *, ca: str | None, question: str) -> bool:
+    if value is False and ca is not None:
+        raise BadInput(f"authorities {ca} are given for a connection without TLS; leave one of the two out")
+    if value is not None or ca is not None:
+        return True if ca is not None else bool(value)
+    return sys.stdin.isatty() and typer.confirm(question, default=True)
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror}; name a new file") from None

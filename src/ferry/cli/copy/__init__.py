@@ -1,0 +1,1 @@
+"""Commands that copy, plan to, or hold a copy back."""

@@ -1,0 +1,236 @@
+"""`ferry backfill`: one window of history, in as many micro-runs as its budgets ask for."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.copy.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import count_of, print_json, print_table, size
+from ferry.cli.person import new_run
+from ferry.errors import BadInput, FerryError, Unreachable
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.decide.lanes.windows import WindowLook
+    from ferry.decide.ledger.report import Report
+    from ferry.run.micro_run import MicroRuns
+    from ferry.run.plan.planner import RunOptions
+
+log = logging.getLogger(__name__)
+
+
+def backfill_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    lane: Annotated[
+        str | None,
+        typer.Option(
+            "--lane", metavar="LANE", help="backfill-NAME: to scratch topics; append-NAME: behind the live records."
+        ),
+    ] = None,
+    into_live: Annotated[
+        bool,
+        typer.Option("--into-live", help="Into the live topics, as a run of the live lane, which has nothing there."),
+    ] = False,
+    topic: TopicsOption = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="ISO 8601 with a zone, as 2026-01-31T06:00:00Z.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The window ends before it.")] = None,
+    start_offset: Annotated[
+        list[str] | None,
+        typer.Option("--from-offset", metavar="TOPIC:PARTITION:OFFSET", help="In place of times; may be repeated."),
+    ] = None,
+    end_offset: Annotated[
+        list[str] | None,
+        typer.Option("--to-offset", metavar="TOPIC:PARTITION:OFFSET", help="The window ends before it."),
+    ] = None,
+    allow_deleted: Annotated[
+        bool, typer.Option("--allow-deleted", help="Take what is left where the source may have deleted records.")
+    ] = False,
+    max_bytes: MaxBytesOption = None,
+    max_records: MaxRecordsOption = None,
+    max_seconds: MaxSecondsOption = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what the window is; write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Copy a window of history once, by default to scratch topics of a lane of its own. Safe to repeat.
+
+    Budgets are those of each of its micro-runs. Ctrl-C ends the open chunks; the same command goes on there.
+    """
+    # Imported here: the command line starts light.
+    from ferry.config.flow.windows import parse_window
+    from ferry.model import LaneKind, OffsetWindow, check_lane
+    from ferry.run.micro_run import MicroRuns
+    from ferry.run.plan.planner import RunOptions
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    window = parse_window(start, end, start_offset or (), end_offset or (), allow_deleted=allow_deleted)
+    if into_live == (lane is not None):
+        raise BadInput("backfill copies to a lane of its own or into live: give --lane backfill-NAME, or --into-live")
+    if lane is not None:
+        check_lane(lane, LaneKind.BACKFILL, LaneKind.APPEND)
+    if topic and isinstance(window, OffsetWindow):
+        raise BadInput("--topic narrows windows of times; a window of offsets names its topics: leave --topic away")
+    chosen = desk.flow(flow)
+    only = only_topics(chosen, sorted(window.topics) if isinstance(window, OffsetWindow) else topic)
+    options = RunOptions(
+        only=only,
+        window=window,
+        max_bytes=max_bytes,
+        max_records=max_records,
+        max_seconds=max_seconds,
+        take_over=take_over,
+    )
+    with MicroRuns(chosen, lane=lane, patience_s=patience) as runs:
+        work = _Work(runs, options, quiet=desk.quiet)
+        if not dry_run:
+            work.copy()
+    if desk.as_json:
+        print_json(_json(work, dry_run=dry_run))
+    else:
+        _show(work, dry_run=dry_run)
+    if isinstance(work.failure, Unreachable) and not work.records:
+        return work.failure.exit_code
+    return 0 if dry_run or work.is_done else 1
+
+
+@dataclass(slots=True)
+class _Work:
+    """The micro-runs of one window."""
+
+    runs: MicroRuns
+    options: RunOptions
+    quiet: bool = field(kw_only=True)
+    look: WindowLook = field(init=False)
+    reports: list[Report] = field(default_factory=list)
+    failure: FerryError | None = None
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._look()
+
+    def copy(self) -> None:
+        """Run after run, until the window is copied or a run gets no further."""
+        # Imported here: the command line starts light.
+        from ferry.cli.copy.run import copied
+        from ferry.decide.lanes.pace import outlook
+        from ferry.run.micro_run import local_origin
+
+        begun = time.monotonic()
+        whole = left = self.left
+        while left or (not self.reports and not self.look.is_done):
+            plan = self.runs.open_new(new_run("backfill"), local_origin(), self.options)
+            ahead = left - sum(piece.offsets for piece in plan.slices)
+            report, self.failure = copied(self.runs, plan, quiet=self.quiet, ahead=max(0, ahead))
+            self.reports.append(report)
+            self.seconds = time.monotonic() - begun
+            self._look()
+            before, left = left, self.left
+            if left and left < before and not self.quiet:
+                log.info("window: %s", outlook(whole, left, self.seconds))
+            if left == before or report.unfinished:
+                break
+
+    def _look(self) -> None:
+        self.look = self.runs.window(self.options)
+
+    @property
+    def left(self) -> int:
+        """Source offsets of the window that are not copied."""
+        return self.look.left
+
+    @property
+    def records(self) -> int:
+        return sum(report.records for report in self.reports)
+
+    @property
+    def bytes(self) -> int:
+        return sum(report.bytes for report in self.reports)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of the window is copied, and nothing was refused at last."""
+        return self.look.is_done and not (self.reports and self.reports[-1].refusals)
+
+
+def _json(work: _Work, *, dry_run: bool) -> dict[str, object]:
+    # Imported here: the command line starts light.
+    from ferry.decide.ledger.run_codec import refusal_json
+    from ferry.model import TimeWindow
+
+    window = work.options.window
+    times = (window.from_ms, window.to_ms) if isinstance(window, TimeWindow) else (None, None)
+    state = "planned" if dry_run else "success" if work.is_done else "partial" if work.records else "failed"
+    last = work.reports[-1] if work.reports else None
+    return {
+        "flow": str(work.runs.flow.flow),
+        "lane": work.runs.lane,
+        "from_ms": times[0],
+        "to_ms": times[1],
+        "state": state,
+        "runs": [report.plan.run for report in work.reports],
+        "records": work.records,
+        "bytes": work.bytes,
+        "seconds": round(work.seconds, 3),
+        "left": work.left,
+        "parts": [
+            {
+                "topic": part.source.topic,
+                "partition": part.source.partition,
+                "start": part.start,
+                "end": part.end,
+                "left": part.left,
+            }
+            for part in work.look.parts
+        ],
+        "refusals": [] if last is None else [refusal_json(refusal) for refusal in last.refusals],
+    }
+
+
+def _show(work: _Work, *, dry_run: bool) -> None:
+    if dry_run:
+        print_table(
+            ["topic", "partition", "start", "end", "left"],
+            ([*part.source, part.start, part.end, part.left] for part in work.look.parts),
+            right=["partition", "start", "end", "left"],
+        )
+    last = work.reports[-1] if work.reports else None
+    for topic in () if last is None else last.plan.paused:
+        print(f"paused: {topic}")
+    for note in () if last is None or work.is_done else last.notes:
+        print(f"note: {note}")
+    for refusal in () if last is None else last.refusals:
+        print(f"refused: {refusal.message} [{refusal.kind}]")
+    where = f"lane {work.runs.lane} of {work.runs.flow.flow}: {work.options.window}"
+    if dry_run:
+        print(f"{where}: {count_of(work.left, 'offset')} would be copied")
+        return
+    state = "copied" if work.is_done else f"{count_of(work.left, 'offset')} left"
+    print(
+        f"{where}: {state}; {count_of(work.records, 'record')}, {size(work.bytes)} in "
+        f"{count_of(len(work.reports), 'run')}, {work.seconds:.1f} s"
+    )

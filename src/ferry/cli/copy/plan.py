@@ -1,0 +1,149 @@
+"""`ferry plan`: what a run would do now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import count_of, print_json, print_table, size
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.config.settings import Settings
+    from ferry.config.why import Why
+    from ferry.model import Plan
+
+MaxBytesOption = Annotated[
+    int | None, typer.Option("--max-bytes", min=1, metavar="N", help="A smaller byte budget than the file's.")
+]
+MaxRecordsOption = Annotated[
+    int | None, typer.Option("--max-records", min=1, metavar="N", help="A smaller record budget than the file's.")
+]
+MaxSecondsOption = Annotated[
+    int | None, typer.Option("--max-seconds", min=1, metavar="N", help="A smaller time budget than the file's.")
+]
+WhyOption = Annotated[
+    str | None,
+    typer.Option("--why", metavar="NAME", help="Which line takes or leaves the topic or consumer group NAME."),
+]
+
+
+def plan_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    max_bytes: MaxBytesOption = None,
+    max_records: MaxRecordsOption = None,
+    why: WhyOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Show what a run would copy, change and refuse now. Nothing is written.
+
+    Exit code 1 when something would be refused. With --why no cluster is asked.
+    """
+    # Imported here: the command line starts light.
+    from ferry.run.micro_run import MicroRuns
+    from ferry.run.plan.planner import RunOptions
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if why is not None and not why:
+        raise BadInput("--why '': names nothing; give the name of a topic or a consumer group")
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    if why is not None:
+        show_why(chosen, settings, why, as_json=desk.as_json)
+        return 0
+    options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
+    with MicroRuns(chosen, patience_s=patience) as runs:
+        plan = runs.preview(options)
+    show_plan(plan, as_json=desk.as_json)
+    return 1 if plan.refusals else 0
+
+
+def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) -> None:
+    """Print what the flow makes of a topic and of a consumer group of that name."""
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import why_json
+    from ferry.config.why import why_group, why_topic
+
+    origins = settings.origins[flow.flow]
+    verdicts = {"topic": why_topic(flow, origins, name), "group": why_group(flow, origins, name)}
+    if as_json:
+        print_json({"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}})
+        return
+    for kind, why in verdicts.items():
+        took = "takes" if why.taken else "leaves out"
+        print(f"{flow.flow} {took} {kind} {name}: it {why.reason}{_where(settings, why)}")
+
+
+def _where(settings: Settings, why: Why) -> str:
+    if why.setting is None:
+        return ""
+    item = "" if why.item is None else f", by its item {why.item}"
+    line = "default" if why.setting.line is None else f"{settings.path}:{why.setting.line}"
+    return f" ({line}: {why.setting.key or why.setting.name} = {why.setting.value}{item})"
+
+
+def show_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print a plan that was not written."""
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import plan_json
+    from ferry.decide.plan.change_sentences import differences, proposals
+
+    if as_json:
+        print_json(plan_json(plan))
+        return
+    if plan.slices:
+        print_table(
+            ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],
+            (
+                [
+                    piece.source.topic,
+                    piece.source.partition,
+                    piece.start,
+                    piece.end,
+                    piece.offsets,
+                    size(piece.bytes_estimate),
+                    piece.target,
+                    piece.slot,
+                ]
+                for piece in plan.slices
+            ),
+            right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
+        )
+    for line in (*proposals(plan.changes), *differences(plan.drift)):
+        print(line)
+    for acl in plan.acls:
+        print(f"would {acl.kind} ACL: {acl.binding}")
+    for topic in plan.paused:
+        print(f"paused: {topic}")
+    for note in plan.notes:
+        print(f"note: {note}")
+    for refusal in plan.refusals:
+        print(f"refused: {refusal.message} [{refusal.kind}]")
+    for left in plan.not_copied:
+        print(f"not copied: {left.message} [{left.what}]")
+    total = sum(piece.bytes_estimate for piece in plan.slices)
+    offsets = sum(piece.offsets for piece in plan.slices)
+    print(
+        f"{plan.flow}: {count_of(len(plan.slices), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
+        f"{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
+    )

@@ -1,0 +1,183 @@
+"""`ferry run`: one micro-run without Airflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.copy.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, show_plan
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.output import count_of, print_error, print_json, size
+from ferry.cli.person import new_run
+from ferry.errors import BadInput, FerryError, Refused, Unreachable
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.decide.ledger.report import Report
+    from ferry.model import Plan
+    from ferry.run.micro_run import MicroRuns
+
+
+def run_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="The new run's id; made up when not given.")
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="RUN", help="Copy what a planned run left, by its own plan.")
+    ] = None,
+    topic: TopicsOption = None,
+    max_bytes: MaxBytesOption = None,
+    max_records: MaxRecordsOption = None,
+    max_seconds: MaxSecondsOption = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Like `ferry plan`: write nothing.")] = False,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Plan, copy and report one micro-run on this machine, several tasks in processes of their own.
+
+    Ctrl-C or SIGTERM ends the open chunks within seconds; what they hold is committed, the next run goes on there.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import run_json
+    from ferry.decide.ledger.report import RunState
+    from ferry.run.metrics.told import PATIENCE_S, tell_run
+    from ferry.run.micro_run import MicroRuns, local_origin
+    from ferry.run.plan.planner import RunOptions
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if resume is not None and (run or topic or max_bytes or max_records or max_seconds or take_over or dry_run):
+        raise BadInput(f"--resume {resume} follows the plan that the run has: leave the other options away")
+    if run is not None and not run.strip():
+        raise BadInput("--run is empty: give the run an id, or leave the option away")
+    chosen = desk.flow(flow)
+    only = only_topics(chosen, topic)
+    options = RunOptions(
+        only=only, max_bytes=max_bytes, max_records=max_records, max_seconds=max_seconds, take_over=take_over
+    )
+    with MicroRuns(chosen, patience_s=patience) as runs:
+        if dry_run:
+            plan = runs.preview(options)
+            show_plan(plan, as_json=desk.as_json)
+            return 1 if plan.refusals else 0
+        plan = (
+            runs.resume(resume) if resume is not None else runs.open_new(run or new_run("cli"), local_origin(), options)
+        )
+        report, failure = copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
+    tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
+    print_json(run_json(report)) if desk.as_json else _show(report)
+    if report.state is RunState.FAILED and isinstance(failure, Unreachable):
+        return failure.exit_code
+    return 0 if report.state is RunState.SUCCESS else 1
+
+
+def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
+    """Copy all slots, keep in the ledger what they refused, and report; also why the attempt is not done, if it is not.
+
+    `ahead`: offsets that runs behind this one are to copy, for the estimate of the time that is left.
+    When the target is gone by then the report is what the slots said; Unreachable when nothing was copied.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.copy.progress import shown_progress
+    from ferry.cli.copy.stopping import stop_signals
+    from ferry.run.copy.ends import failure_of, told_report
+    from ferry.run.local import copy_all
+    from ferry.run.micro_run import local_origin
+
+    attempt = runs.begin(plan, local_origin())
+    with stop_signals() as stop, shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
+        ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
+    failure = failure_of(plan, ends)
+    try:
+        runs.record_outcome(plan, attempt, ends)
+        report, untranslated = _checkpointed(runs, plan.run)
+    except Unreachable as error:
+        report = told_report(plan, attempt.started_ms, ends)
+        if not report.receipts:
+            raise
+        print_error("Unreachable", f"{error}; the report says what the tasks know, without the ledger", as_json=False)
+        return report, failure
+    return report, failure or untranslated
+
+
+def _checkpointed(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
+    """Translate the groups' offsets, and report; also why they could not be, if they were not."""
+    # Imported here: the command line starts light.
+    from ferry.decide.ledger.report import without_groups
+
+    try:
+        runs.checkpoint(run)
+    except (Refused, Unreachable) as error:
+        return without_groups(runs.report(run), str(error)), error
+    return _verified(runs, run)
+
+
+def _verified(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
+    """Verify what was copied where that is due, and report; also why it could not be, if it could not."""
+    # Imported here: the command line starts light.
+    from ferry.decide.ledger.report import not_verified
+    from ferry.model import VerifyMode
+
+    if runs.flow.verification.mode is VerifyMode.OFF:
+        return runs.report(run), None
+    from ferry.run.verify.own_run import verify_run
+
+    try:
+        verify_run(runs.flow, run, patience_s=runs.patience_s)
+    except (Refused, Unreachable) as error:
+        return not_verified(runs.report(run), str(error)), error
+    return runs.report(run), None
+
+
+def _show(report: Report) -> None:
+    # Imported here: the command line starts light.
+    from ferry.cli.shapes import unfinished_sentence
+    from ferry.decide.groups.sentences import group_sentences
+    from ferry.decide.ledger.report import missing_sentence, throttled_sentence, verified_sentences
+    from ferry.decide.plan.change_sentences import differences, summary
+
+    for acl in report.plan.acls:
+        print(f"ACL {acl.kind}d: {acl.binding}")
+    for note in report.notes:
+        print(f"note: {note}")
+    for line in differences(report.plan.drift):
+        print(line)
+    for line in summary(report.plan.changes):
+        print(line)
+    for topic in report.plan.paused:
+        print(f"paused: {topic}")
+    for refusal in report.refusals:
+        print(f"refused: {refusal.message} [{refusal.kind}]")
+    for piece in report.unfinished:
+        print(f"unfinished: {unfinished_sentence(report, piece)}")
+    if report.left:
+        print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
+    if report.transcoded:
+        print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
+    found = group_sentences(report.groups) if report.groups is not None and not report.groups.is_empty else ()
+    verified = verified_sentences(report.verified)
+    for sentence in (*found, *verified, missing_sentence(report.missing), throttled_sentence(report.throttled)):
+        if sentence is not None:
+            print(sentence)
+    print(
+        f"run {report.plan.run} of {report.plan.flow}: {report.state}; {count_of(len(report.plan.slices), 'slice')}, "
+        f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"
+    )

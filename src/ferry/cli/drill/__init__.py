@@ -1,0 +1,1 @@
+"""`ferry drill` and `ferry reports`: rehearsals, and their reports."""

@@ -1,0 +1,304 @@
+"""`ferry drill`: a failover rehearsed, with a report at its end."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.copy.plan import MaxBytesOption
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    only_topics,
+)
+from ferry.cli.drill.evidence import ReportOption, ended, prepared
+from ferry.cli.output import print_json
+from ferry.cli.person import new_run, person
+from ferry.cli.switch.switching import (
+    CommandOption,
+    DrainTimeoutOption,
+    LeaveActiveOption,
+    LeaveGroupOption,
+    QuietSecondsOption,
+    QuietTimeoutOption,
+    UrlOption,
+)
+from ferry.clock import wall_ms
+from ferry.errors import BadInput, Refused
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.start import Start
+    from ferry.model.evidence import Step
+    from ferry.model.switch import Step as SwitchStep
+    from ferry.model.switch import StepDone
+
+log = logging.getLogger(__name__)
+
+drill_app = typer.Typer(help="Rehearse a failover; each drill ends in a report.")
+
+WINDOW = timedelta(hours=1)
+"""How far back a shadow drill copies unless it is told."""
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
+
+
+@drill_app.command("tabletop")
+def tabletop_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """What a failover would do and lose now, with numbers; nothing is written but the report."""
+    # Imported here: the command line starts light.
+    from ferry.run.drill.tabletop import tabletop
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    folder = None if dry_run else prepared(chosen.report, report)
+    diary = _diary(quiet=desk.quiet)
+    evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=patience)
+    return ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("shadow")
+def shadow_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Where to begin: earliest, or a time; an hour ago if not given."),
+    ] = None,
+    max_bytes: MaxBytesOption = None,
+    approved_by: Annotated[
+        str, typer.Option("--approve-by", metavar="NAME", help="Who has approved of the drill, for the report.")
+    ] = "",
+    clean: Annotated[bool, typer.Option("--clean", help="Remove first what a killed drill has left.")] = False,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Copy to scratch topics, move the groups to scratch groups, compare all, and remove it; production is untouched.
+
+    Exit code 1 when something was not as it should be; the report says what.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.copy.stopping import stop_signals
+    from ferry.run.drill.shadow import ShadowDrill, ShadowWish
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    wish = ShadowWish(
+        lane=new_run("drill"),
+        who=person(),
+        start=_start(start),
+        topics=only_topics(chosen, topic),
+        max_bytes=max_bytes,
+        clean=clean,
+        approved_by=approved_by.strip(),
+        approved_ms=wall_ms() if approved_by.strip() else 0,
+    )
+    drill = ShadowDrill(chosen, wish, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, drill.preview()[0])
+    folder = prepared(chosen.report, report)
+    with stop_signals() as stop:
+        evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
+        return ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("partial")
+def partial_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="GROUP", help="Only this group of the source; may be repeated."),
+    ] = None,
+    approved_by: Annotated[
+        str,
+        typer.Option(
+            "--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."
+        ),
+    ] = "",
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """One topic and the groups on it, on the live copies: copied to the end, offsets written, read, compared.
+
+    No client is moved and nothing is paused. Exit code 1 when something was not as it should be.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.copy.stopping import stop_signals
+    from ferry.run.drill.partial import PartialDrill, PartialWish
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    topics = only_topics(chosen, topic)
+    if topics is None:
+        raise BadInput("a partial drill is about some topics of the source: name one by --topic")
+    wish = PartialWish(
+        drill=new_run("partial"),
+        who=person(),
+        approved_by="",
+        approved_ms=0,
+        topics=topics,
+        groups=frozenset(group) if group else None,
+    )
+    drill = PartialDrill(chosen, wish, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, drill.preview())
+    folder = prepared(chosen.report, report)
+    approver = _approved(desk, approved_by, drill.preview, chosen.flow.target)
+    drill = PartialDrill(chosen, replace(wish, approved_by=approver, approved_ms=wall_ms()), patience_s=patience)
+    with stop_signals() as stop:
+        evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
+        return ended(desk, evidence, folder, failure)
+
+
+@drill_app.command("full")
+def full_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    drill: Annotated[
+        str | None,
+        typer.Option("--id", metavar="ID", help="The drill's id: made up when not given; a known one is gone on with."),
+    ] = None,
+    approved_by: Annotated[
+        str,
+        typer.Option(
+            "--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."
+        ),
+    ] = "",
+    quiet_seconds: QuietSecondsOption = 10.0,
+    quiet_timeout: QuietTimeoutOption = 600.0,
+    drain_timeout: DrainTimeoutOption = 3600.0,
+    leave_group: LeaveGroupOption = None,
+    leave_active: LeaveActiveOption = False,
+    redirect_command: CommandOption = None,
+    redirect_url: UrlOption = None,
+    stay: Annotated[
+        float, typer.Option("--stay", min=0, metavar="N", help="Seconds to stay before the way back begins.")
+    ] = 0.0,
+    dry_run: DryRunOption = False,
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Move clients to the target and back, in earnest: a switchover, and a failback; nothing is lost.
+
+    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    """
+    # Imported here: the command line starts light.
+    from ferry.config.flow.flow import RedirectHook
+    from ferry.model.switch import SwitchOptions
+    from ferry.run.drill.full import FullDrill, FullWish
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    wish = FullWish(
+        drill=drill or new_run("full"),
+        who=person(),
+        approved_by="",
+        hook=RedirectHook(command=redirect_command, url=redirect_url),
+        options=SwitchOptions(
+            quiet_seconds=quiet_seconds,
+            quiet_timeout_seconds=quiet_timeout,
+            drain_timeout_seconds=drain_timeout,
+            leave_groups=tuple(leave_group or ()),
+            leave_active=leave_active,
+        ),
+    )
+    full = FullDrill(desk.whole_settings(settings), chosen, wish, patience_s=patience)
+    if dry_run:
+        return _previewed(desk, full.preview())
+    folder = prepared(chosen.report, report)
+    approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
+    full = FullDrill(desk.whole_settings(settings), chosen, replace(wish, approved_by=approver), patience_s=patience)
+
+    def told(step: SwitchStep, done: StepDone | None) -> None:
+        if not desk.quiet:
+            log.info("%s", f"{step} ..." if done is None else f"    {done.evidence.sentence}")
+
+    evidence, failure = full.run(told, lambda: time.sleep(stay))
+    return ended(desk, evidence, folder, failure)
+
+
+def _approved(desk: Desk, given: str, would: Callable[[], tuple[str, ...]], target: str) -> str:
+    """Who approves of a drill in production. A person at the terminal sees the steps first, and names the cluster."""
+    if given.strip():
+        return given.strip()
+    if desk.as_json or not sys.stdin.isatty():
+        raise BadInput(
+            "this drill touches production and needs somebody's approval: say whose with --approve-by NAME, or call it "
+            "at a terminal"
+        )
+    _previewed(desk, would())
+    if typer.prompt(f"To approve, write the name of the target ({target})", default="") != target:
+        raise Refused("the drill was not approved, and nothing was written")
+    return person()
+
+
+def _start(text: str | None) -> Start:
+    # Imported here: the command line starts light.
+    from ferry.config.flow.start import StartTime, parse_start
+    from ferry.config.text.problem import BadValue
+
+    if text is None:
+        return StartTime(timestamp_ms=int((datetime.now(UTC) - WINDOW).timestamp() * 1000))
+    try:
+        return parse_start(text)
+    except BadValue as error:
+        raise BadInput(f"--from: {error}") from None
+
+
+def _diary(*, quiet: bool, stop: Any = lambda: False) -> Any:
+    # Imported here: the command line starts light.
+    from ferry.run.drill.diary import Diary
+
+    def told(step: Step | str) -> None:
+        if not quiet:
+            end = "" if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}"
+            log.info("%s", end or f"{step} ...")
+
+    return Diary(told=told, stop=stop)
+
+
+def _previewed(desk: Desk, would: tuple[str, ...]) -> int:
+    if desk.as_json:
+        print_json({"would": list(would)})
+        return 0
+    for number, sentence in enumerate(would, 1):
+        print(f"{number}. {sentence}")
+    return 0

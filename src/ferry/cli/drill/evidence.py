@@ -1,0 +1,91 @@
+"""How commands that end in a report begin and end: the folder first, the figures and the report's place last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import Desk
+from ferry.cli.output import print_error, print_json
+from ferry.errors import OutcomeUnknown
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.report import ReportConfig
+    from ferry.errors import FerryError
+    from ferry.model.evidence import EvidenceReport
+    from ferry.run.reports.folder import ReportFolder, Written
+
+ReportOption = Annotated[
+    str | None,
+    typer.Option("--report", metavar="DIR", help="The folder for the report, or its URL; wins over ferry.report.dir."),
+]
+
+
+def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
+    """Where the report goes; Refused when it cannot be written there."""
+    # Imported here: the command line starts light.
+    from ferry.run.reports.folder import ReportFolder
+
+    reports = ReportFolder.of(config, folder)
+    reports.prepare()
+    return reports
+
+
+def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, failure: FerryError | None) -> int:
+    """Write the report, and say how it went."""
+    # Imported here: the command line starts light.
+    from ferry.decide.evidence.codec import evidence_json
+    from ferry.model.evidence import EvidenceOutcome
+
+    written, unwritten = None, False
+    try:
+        written = None if folder is None else folder.write(evidence)
+    except (OSError, OutcomeUnknown) as error:
+        unwritten = True
+        where = "" if folder is None else folder.where
+        sentence = f"the report could not be written to {where} ({error}): keep this answer, what it tells of is over"
+        print_error("OutcomeUnknown", sentence, as_json=False)
+    if desk.as_json:
+        print_json({**evidence_json(evidence), "report": None if written is None else _written_json(written)})
+    else:
+        _show(evidence, written)
+    if evidence.outcome is EvidenceOutcome.SUCCESS and not unwritten:
+        return 0
+    return 1 if failure is None else failure.exit_code
+
+
+def _written_json(written: Written) -> dict[str, Any]:
+    return {
+        "number": written.number,
+        "page": written.page,
+        "json": written.json,
+        "sha256": written.sha256,
+        "signed": written.is_signed,
+    }
+
+
+def _show(evidence: EvidenceReport, written: Written | None) -> None:
+    for sentence in evidence.refusals:
+        print(f"refused: {sentence}")
+    for sentence in evidence.deviations:
+        print(f"deviation: {sentence}")
+    for sentence in evidence.notes:
+        print(f"note: {sentence}")
+    for number, sentence in enumerate(evidence.would, 1):
+        print(f"{number}. {sentence}")
+    for group in evidence.groups:
+        exact = "" if group.exact is None else f", {group.exact} at the same record"
+        print(f"group {group.group}: {group.committed} of {group.partitions} offsets{exact}")
+    what = f"{evidence.kind} drill" if evidence.kind.is_drill else str(evidence.kind)
+    print(f"{what} of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
+    if evidence.losses_at_ms:
+        seconds = "not known" if evidence.lost_seconds is None else f"{evidence.lost_seconds:.1f} s"
+        records = "not known" if evidence.lost_records is None else str(evidence.lost_records)
+        print(f"RPO: {records} records, {seconds}")
+    if evidence.rto_s is not None:
+        twice = "not known" if evidence.reread is None else str(evidence.reread)
+        print(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
+    if written is not None:
+        signed = "signed" if written.is_signed else "not signed"
+        print(f"report: {written.page} ({signed}, SHA-256 of its JSON {written.sha256})")

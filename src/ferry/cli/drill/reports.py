@@ -1,0 +1,172 @@
+"""`ferry reports`: the reports of drills and switches in a folder, those of switches, and whether they hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    JsonOption,
+    PatienceOption,
+    QuietOption,
+    VerboseOption,
+)
+from ferry.cli.drill.evidence import ReportOption, ended, prepared
+from ferry.cli.output import count_of, print_json, print_table, time_text
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.run.reports.folder import Checked
+
+BROKEN = 1
+
+reports_app = typer.Typer(help="The reports of drills and switches: list them, check signatures and the chain.")
+
+FolderArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DIR", help="The folder, or its URL; may be left out when the flows of the file name one alone."
+    ),
+]
+
+
+@reports_app.command("list")
+def list_command(
+    ctx: typer.Context,
+    folder: FolderArgument = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """The reports of a folder, newest first."""
+    # Imported here: the command line starts light.
+    from ferry.decide.evidence.chain import index_json
+    from ferry.run.reports.folder import read_folder
+    from ferry.run.reports.store import store_of
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    kept = read_folder(store_of(folder or _folder(desk)))
+    if desk.as_json:
+        print_json(index_json(kept))
+        return 0
+    rows = [(one, one.report.evidence) for one in reversed(kept) if one.report is not None]
+    print_table(
+        ["#", "began", "kind", "flow", "outcome", "RPO records", "RTO s", "summary"],
+        (
+            [
+                *(one.number, time_text(told.began_ms), told.kind, told.flow, told.outcome),
+                *(told.lost_records, told.rto_s, told.summary),
+            ]
+            for one, told in rows
+        ),
+        right=["#", "RPO records", "RTO s"],
+    )
+    return 0
+
+
+@reports_app.command("switch")
+def switch_command(
+    ctx: typer.Context,
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")],
+    switch: Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")],
+    report: ReportOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Write the report of a switchover, failover or failback, from what the ledger has of it."""
+    # Imported here: the command line starts light.
+    from ferry.run.drill.switched import report_of_switch
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    settings = desk.settings()
+    chosen = desk.flow_of(settings, flow)
+    folder = prepared(chosen.report, report)
+    found = report_of_switch(desk.whole_settings(settings), chosen, switch, patience_s=patience)
+    return ended(desk, found, folder, None)
+
+
+@reports_app.command("verify")
+def verify_command(
+    ctx: typer.Context,
+    folder: FolderArgument = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", metavar="FILE", help="A public key or certificate in PEM; may be repeated."),
+    ] = None,
+    chain_only: Annotated[bool, typer.Option("--chain-only", help="Do not look at signatures.")] = False,
+    last: Annotated[
+        str | None,
+        typer.Option("--last", metavar="SHA256", help="What the newest report must be: shows that none was cut off."),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Check that no report was changed, removed or put in: each one's signature, and its link to the one before it.
+
+    Exit code 1 when something is broken; the first place is named.
+    """
+    # Imported here: the command line starts light.
+    from ferry.run.reports.folder import check_folder
+    from ferry.run.reports.signing import public_keys
+    from ferry.run.reports.store import store_of
+
+    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    if chain_only == bool(key):
+        raise BadInput("name the public keys that may have signed by --key FILE, or say --chain-only")
+    store = store_of(folder or _folder(desk))
+    checked = check_folder(store, None if chain_only else public_keys(key or ()), last)
+    if not checked:
+        raise BadInput(f"{store.where} holds no report: correct the folder")
+    broken = next((one for one in checked if one.problem), None)
+    if desk.as_json:
+        print_json(_verified_json(store.where, checked))
+    else:
+        for one in checked:
+            if one.problem:
+                print(f"broken: {one.problem}")
+        what = f"{store.where}: {count_of(len(checked), 'report')}"
+        signed = "signatures were not looked at" if chain_only else "every signature holds"
+        if broken is None:
+            print(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
+        else:
+            print(f"{what}; the first broken one is {broken.kept.name}")
+    return BROKEN if broken else 0
+
+
+def _verified_json(where: str, checked: list[Checked]) -> dict[str, Any]:
+    broken = next((one for one in checked if one.problem), None)
+    return {
+        "intact": broken is None,
+        "folder": where,
+        "first_broken": None if broken is None else broken.kept.name,
+        "reports": [
+            {
+                "number": one.kept.number,
+                "name": one.kept.name,
+                "sha256": one.kept.sha256,
+                "signed": one.signed,
+                "problem": one.problem or None,
+            }
+            for one in checked
+        ],
+    }
+
+
+def _folder(desk: Desk) -> str:
+    """The one folder that the flows of the file name."""
+    folders = {flow.report.folder for flow in desk.settings().flows}
+    if len(folders) != 1:
+        named = ", ".join(sorted(folders)) or "none"
+        raise BadInput(f"the flows of {desk.config_file()} name not one folder of reports ({named}): name it")
+    return folders.pop()

@@ -1,0 +1,1 @@
+"""`ferry groups`: consumer groups, their offsets and the way back."""

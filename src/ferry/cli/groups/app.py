@@ -1,0 +1,40 @@
+"""`ferry groups`: the consumer groups of a flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ferry.cli.groups.snapshots import diff_command, rollback_command, snapshot_command
+from ferry.cli.groups.sync import sync_command
+from ferry.cli.groups.table import show_command
+
+SHOW = "show"
+
+
+class ShowFirst(TyperGroup):
+    """Without a command's name it is `show`: `ferry groups 'primary->backup'`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As of every group of commands."""
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
+            args = [SHOW, *args]
+        found: list[str] = super().parse_args(ctx, args)
+        return found
+
+
+groups_app = typer.Typer(cls=ShowFirst, help="Consumer groups on both sides of a flow; without a command: show them.")
+
+
+@groups_app.callback()
+def groups() -> None:
+    """Consumer groups on both sides of a flow; without a command: show them."""
+
+
+groups_app.command(SHOW)(show_command)
+groups_app.command("sync")(sync_command)
+groups_app.command("snapshot")(snapshot_command)
+groups_app.command("diff")(diff_command)
+groups_app.command("rollback")(rollback_command)

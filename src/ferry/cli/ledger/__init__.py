@@ -1,0 +1,1 @@
+"""`ferry ledger` and `ferry translate`: what the ledger knows."""

@@ -1,0 +1,1 @@
+"""`ferry adopt` and `ferry hand-back`: from another replicator, and to it."""

@@ -1,0 +1,1 @@
+"""`ferry verify`: two clusters compared."""

@@ -1,0 +1,132 @@
+"""`ferry verify`: whether a copy is what its source is."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferry.cli.desk import (
+    DEFAULT_PATIENCE,
+    ConfigOption,
+    Desk,
+    FlowArgument,
+    JsonOption,
+    LaneOption,
+    PatienceOption,
+    QuietOption,
+    TopicsOption,
+    VerboseOption,
+    in_lane_of,
+)
+from ferry.cli.output import print_json
+from ferry.errors import BadInput
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.run.verify.compare import Progress
+    from ferry.run.verify.survey import Survey
+
+log = logging.getLogger(__name__)
+
+DIFFERENT = 1
+
+_LINE_SECONDS = 1.0
+_SECRET_BYTES = 32
+_SEED_BITS = 32
+
+
+def verify_command(
+    ctx: typer.Context,
+    flow: FlowArgument = None,
+    topic: TopicsOption = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, metavar="N", help="Only this partition of the one topic.")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="OFFSET|TIME", help="The partition's first source offset, or a time for all."),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="OFFSET|TIME", help="The source offset, or the time, to end before.")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only what this run has copied.")] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, metavar="N", help="Only one of N segments of each partition.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, metavar="SEED", help="Which ones: a seed that was printed before.")
+    ] = None,
+    compacted: Annotated[
+        bool, typer.Option("--compacted", help="Compare all topics as compacted ones: by the latest record of a key.")
+    ] = False,
+    without_ledger: Annotated[
+        bool,
+        typer.Option("--without-ledger", help="Align the logs by what they hold: MirrorMaker 2 has copied, not Ferry."),
+    ] = False,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
+    ] = False,
+    lane: LaneOption = None,
+    patience: PatienceOption = DEFAULT_PATIENCE,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was copied.
+
+    Exit code 1 when they differ, or when not all that was asked for could be compared.
+    """
+    # Imported here: the command line starts light.
+    from ferry.cli.verify.shown import print_verified
+    from ferry.decide.ledger.verified_codec import verified_json
+    from ferry.run.metrics.told import tell_verification
+    from ferry.run.verify.verifier import Verifier
+    from ferry.run.verify.wanted import Wanted, bound
+
+    desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = in_lane_of(chosen, lane)
+    if seed is not None and sample is None:
+        raise BadInput(f"--seed {seed} chooses a sample: add --sample, or leave it out")
+    (first, since_ms), (last, until_ms) = bound("--from", start), bound("--to", end)
+    wanted = Wanted(
+        topics=frozenset(topic) if topic else None,
+        partition=partition,
+        start=first,
+        end=last,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        compacted=compacted,
+        without_ledger=without_ledger,
+        run=run,
+        sample=sample,
+        seed=secrets.randbits(_SEED_BITS) if seed is None else seed,
+    )
+    with Verifier(
+        chosen, wanted, secrets.token_bytes(_SECRET_BYTES), values=show_values, patience_s=patience
+    ) as verifier:
+        found = verifier.survey()
+        result = verifier.sum_up(found, verifier.compare(found, _progress(found, quiet=desk.quiet)))
+    tell_verification(chosen, wanted, result)
+    print_json(verified_json(result)) if desk.as_json else print_verified(result)
+    return 0 if result.is_equal else DIFFERENT
+
+
+def _progress(found: Survey, *, quiet: bool) -> Progress:
+    """A line on standard error now and then."""
+    # Imported here: the command line starts light.
+    from ferry.cli.output import count_of, size
+
+    total = count_of(found.records, "record")
+    spoken = time.monotonic()
+
+    def told(records: int, read: int) -> None:
+        nonlocal spoken
+        if not quiet and time.monotonic() - spoken >= _LINE_SECONDS:
+            spoken = time.monotonic()
+            log.info("compared %d of about %s, %s read", records, total, size(read))
+
+    return told

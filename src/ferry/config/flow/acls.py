@@ -1,0 +1,97 @@
+"""How ACLs are taken over: `ferry.sync.acls.policy` and `ferry.sync.acls.principal.mapping`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ferry.config.text.problem import BadValue
+from ferry.config.text.regex import NotExpressible, compile_java
+from ferry.model import EVERYBODY
+
+_BETWEEN_RULES = re.compile(r"(?<!\\);")
+_ARROW = re.compile(r"\s*=>\s*")
+_PRINCIPAL = re.compile(r"([^:\s]+:|\$[0-9]).*")
+_PLACE = re.compile(r"\\(.)|\$([0-9])")
+
+
+class AclPolicy(StrEnum):
+    """Which ACLs of the source are taken over."""
+
+    READ = "read"
+    """As careful as MirrorMaker 2: the read side of single topics."""
+    FULL = "full"
+    """All of topics, groups, transactional ids and the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrincipalRule:
+    """Principals that `pattern` (Java's) matches wholly become `replacement`; without one their ACLs are left out."""
+
+    pattern: str
+    replacement: str
+    _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises BadValue with the remedy."""
+        try:
+            compiled = compile_java(self.pattern)
+        except NotExpressible as error:
+            raise BadValue(
+                f"regular expression {self.pattern!r} is refused: {error}; correct it as Java's Pattern reads it"
+            ) from None
+        object.__setattr__(self, "_compiled", compiled)
+        for number in (int(found[2]) for found in _PLACE.finditer(self.replacement) if found[2]):
+            if number > compiled.groups:
+                raise BadValue(
+                    f"{self.replacement!r} names group ${number}, but {self.pattern!r} has {compiled.groups}; put "
+                    "parentheses around what is meant"
+                )
+        if self.replacement and not _PRINCIPAL.fullmatch(self.replacement):
+            raise BadValue(f"{self.replacement!r} is no principal; write its type before it, for example User:a")
+
+    def applied(self, principal: str) -> str | None:
+        """What becomes of the principal; empty: its ACLs are left out; None: the rule is not about it."""
+        match = self._compiled.fullmatch(principal)
+        if match is None:
+            return None
+        return _PLACE.sub(lambda place: place[1] or match[int(place[2])] or "", self.replacement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrincipalMapping:
+    """Who a principal of the source is on the target: the first rule about it counts. Without rules: the same one."""
+
+    rules: tuple[PrincipalRule, ...] = ()
+
+    def of(self, principal: str) -> str | None:
+        """The principal on the target; empty: its ACLs are left out; None: no rule is about it.
+
+        `User:*`, Kafka's word for everybody, is no pattern and needs no rule.
+        """
+        if principal == EVERYBODY or not self.rules:
+            return principal
+        found = (rule.applied(principal) for rule in self.rules)
+        return next((mapped for mapped in found if mapped is not None), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclSync:
+    """What `ferry.sync.acls.*` say."""
+
+    policy: AclPolicy = AclPolicy.READ
+    mapping: PrincipalMapping = PrincipalMapping()
+
+
+def principal_mapping(text: str) -> PrincipalMapping:
+    """Rules `PATTERN => PRINCIPAL` with semicolons between them: principals hold commas. Raises BadValue."""
+    rules = []
+    for written in (part.strip() for part in _BETWEEN_RULES.split(text)):
+        if not written:
+            continue
+        sides = _ARROW.split(written)
+        if len(sides) != 2 or not sides[0]:
+            raise BadValue(f"{written!r} is no rule; write PATTERN => PRINCIPAL, several with semicolons between")
+        rules.append(PrincipalRule(pattern=sides[0], replacement=sides[1]))
+    return PrincipalMapping(rules=tuple(rules))

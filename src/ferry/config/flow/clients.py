@@ -1,0 +1,262 @@
+"""Java client properties as options of Ferry's connections and of confluent-kafka.
+
+What a key does here is in `docs/configuration.md`. A security setting that cannot be honoured is refused: a connection
+is never opened with less protection than the file asks for.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.origins import placed
+from ferry.config.keys import values
+from ferry.config.keys.layers import Role, Side
+from ferry.config.login.sasl import login
+from ferry.config.login.security import Login, OAuthLogin, PasswordLogin, TlsOptions
+from ferry.config.text.problem import BadValue
+from ferry.config.text.secrets import ClientProperties
+from ferry.errors import BadInput, Refused
+from ferry.model import Codec, Compression
+
+T = TypeVar("T")
+
+MAX_FRAME_BYTES = 2**31 - 1
+"""Kafka's own bound on a response; a Java client has no smaller one, and fetch sizes keep responses far below it."""
+
+_LEVELS = {Codec.GZIP: (-1, 9), Codec.LZ4: (1, 17), Codec.ZSTD: (-131_072, 22)}
+"""Kafka's bounds of `compression.*.level` (KIP-390)."""
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionOptions:
+    """How to reach a cluster. Times are milliseconds; `ferry.net.options` puts it into kafka-python's words."""
+
+    bootstrap_servers: tuple[str, ...]
+    client_id: str
+    request_timeout_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    socket_connection_setup_timeout_ms: int
+    socket_connection_setup_timeout_max_ms: int
+    connections_max_idle_ms: int
+    metadata_max_age_ms: int
+    socket_options: tuple[tuple[int, int, int], ...]
+    client_dns_lookup: str
+    receive_message_max_bytes: int = MAX_FRAME_BYTES
+    security_protocol: str
+    tls: TlsOptions | None
+    login: Login | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOptions:
+    """Sizes of fetches; None where the file says nothing and the engine chooses."""
+
+    max_bytes: int | None
+    partition_max_bytes: int | None
+    min_bytes: int | None
+    max_wait_ms: int | None
+    rack: str
+    """`client.rack`, sent with each fetch so that a near replica may answer; empty is none."""
+
+
+ENGINE_CHOOSES = FetchOptions(max_bytes=None, partition_max_bytes=None, min_bytes=None, max_wait_ms=None, rack="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceOptions:
+    """Produce requests; None where the file says nothing and the engine chooses."""
+
+    max_request_bytes: int | None
+    compression: Compression | None
+    """What all batches are compressed with; None: each keeps what it has."""
+
+
+def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionOptions:
+    """Connection options of one of a flow's clients. Raises as `kafka_python_options`, with file, line and key."""
+    # Stable per flow, so that a broker's quotas and logs know it.
+    return _of_cluster(
+        flow, side, role, lambda found: kafka_python_options({"client.id": f"ferry.{flow.flow}", **found})
+    )
+
+
+def flow_fetch_options(flow: FlowConfig) -> FetchOptions:
+    """Bounds of a flow's fetches at the source. Raises as `fetch_options`, with file, line and key."""
+    return _of_cluster(flow, "source", "consumer", fetch_options)
+
+
+def flow_produce_options(flow: FlowConfig) -> ProduceOptions:
+    """How a flow's batches are produced at the target. Raises as `produce_options`, with file, line and key."""
+    return _of_cluster(flow, "target", "producer", produce_options)
+
+
+def _of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping[str, str]], T]) -> T:
+    alias = flow.flow.source if side == "source" else flow.flow.target
+    properties = ClientProperties(values_by_key={})
+    try:
+        properties = flow.client(side, role)
+        return read(properties)
+    except (BadInput, Refused) as error:
+        raise type(error)(placed(properties.told(str(error)), flow.origins[side, role], alias)) from None
+
+
+def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
+    """How to connect. `properties` are effective and resolved, by Java names.
+
+    Raises BadInput for a value that cannot be read, Refused for a setting that is not supported.
+    """
+    protocol = _read(properties, "security.protocol", "PLAINTEXT", lambda text: values.one_of(_PROTOCOLS)(text.upper()))
+    return ConnectionOptions(
+        bootstrap_servers=_servers(properties),
+        client_id=properties.get("client.id", "ferry"),
+        request_timeout_ms=_number(properties, "request.timeout.ms", 30_000, 1),
+        reconnect_backoff_ms=_number(properties, "reconnect.backoff.ms", 50, 0),
+        reconnect_backoff_max_ms=_number(properties, "reconnect.backoff.max.ms", 1_000, 0),
+        socket_connection_setup_timeout_ms=_number(properties, "socket.connection.setup.timeout.ms", 10_000, 1),
+        socket_connection_setup_timeout_max_ms=_number(properties, "socket.connection.setup.timeout.max.ms", 30_000, 1),
+        connections_max_idle_ms=_number(properties, "connections.max.idle.ms", 540_000, 1),
+        metadata_max_age_ms=_number(properties, "metadata.max.age.ms", 300_000, 0),
+        socket_options=_socket_options(properties),
+        client_dns_lookup=_read(
+            properties,
+            "client.dns.lookup",
+            "use_all_dns_ips",
+            values.one_of(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+        ),
+        security_protocol=protocol,
+        tls=_tls(properties) if protocol.endswith("SSL") else None,
+        login=login(properties) if protocol.startswith("SASL") else None,
+    )
+
+
+def confluent_options(properties: Mapping[str, str]) -> dict[str, str | int]:
+    """Options of confluent-kafka (librdkafka's names) for the same connection.
+
+    Raises BadInput for a value that cannot be read, Refused for a setting that is not supported.
+    """
+    connection = kafka_python_options(properties)
+    options: dict[str, str | int] = {
+        "bootstrap.servers": ",".join(connection.bootstrap_servers),
+        "client.id": connection.client_id,
+        "security.protocol": connection.security_protocol,
+        "socket.timeout.ms": connection.request_timeout_ms,
+        "reconnect.backoff.ms": connection.reconnect_backoff_ms,
+        "reconnect.backoff.max.ms": connection.reconnect_backoff_max_ms,
+        "connections.max.idle.ms": connection.connections_max_idle_ms,
+    }
+    for java, name in (
+        ("send.buffer.bytes", "socket.send.buffer.bytes"),
+        ("receive.buffer.bytes", "socket.receive.buffer.bytes"),
+    ):
+        if (size := _optional(properties, java, -1)) is not None:
+            options[name] = max(size, 0)
+    return options | _confluent_tls(connection.tls) | _confluent_login(connection.login)
+
+
+def _confluent_tls(tls: TlsOptions | None) -> dict[str, str | int]:
+    if tls is None:
+        return {}
+    texts = {"ssl.ca.pem": tls.trusted_pem, "ssl.certificate.pem": tls.chain_pem, "ssl.key.pem": tls.key_pem}
+    return {
+        "ssl.endpoint.identification.algorithm": "https" if tls.check_hostname else "none",
+        **{name: text for name, text in texts.items() if text is not None},
+    }
+
+
+def _confluent_login(who: Login | None) -> dict[str, str | int]:
+    match who:
+        case None:
+            return {}
+        case PasswordLogin():
+            return {"sasl.mechanism": who.mechanism, "sasl.username": who.username, "sasl.password": who.password}
+        case OAuthLogin(endpoint_url=str(url), tls=None | TlsOptions(trusted_pem=None, chain_pem=None)):
+            return {
+                "sasl.mechanism": who.mechanism,
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.token.endpoint.url": url,
+                "sasl.oauthbearer.client.id": who.client_id,
+                "sasl.oauthbearer.client.secret": who.client_secret,
+                "sasl.oauthbearer.scope": who.scope or "",
+                "sasl.oauthbearer.extensions": ",".join(f"{name}={value}" for name, value in who.extensions.items()),
+            }
+    raise Refused(
+        f"sasl.mechanism={who.mechanism} as it is configured is not known to confluent-kafka, which this needs: "
+        "use another listener of the cluster"
+    )
+
+
+def fetch_options(properties: Mapping[str, str]) -> FetchOptions:
+    """Fetch sizes of an effective consumer; raises BadInput for a value that cannot be read."""
+    return FetchOptions(
+        max_bytes=_optional(properties, "fetch.max.bytes", 0),
+        partition_max_bytes=_optional(properties, "max.partition.fetch.bytes", 0),
+        min_bytes=_optional(properties, "fetch.min.bytes", 0),
+        max_wait_ms=_optional(properties, "fetch.max.wait.ms", 0),
+        rack=properties.get("client.rack", ""),
+    )
+
+
+def produce_options(properties: Mapping[str, str]) -> ProduceOptions:
+    """Sizes and compression of an effective producer; raises BadInput for a value that cannot be read."""
+    return ProduceOptions(
+        max_request_bytes=_optional(properties, "max.request.size", 1), compression=_compression(properties)
+    )
+
+
+def _compression(properties: Mapping[str, str]) -> Compression | None:
+    codecs = {codec.name.lower(): codec for codec in Codec}
+    name = _read(properties, "compression.type", None, values.one_of(tuple(codecs)))
+    if name is None:
+        return None
+    key = f"compression.{name}.level"
+    low, high = _LEVELS.get(codecs[name], (0, 0))
+    level = _read(properties, key, None, values.integer(low, high)) if codecs[name] in _LEVELS else None
+    return Compression(codec=codecs[name], level=level)
+
+
+def _read(properties: Mapping[str, str], key: str, default: T, convert: Callable[[str], T]) -> T:
+    if key not in properties:
+        return default
+    try:
+        return convert(properties[key])
+    except BadValue as error:
+        raise BadInput(f"{key}: {error}") from None
+
+
+def _number(properties: Mapping[str, str], key: str, default: int, low: int) -> int:
+    return _read(properties, key, default, values.integer(low, 2**63 - 1))
+
+
+def _optional(properties: Mapping[str, str], key: str, low: int) -> int | None:
+    return _number(properties, key, low, low) if key in properties else None
+
+
+def _servers(properties: Mapping[str, str]) -> tuple[str, ...]:
+    servers = _read(properties, "bootstrap.servers", "", values.bootstrap_servers)
+    if not servers:
+        raise BadInput("bootstrap.servers: is missing; write host:port, several with commas between")
+    # Java accepts a listener's name before the address and connects to the address.
+    return tuple(server.rpartition("://")[2] for server in servers.split(","))
+
+
+def _socket_options(properties: Mapping[str, str]) -> tuple[tuple[int, int, int], ...]:
+    options = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for key, option in (("send.buffer.bytes", socket.SO_SNDBUF), ("receive.buffer.bytes", socket.SO_RCVBUF)):
+        size = _optional(properties, key, -1)
+        # -1 means what the system gives; so does an absent key, because large fetches profit from its autotuning.
+        if size is not None and size >= 0:
+            options.append((socket.SOL_SOCKET, option, size))
+    return tuple(options)
+
+
+def _tls(properties: Mapping[str, str]) -> TlsOptions:
+    # Imported here: Spark's workers import this module, and only where TLS is configured is cryptography needed.
+    from ferry.config.login.stores import tls_options  # noqa: PLC0415
+
+    return tls_options(properties)

@@ -1,0 +1,281 @@
+"""A flow as the file describes it: what to copy, how named, when, how much, and with which clients."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from ferry.config.flow.acls import AclSync
+from ferry.config.flow.alerts import Alerts
+from ferry.config.flow.guards import Guards
+from ferry.config.flow.origins import Origin
+from ferry.config.flow.report import ReportConfig
+from ferry.config.flow.start import Start, StartOffsets, StartTime
+from ferry.config.keys.layers import Role, Side
+from ferry.config.login.connection import unknown_here
+from ferry.config.text.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
+from ferry.config.text.secrets import ClientProperties, Providers
+from ferry.errors import BadInput
+from ferry.model import Flow, VerifyMode
+from ferry.policy import ReplicationPolicy
+
+DEFAULT_REPLICATION_FACTOR = 2
+"""MirrorMaker 2's replication factor of new topics, where the file gives none."""
+
+
+MOST_RUNS = 100
+"""Runs that a ledger remembers, so the most between two that verify themselves."""
+
+_PERIODIC = (
+    "sync_topic_acls",
+    "sync_group_offsets",
+    "refresh_topics",
+    "refresh_groups",
+    "emit_checkpoints",
+    "emit_heartbeats",
+)
+
+_POLICY_DEFAULTS = {
+    "replication.policy.separator": ".",
+    "replication.policy.internal.topic.separator.enabled": "true",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that one micro-run takes on. None is no limit."""
+
+    max_bytes: int
+    max_records: int | None
+    max_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryPoint:
+    """The most of a partition that may be lost (recovery point objective). None is no limit."""
+
+    records: int | None
+    seconds: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedirectHook:
+    """How a switch sends clients to the new cluster: a command, an HTTP call, both, or neither."""
+
+    command: str | None
+    url: str | None = field(repr=False)
+    timeout_seconds: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Periodic:
+    """Something that MirrorMaker 2 repeats: Ferry does it at most once in `interval_s` seconds, when a run is on."""
+
+    enabled: bool
+    interval_s: int | None
+    """None is never (a negative interval, as in MirrorMaker 2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """When the two clusters are compared: one of `every_runs` runs verifies itself, and all is compared by schedule."""
+
+    mode: VerifyMode = VerifyMode.OFF
+    every_runs: int = 1
+    schedule: str | None = None
+    """Cron or Airflow preset; None when everything is compared by hand only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalTopics:
+    """MirrorMaker 2's internal topics; a replication factor of -1 is the broker's default."""
+
+    offset_syncs_location: Side
+    offset_syncs_replication_factor: int
+    checkpoints_replication_factor: int
+    heartbeats_replication_factor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowConfig:
+    """One enabled flow. Sizes are bytes, times are named by their unit."""
+
+    flow: Flow
+    enabled: bool
+    topics: TopicFilter
+    selection: TopicSelection
+    """`topics` together with policy, internal names, heartbeats and loops: ask this one whether a topic is copied."""
+    back: TopicSelection | None = field(default=None, repr=False, compare=False)
+    """The same of the flow in the opposite direction; None where the file does not enable one."""
+    groups: GroupFilter
+    """Consumer groups whose offsets are translated."""
+    policy: ReplicationPolicy
+    policy_name: str
+    """`DefaultReplicationPolicy`, `IdentityReplicationPolicy`, or the import path of the user's class."""
+    merge: PatternList
+    """Source topics whose target is shared with other flows (`ferry.merge.topics`)."""
+    guards: Guards
+    policy_properties: Mapping[str, str]
+    """The flow's `replication.policy.*`, as written."""
+    replication_factor: int | None
+    """As the file says (-1: the target broker's default); None when it does not: then DEFAULT_REPLICATION_FACTOR."""
+    replication_from_source: bool
+    """Whether new topics have as many replicas as their source topics (`ferry.replication.factor`)."""
+    sync_topic_deletes: bool
+    """Whether copies of deleted source topics are deleted."""
+    target_free_percent: int | None
+    """What must stay free of a target broker's log directories; None: nobody looks."""
+    sync_topic_configs: bool
+    sync_topic_configs_interval_s: int | None
+    config_exclude: PatternList
+    """Topic configurations that are not taken over from the source."""
+    use_defaults_from: Side
+    """Whose broker default counts for a topic configuration that the source topic does not set itself."""
+    sync_topic_acls: Periodic
+    acls: AclSync
+    """Which ACLs are taken over, and for whom, where `sync_topic_acls` is on."""
+    sync_group_offsets: Periodic
+    """Enabled unless the file says otherwise, which is not MirrorMaker 2's default."""
+    refresh_topics: Periodic
+    refresh_groups: Periodic
+    emit_checkpoints: Periodic
+    emit_heartbeats: Periodic
+    heartbeats_at_source: Periodic
+    """Heartbeats of the flow back, at the source: only where `T->S.emit.heartbeats.enabled` itself is true, and that
+    flow is not enabled. MirrorMaker 2 writes them unless that line is false."""
+    emit_offset_syncs: bool
+    internal_topics: InternalTopics
+    exactly_once_source_support: str
+    """As the target cluster's line says it; Ferry is exactly once whatever it says."""
+    tasks_max: int
+    isolation_level: str
+    start: Start
+    budget: Budget
+    schedule: str | None
+    """Cron or Airflow preset; None when runs are started by hand only."""
+    backfill_windows: str | None = "@daily"
+    """Cron or Airflow preset, in UTC: each tick begins a window of the backfill's DAG; None: there is no such DAG."""
+    verification: Verification = Verification()
+    lane: str
+    deployment: str
+    """Whose runs these are (`ferry.config.flow.deployment`); empty as long as nobody has looked beyond the file."""
+    task_memory_bytes: int
+    chunk_bytes: int
+    chunk_seconds: int
+    transaction_timeout_ms: int
+    throttle_bytes_per_second: int | None
+    """Most that a run fetches; None is no limit."""
+    ledger_replication_factor: int | None
+    prunes_ledger: bool
+    """Whether receipts go from the ledger once both sides have lost their records."""
+    rpo: RecoveryPoint
+    redirect: RedirectHook
+    retries: int
+    alerts: Alerts
+    """Metrics, limits and who is called."""
+    spark_conn_id: str
+    pool: str
+    clients: Mapping[tuple[Side, Role], ClientProperties]
+    """Properties as written, unresolved; `client` resolves them."""
+    origins: Mapping[tuple[Side, Role], Mapping[str, Origin]]
+    """Where they are written."""
+    providers: Providers
+    connections: Mapping[str, str] = field(default_factory=dict)
+    """The Airflow connection in place of a cluster's settings, by alias."""
+    report: ReportConfig = field(default_factory=ReportConfig)
+    """Where reports of drills and switches go, and the goals in them."""
+    unknown: frozenset[str] = frozenset()
+    """Aliases whose connection is not looked up: their clients cannot be had."""
+
+    @property
+    def syncs_acls(self) -> bool:
+        """Whether runs take ACLs over."""
+        return self.sync_topic_acls.enabled and self.sync_topic_acls.interval_s is not None
+
+    @property
+    def syncs_groups(self) -> bool:
+        """Whether runs write translated group offsets."""
+        return self.sync_group_offsets.enabled and self.sync_group_offsets.interval_s is not None
+
+    @property
+    def emits_checkpoints(self) -> bool:
+        """Whether runs write checkpoints in MirrorMaker 2's format."""
+        return self.emit_checkpoints.enabled and self.emit_checkpoints.interval_s is not None
+
+    @property
+    def finds_new_groups(self) -> bool:
+        """Whether runs translate groups, too, of which the ledger has nothing yet."""
+        return self.refresh_groups.enabled and self.refresh_groups.interval_s is not None
+
+    def client(self, side: Side, role: Role) -> ClientProperties:
+        """Effective Java-named properties of the flow's client on one side, secrets resolved.
+
+        Raises BadInput when a referenced variable, file or entry is missing, or the connection is unknown here.
+        """
+        alias = self.flow.source if side == "source" else self.flow.target
+        if alias in self.unknown:
+            raise BadInput(unknown_here(self.connections[alias]))
+        return self.providers.resolve_all(self.clients[side, role])
+
+    def where(self, side: Side, role: Role, name: str) -> str:
+        """File, line and key of a client's property; the cluster's alias where the file does not hold it."""
+        alias = self.flow.source if side == "source" else self.flow.target
+        return str(self.origins[side, role].get(name, f"cluster {alias}"))
+
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) of what the flow copies, where to, and how much at a time.
+
+        The same meaning gives the same digest, whatever the order of lines and of items in a list. How clusters are
+        reached, when and with which resources a run works is left out: that may differ from machine to machine. The
+        plan compares the clusters' own ids. Values of secret keys do not enter it, so it can be shown.
+
+        A key that comes to be later may enter only where it is not at its default: else files that do not name it
+        would change their digest with Ferry's version (ADR 12).
+        """
+        shown: dict[str, object] = {
+            "flow": str(self.flow),
+            "topics": [_set(self.topics.include), _set(self.topics.exclude)],
+            "heartbeats": self.selection.heartbeats,
+            "groups": [_set(self.groups.include), _set(self.groups.exclude)],
+            "policy": [
+                self.policy_name,
+                ClientProperties(values_by_key={**_POLICY_DEFAULTS, **self.policy_properties}).shown(),
+            ],
+            "merge": _set(self.merge),
+            "guards": self.guards.digested(),
+            "replication_factor": self.replication_factor,
+            "ledger_replication_factor": self.ledger_replication_factor,
+            "sync_topic_configs": [self.sync_topic_configs, self.sync_topic_configs_interval_s],
+            "config_exclude": _set(self.config_exclude),
+            "use_defaults_from": self.use_defaults_from,
+            "periodic": {name: asdict(getattr(self, name)) for name in _PERIODIC},
+            "emit_offset_syncs": self.emit_offset_syncs,
+            "internal_topics": {**asdict(self.internal_topics), "offset_syncs_location": "source"},
+            "isolation_level": self.isolation_level,
+            "start": _start(self.start),
+            "budget": [self.budget.max_bytes, self.budget.max_records, self.budget.max_seconds],
+            "lane": self.lane,
+        }
+        # "source" above stands for the default, which was "source" as long as nothing was written.
+        if self.internal_topics.offset_syncs_location == "source":
+            shown["offset_syncs_at_source"] = True
+        if self.replication_from_source:
+            shown["replication_from_source"] = True
+        if self.sync_topic_deletes:
+            shown["sync_topic_deletes"] = True
+        if self.acls != AclSync():
+            shown["acls"] = [self.acls.policy, [[r.pattern, r.replacement] for r in self.acls.mapping.rules]]
+        return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+
+
+def _set(patterns: PatternList) -> list[str]:
+    """A list of patterns as what it means: any of them, in whatever order."""
+    return sorted(set(patterns.items))
+
+
+def _start(start: Start) -> list[object]:
+    offsets = sorted(start.offsets.items()) if isinstance(start, StartOffsets) else []
+    timestamp_ms = start.timestamp_ms if isinstance(start, StartTime) else None
+    return [type(start).__name__, timestamp_ms, offsets]

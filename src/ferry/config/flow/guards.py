@@ -1,0 +1,141 @@
+"""What a flow does when a guard trips: `ferry.guard.*`, for all its topics or for some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from ferry.config.text.filters import PatternList
+from ferry.config.text.problem import BadValue
+from ferry.config.text.regex import NotExpressible
+
+
+class OnGuard(StrEnum):
+    """What becomes of the topic or partition that a guard is about (ADR 18)."""
+
+    FAIL = "fail"
+    """It is refused, and the run is red until somebody looks at it."""
+    RESTART = "restart"
+    """What the target holds stays as it is; behind it the source is copied again, from where both still agree."""
+    SKIP = "skip"
+    """It goes on where it stands: said in the plan, and kept in the ledger as a gap with what is passed over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardPolicy:
+    """One guard's policy: `default`, but for topics that a pattern of `exceptions` names; the first one counts."""
+
+    default: OnGuard = OnGuard.FAIL
+    exceptions: tuple[tuple[OnGuard, PatternList], ...] = ()
+    """Patterns of source topics, in the file's order."""
+
+    def of(self, topic: str) -> OnGuard:
+        """What becomes of a source topic."""
+        return next((policy for policy, pattern in self.exceptions if pattern.matches(topic)), self.default)
+
+    def __str__(self) -> str:
+        return ", ".join([self.default, *(f"{policy}:{pattern.items[0]}" for policy, pattern in self.exceptions)])
+
+
+FAIL = GuardPolicy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guards:
+    """The guards that a file may soften; all others fail."""
+
+    topics_none: GuardPolicy = FAIL
+    topic_gone: GuardPolicy = FAIL
+    topic_recreated: GuardPolicy = FAIL
+    retention_passed: GuardPolicy = FAIL
+    source_truncated: GuardPolicy = FAIL
+    target_changed: GuardPolicy = FAIL
+    foreign_writer: GuardPolicy = FAIL
+    tombstones_passed: GuardPolicy = FAIL
+    cluster_changed: GuardPolicy = FAIL
+    clock_skew: GuardPolicy = FAIL
+
+    def of(self, kind: str, topic: str) -> OnGuard:
+        """What becomes of a source topic that is refused for `kind`: the refusal's word is the guard's name."""
+        policy: GuardPolicy = getattr(self, kind.replace("-", "_"))
+        return policy.of(topic)
+
+    def digested(self) -> dict[str, str]:
+        """What of it enters a configuration's digest: of guards that came later only those that are not at `fail`."""
+        first = ("topic_gone", "retention_passed")
+        values: dict[str, GuardPolicy] = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: str(policy) for name, policy in values.items() if name in first or policy != FAIL}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardKey:
+    """One guard as the file names it, with the policies that make sense for it."""
+
+    attribute: str
+    """Of Guards."""
+    policies: tuple[OnGuard, ...]
+    per_topic: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The word of the refusals that it is about."""
+        return self.attribute.replace("_", "-")
+
+    @property
+    def key(self) -> str:
+        """Its key at top level."""
+        return f"ferry.guard.{self.attribute.replace('_', '.')}"
+
+
+_F, _R, _S = OnGuard
+GUARD_KEYS = (
+    GuardKey(attribute="topics_none", policies=(_F, _S), per_topic=False),
+    GuardKey(attribute="topic_gone", policies=(_F, _S)),
+    GuardKey(attribute="topic_recreated", policies=(_F, _R)),
+    GuardKey(attribute="retention_passed", policies=(_F, _S)),
+    GuardKey(attribute="source_truncated", policies=(_F, _R, _S)),
+    GuardKey(attribute="target_changed", policies=(_F, _R, _S)),
+    GuardKey(attribute="foreign_writer", policies=(_F, _S)),
+    GuardKey(attribute="tombstones_passed", policies=(_F, _S)),
+    GuardKey(attribute="cluster_changed", policies=(_F, _R), per_topic=False),
+    GuardKey(attribute="clock_skew", policies=(_F, _S), per_topic=False),
+)
+
+
+def guard_policy(guard: GuardKey) -> Callable[[str], GuardPolicy]:
+    """A reader of `fail`, or of `fail, skip:logs.*, restart:orders`: a policy for all topics, others for some."""
+    words = ", ".join(guard.policies)
+
+    def policy(text: str) -> OnGuard:
+        if text not in guard.policies:
+            raise BadValue(f"{text!r} is none of {words}; write one of these")
+        return OnGuard(text)
+
+    def read(text: str) -> GuardPolicy:
+        default: OnGuard | None = None
+        exceptions: list[tuple[OnGuard, PatternList]] = []
+        for item in (part.strip() for part in text.split(",")):
+            word, colon, pattern = item.partition(":")
+            if not colon:
+                if default is not None:
+                    raise BadValue(f"{item!r} is a second policy for all topics; write policy:topics for some of them")
+                default = policy(item)
+                continue
+            if not guard.per_topic:
+                raise BadValue(f"{item!r} is for some topics, but this guard is about the whole flow; write {words}")
+            exceptions.append((policy(word.strip()), _pattern(item, pattern.strip())))
+        return GuardPolicy(default=default or OnGuard.FAIL, exceptions=tuple(exceptions))
+
+    return read
+
+
+def _pattern(item: str, pattern: str) -> PatternList:
+    if not pattern:
+        raise BadValue(f"{item!r} names no topics; write policy:topics with a regular expression, as in topics")
+    try:
+        return PatternList(items=(pattern,))
+    except NotExpressible as error:
+        raise BadValue(
+            f"regular expression {pattern!r} is refused: {error}; correct it as Java's Pattern reads it"
+        ) from None

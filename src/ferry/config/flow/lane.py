@@ -1,0 +1,54 @@
+"""A flow as a lane beside the live one has it: other topics on the target, and nothing but copying."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.config.flow.flow import FlowConfig, Periodic, Verification
+from ferry.config.flow.guards import Guards
+from ferry.config.flow.start import StartEarliest
+from ferry.config.text.filters import PatternList
+from ferry.model import lane_kind
+from ferry.policy import LanePolicy
+
+_NEVER = Periodic(enabled=False, interval_s=None)
+
+
+def lane_flow(flow: FlowConfig, lane: str | None) -> FlowConfig:
+    """The flow as a session in `lane` has it: `in_lane` for a backfill or a drill, else as it is."""
+    return flow if lane is None or lane_kind(lane) is None else in_lane(flow, lane)
+
+
+def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
+    """The flow in `lane`: for a backfill or a drill with scratch topics, and without all that belongs to live alone.
+
+    No guard is softened, no topic deleted, no ACL, group or topic of MirrorMaker 2 touched; heartbeats are no history,
+    and each scratch topic has one writer, also where live merges. Its runs do not verify themselves.
+    Budgets, resources and clients stay the flow's.
+    A lane that appends to the live topics has live's guard of other writers: it is one there, and live is one to it.
+    Another live lane (`ferry.lane`) is the flow as it is.
+    """
+    kind = lane_kind(lane)
+    if kind is None or lane == flow.lane:
+        return replace(flow, lane=lane)
+    own = kind.has_scratch_topics
+    return replace(
+        flow,
+        lane=lane,
+        policy=LanePolicy(base=flow.policy, lane=lane) if own else flow.policy,
+        selection=replace(flow.selection, heartbeats=False, others=()),
+        back=None,
+        merge=PatternList(items=()),
+        guards=Guards() if own else Guards(foreign_writer=flow.guards.foreign_writer),
+        start=StartEarliest(),
+        sync_topic_deletes=False,
+        prunes_ledger=False,
+        sync_topic_configs=False,
+        sync_topic_acls=_NEVER,
+        sync_group_offsets=_NEVER,
+        emit_checkpoints=_NEVER,
+        emit_heartbeats=_NEVER,
+        heartbeats_at_source=_NEVER,
+        emit_offset_syncs=False,
+        verification=Verification(),
+    )

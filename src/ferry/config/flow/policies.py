@@ -1,0 +1,38 @@
+"""`replication.policy.class` of a flow, as `ferry.policy.make_policy` understands it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ferry.config.text.problem import BadValue
+from ferry.config.text.secrets import is_secret
+from ferry.errors import BadInput
+from ferry.model import Flow
+from ferry.policy import (
+    INTERNAL_SEPARATOR,
+    SEPARATOR,
+    ReplicationPolicy,
+    make_policy,
+    policy_name,
+)
+
+
+def flow_policy(
+    text: str, flow: Flow, *, separator: str, internal_separator_enabled: bool, properties: Mapping[str, str]
+) -> tuple[str, ReplicationPolicy]:
+    """The policy and its short name. `properties` are the flow's `replication.policy.*`, for a class of the user's own.
+
+    Raises BadValue for a class that is not known, cannot be imported, or does not keep the Protocol.
+    """
+    given = {
+        **properties,
+        SEPARATOR: separator,
+        INTERNAL_SEPARATOR: str(internal_separator_enabled).lower(),
+        "source.cluster.alias": flow.source,
+        "target.cluster.alias": flow.target,
+    }
+    secrets = [value for name, value in properties.items() if is_secret(name)]
+    try:
+        return policy_name(text), make_policy(text, given, secrets)
+    except BadInput as error:
+        raise BadValue(str(error)) from error

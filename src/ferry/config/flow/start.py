@@ -1,0 +1,84 @@
+"""Where the first run of a flow begins on partitions that exist by then; later partitions always begin at earliest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from ferry.config.text.problem import BadValue
+from ferry.model import TopicPartition
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OFFSET = re.compile(r"([^:\s]+):([0-9]+):([0-9]+)")
+_DURATION = "by_duration:"
+"""How Kafka 4 begins an `auto.offset.reset` that counts back from now (KIP-1106)."""
+_REMEDY = "write earliest, latest, a time such as 2026-01-31T06:00:00Z, epoch milliseconds, or topic:partition:offset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartEarliest:
+    """At each partition's log start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartLatest:
+    """At each partition's end as the first plan sees it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartTime:
+    """At the first record whose timestamp is `timestamp_ms` (milliseconds since the epoch) or later."""
+
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOffsets:
+    """At the given source offsets; partitions not named begin at earliest."""
+
+    offsets: Mapping[TopicPartition, int]
+
+
+Start = StartEarliest | StartLatest | StartTime | StartOffsets
+
+
+def parse_start(text: str) -> Start:
+    """`earliest`, `latest`, an ISO 8601 time with its zone, epoch milliseconds, or `topic:partition:offset,…`."""
+    value = text.strip()
+    match value.lower():
+        case "earliest":
+            return StartEarliest()
+        case "latest":
+            return StartLatest()
+    if value.lower().startswith(_DURATION):
+        raise BadValue(
+            f"{value!r} is not supported: it means another moment for each partition and run; write that moment itself,"
+            " such as 2026-01-31T06:00:00Z"
+        )
+    if value.isascii() and value.isdigit():
+        return StartTime(timestamp_ms=int(value))
+    try:
+        # Before offsets: 2026-01-31T06:00:00 has the form of one.
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        if _OFFSET.fullmatch(value.partition(",")[0].strip()):
+            return _offsets(value)
+        raise BadValue(f"start {value!r} is not understood; {_REMEDY}") from None
+    if time.tzinfo is None:
+        raise BadValue(f"time {value!r} has no time zone; append Z for UTC, or an offset such as +01:00")
+    return StartTime(timestamp_ms=(time - _EPOCH) // timedelta(milliseconds=1))
+
+
+def _offsets(value: str) -> StartOffsets:
+    offsets: dict[TopicPartition, int] = {}
+    for item in value.split(","):
+        match = _OFFSET.fullmatch(item.strip())
+        if match is None:
+            raise BadValue(f"start offset {item.strip()!r} is not topic:partition:offset; {_REMEDY}")
+        partition = TopicPartition(topic=match.group(1), partition=int(match.group(2)))
+        if partition in offsets:
+            raise BadValue(f"start offset of {partition} is given twice; keep one")
+        offsets[partition] = int(match.group(3))
+    return StartOffsets(offsets=offsets)

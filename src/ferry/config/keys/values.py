@@ -1,0 +1,282 @@
+"""Values of properties as Python values. Each function raises BadValue with the remedy in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from ferry.config.keys.layers import Side
+from ferry.config.text.filters import PatternList
+from ferry.config.text.problem import BadValue
+from ferry.config.text.regex import NotExpressible, compile_java
+from ferry.model import lane_kind
+
+SCHEDULE_PRESETS = (
+    "@continuous",
+    "@once",
+    "@hourly",
+    "@daily",
+    "@weekly",
+    "@monthly",
+    "@quarterly",
+    "@yearly",
+)
+_CRON_RANGES = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
+_CRON_NAMES = {
+    "month": ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    "weekday": ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+}
+_CRON_ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([1-9][0-9]*))?")
+_SERVER = re.compile(r"(?:[A-Za-z0-9_+.-]*://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_MAX_PORT = 65535
+_MAX_REPLICAS = 32767
+_LONG_MAX = 2**63 - 1
+
+
+def boolean(text: str) -> bool:
+    """`true` or `false` in any case."""
+    match text.strip().lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise BadValue(f"{text!r} is neither true nor false; write one of them")
+
+
+def integer(low: int, high: int | None = None) -> Callable[[str], int]:
+    """A reader of whole numbers from `low` to `high`."""
+    # A bound that no sensible value comes near would only hide the one that matters.
+    named = high if high is not None and high < _LONG_MAX else None
+    bounds = f" from {low} to {named}" if named is not None else f" of at least {low}" if low > -_LONG_MAX else ""
+
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]+", text.strip(), re.ASCII):
+            raise BadValue(f"{text!r} is not a whole number; write one{bounds}, without a unit")
+        number = int(text)
+        if number < low or (named is not None and number > named):
+            raise BadValue(f"{number} is out of range; write a whole number{bounds}")
+        if high is not None and number > high:
+            raise BadValue(f"{number} is out of range; write a smaller number")
+        return number
+
+    return read
+
+
+def interval(text: str) -> int | None:
+    """Seconds of an interval; a negative number means never, and is None."""
+    try:
+        seconds = integer(-_LONG_MAX - 1, _LONG_MAX)(text)
+    except BadValue as error:
+        raise BadValue(f"{error}; an interval is in seconds, -1 for never") from None
+    if seconds == 0:
+        raise BadValue("an interval of 0 seconds is no interval; write 1 or more, or -1 for never")
+    return seconds if seconds > 0 else None
+
+
+def replication_factor(text: str) -> int:
+    """Replicas of a topic, or -1 for the broker's default."""
+    number = integer(-1, _MAX_REPLICAS)(text)
+    if number == 0:
+        raise BadValue("0 replicas hold nothing; write 1 or more, or -1 for the target broker's default")
+    return number
+
+
+def side(text: str) -> Side:
+    """`source` or `target`."""
+    match text.strip():
+        case "source":
+            return "source"
+        case "target":
+            return "target"
+    raise BadValue(f"{text!r} is neither source nor target; write one of them")
+
+
+def java_class(known: str) -> Callable[[str], str]:
+    """A reader of the one class that Ferry knows the meaning of."""
+
+    def read(text: str) -> str:
+        if text.strip() != known:
+            raise BadValue(f"class {text.strip()!r} is Java and cannot be used; write {known}, or remove the line")
+        return known
+
+    return read
+
+
+def optional_integer(low: int, high: int | None = None) -> Callable[[str], int | None]:
+    """Like `integer`, where no text means None."""
+    read = integer(low, high)
+    return lambda text: read(text) if text.strip() else None
+
+
+def optional_name(text: str) -> str:
+    """Like `name`, where no text means none."""
+    return name(text) if text.strip() else ""
+
+
+def location(text: str) -> str:
+    """A folder, or the URL of one."""
+    if not text.strip() or "\0" in text:
+        raise BadValue(f"{text!r} is no folder; write a path, or a URL as s3://bucket/path")
+    return text.strip()
+
+
+def one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """A reader of one word of `choices`."""
+
+    def read(text: str) -> str:
+        if text.strip() not in choices:
+            raise BadValue(f"{text!r} is none of {', '.join(choices)}; write one of these")
+        return text.strip()
+
+    return read
+
+
+def optional_one_of(choices: Sequence[str]) -> Callable[[str], str | None]:
+    """Like `one_of`, where no text means None."""
+    read = one_of(choices)
+    return lambda text: read(text) if text.strip() else None
+
+
+def items(text: str) -> tuple[str, ...]:
+    """A list: items between commas, without the blanks around them; empty items are dropped."""
+    return tuple(item for item in re.split(r"\s*,\s*", text.strip()) if item)
+
+
+def pattern_list(text: str) -> PatternList:
+    """A list of Java regular expressions."""
+    listed = items(text)
+    try:
+        return PatternList(items=listed)
+    except NotExpressible as error:
+        wrong = next((item for item in listed if not _is_pattern(item)), ", ".join(listed))
+        raise BadValue(
+            f"regular expression {wrong!r} is refused: {error}; correct it as Java's Pattern reads it"
+        ) from None
+
+
+def _is_pattern(item: str) -> bool:
+    try:
+        compile_java(item)
+    except NotExpressible:
+        return False
+    return True
+
+
+def name(text: str) -> str:
+    """A word of letters, digits, dot, underscore and hyphen."""
+    if not _NAME.fullmatch(text.strip()):
+        raise BadValue(f"{text!r} is not a name; use letters, digits, dot, underscore and hyphen only")
+    return text.strip()
+
+
+def live_lane(text: str) -> str:
+    """The name of a lane of scheduled runs."""
+    kind = lane_kind(name(text))
+    if kind is not None:
+        raise BadValue(f"{text!r} is the name of a {kind} lane, whose topics are not those of live: choose another")
+    return name(text)
+
+
+def text(value: str) -> str:
+    """Any text that is not empty."""
+    if not value.strip():
+        raise BadValue("is empty; write a value, or remove the line")
+    return value.strip()
+
+
+def optional_text(value: str) -> str | None:
+    """Any text; None where there is none."""
+    return value.strip() or None
+
+
+def optional_url(value: str) -> str | None:
+    """An `http` or `https` address with a host; None where there is none."""
+    if not value.strip():
+        return None
+    address = urlsplit(value.strip())
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise BadValue("is no http or https address; write for example https://gateway.example/switch")
+    return value.strip()
+
+
+def separator(value: str) -> str:
+    """What stands between alias and topic; it must be legal in a topic name."""
+    if not _NAME.fullmatch(value):
+        raise BadValue(f"separator {value!r} cannot stand in a topic name; use dots, underscores or hyphens")
+    return value
+
+
+def bootstrap_servers(value: str) -> str:
+    """Comma-separated `host:port`."""
+    servers = items(value)
+    if not servers:
+        raise BadValue("no bootstrap server; write host:port, several with commas between")
+    for server in servers:
+        match = _SERVER.fullmatch(server)
+        if match is None:
+            if re.fullmatch(r"[.\u2026]+", server):
+                raise BadValue(f"{server!r} only holds the place of the brokers; write host:port, several with commas")
+            if re.fullmatch(r"[A-Za-z0-9._-]+", server):
+                guess = re.fullmatch(r"(.*?[^\d._-])[._-]?(\d{4,5})", server) or re.fullmatch(
+                    r"(.*?)[._-](\d{4,5})", server
+                )
+                example = f"{guess.group(1)}:{guess.group(2)}" if guess else f"{server}:9092"
+                instead = None
+                if guess is not None:
+                    instead = ",".join(example if one == server else one for one in servers)
+                raise BadValue(
+                    f"server {server!r} has no port; write host:port, for example {example}", instead=instead
+                )
+            raise BadValue(f"server {server!r} is not host:port; write for example broker-1:9092")
+        if not 0 < int(match.group(2)) <= _MAX_PORT:
+            raise BadValue(f"port {match.group(2)} of server {server!r} is out of range; write 1 to {_MAX_PORT}")
+    return ",".join(servers)
+
+
+def schedule(value: str) -> str | None:
+    """A cron expression of five fields, one of Airflow's presets, or `none` (runs are started by hand)."""
+    expression = " ".join(value.split())
+    if expression.lower() == "none":
+        return None
+    if expression in SCHEDULE_PRESETS:
+        return expression
+    fields = expression.split(" ")
+    if len(fields) != len(_CRON_RANGES):
+        raise BadValue(
+            f"schedule {value!r} is no cron expression of five fields, no preset ({', '.join(SCHEDULE_PRESETS)}) and"
+            " not none; write for example */5 * * * *"
+        )
+    for field, (unit, low, high) in zip(fields, _CRON_RANGES, strict=True):
+        if not all(_cron_item_fits(item, unit, low, high) for item in field.lower().split(",")):
+            raise BadValue(
+                f"schedule {value!r}: {unit} {field!r} is not understood; write {low}-{high}, *, a list or a step */n"
+            )
+    return expression
+
+
+def windows(value: str) -> str | None:
+    """As `schedule`, without the presets that have no second tick."""
+    found = schedule(value)
+    if found in ("@continuous", "@once"):
+        raise BadValue(f"{value!r} cuts time into no windows; write for example @daily, @hourly or 0 */6 * * *")
+    return found
+
+
+def _cron_item_fits(item: str, unit: str, low: int, high: int) -> bool:
+    match = _CRON_ITEM.fullmatch(item)
+    if match is None:
+        return False
+    begin, end, _ = match.groups()
+    if begin == "*":
+        return end is None
+    numbers = [_cron_number(part, unit, low) for part in (begin, end) if part is not None]
+    return all(number is not None and low <= number <= high for number in numbers)
+
+
+def _cron_number(part: str, unit: str, low: int) -> int | None:
+    if part.isdigit():
+        return int(part)
+    names = _CRON_NAMES.get(unit, [])
+    return names.index(part) + low if part in names else None

@@ -1,0 +1,182 @@
+"""An Airflow connection of the type "Kafka cluster" as a cluster's settings, in place of `{alias}.*` lines.
+
+It holds what `security.protocol`, `ssl.*`, `sasl.*` and `bootstrap.servers` say in a file. Nothing here knows Airflow:
+tasks look the connection up and hand its fields over, other programs find it in `AIRFLOW_CONN_{ID}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ferry.config.keys import values
+from ferry.config.keys.layers import is_common_client_key
+from ferry.config.login.jaas import parse_jaas
+from ferry.config.text.problem import BadValue
+from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
+from ferry.errors import BadInput
+
+TYPE = "kafka_cluster"
+SERVERS = "bootstrap.servers"
+JAAS = "sasl.jaas.config"
+VARIABLE = "AIRFLOW_CONN_{}"
+
+Lookup = Callable[[str], Mapping[str, str] | None]
+"""A connection's settings by its id; None where Airflow's connections are not known."""
+
+_PLUGIN = "org.apache.kafka.common.security."
+_LOGINS = {
+    "PLAIN": (f"{_PLUGIN}plain.PlainLoginModule", "username", "password"),
+    "SCRAM-SHA-256": (f"{_PLUGIN}scram.ScramLoginModule", "username", "password"),
+    "SCRAM-SHA-512": (f"{_PLUGIN}scram.ScramLoginModule", "username", "password"),
+    "OAUTHBEARER": (f"{_PLUGIN}oauthbearer.OAuthBearerLoginModule", "clientId", "clientSecret"),
+}
+"""Login module and the names of its two options, for mechanisms that a user and a password suffice for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AirflowConnection:
+    """The fields of a connection as Airflow keeps them; `port` counts for the hosts that name none."""
+
+    conn_id: str
+    conn_type: str
+    host: str | None = None
+    port: int | None = None
+    login: str | None = None
+    password: str | None = field(default=None, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def nobody(conn_id: str) -> None:
+    """The lookup of who may not ask: parsing resolves no secret."""
+
+
+def from_environment(conn_id: str) -> ClientProperties | None:
+    """The settings of the connection that the environment holds as JSON (`AIRFLOW_CONN_{ID}`), if it holds one.
+
+    Raises BadInput when the variable is no JSON object, or as `connection_properties`.
+    """
+    name = VARIABLE.format(conn_id.upper())
+    text = os.environ.get(name)
+    if not text:
+        return None
+    try:
+        fields = json.loads(text)
+        extra = fields.get("extra") or {}
+        extra = json.loads(extra) if isinstance(extra, str) else extra
+        connection = AirflowConnection(
+            conn_id=conn_id,
+            conn_type=str(fields.get("conn_type")),
+            host=fields.get("host"),
+            port=int(fields["port"]) if fields.get("port") else None,
+            login=fields.get("login"),
+            password=fields.get("password"),
+            extra=dict(extra),
+        )
+    except (ValueError, TypeError, AttributeError):
+        raise BadInput(
+            f"{name} is no connection in JSON; write {{"
+            f'"conn_type": "{TYPE}", "host": "broker:9092", "login": ..., "password": ..., "extra": {{...}}}}'
+        ) from None
+    return connection_properties(connection)
+
+
+def unknown_here(conn_id: str) -> str:
+    """Why a cluster cannot be reached from where its connection is not known, and what to do."""
+    return (
+        f"Airflow connection {conn_id!r} is looked up by Airflow's tasks only; set {VARIABLE.format(conn_id.upper())}"
+        " to the connection in JSON to use it here"
+    )
+
+
+def connection_properties(connection: AirflowConnection) -> ClientProperties:
+    """The cluster's settings by Java's names; login and password become `sasl.jaas.config`.
+
+    Raises BadInput for a field that is missing, unknown, contradicts another or would show a secret.
+    """
+    try:
+        return ClientProperties(values_by_key=_properties(connection))
+    except BadValue as error:
+        raise BadInput(f"Airflow connection {connection.conn_id!r}: {error}") from None
+
+
+def _properties(connection: AirflowConnection) -> dict[str, str]:
+    if connection.conn_type != TYPE:
+        raise BadValue(f"is of type {connection.conn_type!r}; make it {TYPE!r} (Kafka cluster)")
+    properties = {SERVERS: _servers(connection), **_extra(connection.extra)}
+    if connection.login or connection.password:
+        properties[JAAS] = _login(connection, properties)
+    for key, value in properties.items():
+        if has_reference(value):
+            raise BadValue(f"{key} holds a ${{...}} reference, which counts in files alone; write the value itself")
+    return properties
+
+
+def _servers(connection: AirflowConnection) -> str:
+    hosts = values.items(connection.host or "")
+    if not hosts:
+        raise BadValue("Host is empty; write the bootstrap servers, host:port with commas between")
+    if connection.port:
+        hosts = tuple(host if re.search(r":\d+$", host) else f"{host}:{connection.port}" for host in hosts)
+    return values.bootstrap_servers(",".join(hosts))
+
+
+def _extra(extra: Mapping[str, Any]) -> dict[str, str]:
+    """The settings that are set: the form stores null or nothing for a field that was left empty."""
+    found: dict[str, str] = {}
+    for key, value in extra.items():
+        if value is None or value == "":
+            continue
+        if key == SERVERS or not is_common_client_key(key):
+            raise BadValue(
+                f"{key!r} is no setting of a connection; Host holds the brokers, Extra holds security.protocol, ssl.*"
+                " and sasl.*, and other client settings stand in the file"
+            )
+        if not isinstance(value, (str, int, bool)):
+            raise BadValue(f"{key} is no text; write one value")
+        found[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        _refuse_shown_secret(key, found[key])
+    return found
+
+
+def _refuse_shown_secret(key: str, value: str) -> None:
+    """Airflow hides values by the names of their keys; these two names it does not know."""
+    if key == "ssl.keystore.key":
+        raise BadValue(f"{key} would be shown by Airflow; put the key into a file and write ssl.keystore.location")
+    if key == JAAS and any(is_secret(option) for option in _jaas_options(value)):
+        raise BadValue(f"{key} with a password would be shown by Airflow; write it into Login and Password")
+
+
+def _jaas_options(text: str) -> Mapping[str, str]:
+    try:
+        return parse_jaas(text).options
+    except BadValue as error:
+        raise BadValue(f"{JAAS}: {error}") from None
+
+
+def _login(connection: AirflowConnection, properties: Mapping[str, str]) -> str:
+    if not (connection.login and connection.password):
+        raise BadValue("has only one of Login and Password; write both")
+    protocol = properties.get("security.protocol", "PLAINTEXT")
+    if not protocol.upper().startswith("SASL"):
+        raise BadValue(f"has a login that security.protocol={protocol} does not use; choose SASL_SSL, or remove it")
+    if JAAS in properties:
+        raise BadValue(f"has a login and {JAAS}; remove one of the two")
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")
+    if mechanism not in _LOGINS:
+        raise BadValue(
+            f"has a login that sasl.mechanism={mechanism} does not use; choose one of {', '.join(_LOGINS)}, or"
+            f" remove the login and write {JAAS}"
+        )
+    module, user, password = _LOGINS[mechanism]
+    return f"{module} required {user}={_quoted(connection.login)} {password}={_quoted(connection.password)};"
+
+
+def _quoted(text: str) -> str:
+    """A value in Java's login configuration, which takes backslashes for escapes and no line break."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'

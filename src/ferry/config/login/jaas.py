@@ -1,0 +1,182 @@
+"""Java's login configuration: `sasl.jaas.config`, and the `KafkaClient` section of a JAAS file.
+
+Sources: `org.apache.kafka.common.security.JaasConfig`, `sun.security.provider.ConfigFile`, `java.io.StreamTokenizer`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.config.text.problem import BadValue
+
+SECTION = "KafkaClient"
+KAFKA_OPTS = "KAFKA_OPTS"
+"""Where Kafka's scripts take JVM options from, and so where a JAAS file is named."""
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<comment>//[^\n]*|/\*.*?\*/)
+      | (?P<quoted>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | (?P<word>[^\s=;{}"']+)
+      | (?P<mark>[=;{}])
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WITH_LINE_BREAK = re.compile(r"""\s*(["'])[^"']*[\r\n]+\1""")
+"""A value of which only the line break before its closing quote is wrong."""
+_ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
+_FLAGS = ("required", "requisite", "sufficient", "optional")
+_EXPANSION = re.compile(r"\$\{([^}]*)\}")
+_JAVA_PROPERTIES = {"user.home": "HOME", "user.name": "USER"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class JaasLogin:
+    """One login module with its options, some of which are passwords."""
+
+    module: str
+    options: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"JaasLogin({self.module}, options {', '.join(self.options)})"
+
+    def is_on(self, option: str) -> bool:
+        """Whether a switch such as `useKeyTab` is true."""
+        return self.options.get(option, "false").strip().lower() == "true"
+
+
+def parse_jaas(text: str) -> JaasLogin:
+    """The one login module in `text`: `module required name="value" ...;`, or a file with a KafkaClient section.
+
+    Raises BadValue, which never repeats the text: it holds passwords.
+    """
+    tokens = _tokens(text, quote='\\\\" (as \\" in what ${...} looks up)')
+    if tokens[1:2] == ["{"]:
+        return _one_module(_sections(tokens))
+    module, at = _module(tokens, 0)
+    if at < len(tokens):
+        raise BadValue("holds more than one login module; Kafka clients allow one")
+    return module
+
+
+def jaas_file() -> Path | None:
+    """The JAAS file that KAFKA_OPTS names as Java's `java.security.auth.login.config`; None when it names none."""
+    # Java takes a second "=" for "this file and no other", which is what happens here anyway.
+    path = jvm_property("java.security.auth.login.config").removeprefix("=").removeprefix("file:")
+    return Path(path) if path else None
+
+
+def read_jaas_file(path: Path) -> JaasLogin:
+    """The login module of the file's KafkaClient section. Raises BadValue, which names the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        named = f"JAAS file {path} of {KAFKA_OPTS}"
+        raise BadValue(f"{named} cannot be read: {reason}; correct the path or its rights") from None
+    try:
+        return _one_module(_sections(_tokens(text, quote='\\"')))
+    except BadValue as error:
+        raise BadValue(f"JAAS file {path} of {KAFKA_OPTS}: {error}") from None
+
+
+def jvm_property(name: str) -> str:
+    """The value of `-Dname=value` in KAFKA_OPTS, the last one; empty when there is none."""
+    try:
+        words = shlex.split(os.environ.get(KAFKA_OPTS, ""))
+    except ValueError:
+        return ""
+    found = [word.partition("=")[2] for word in words if word.startswith(f"-D{name}=")]
+    return found[-1].strip() if found else ""
+
+
+def _one_module(sections: Mapping[str, list[JaasLogin]]) -> JaasLogin:
+    modules = sections.get(SECTION)
+    if modules is None:
+        named = ", ".join(sections) or "none"
+        raise BadValue(f"has no section {SECTION} (it has {named}); add {SECTION} {{ ... }};")
+    if len(modules) != 1:
+        raise BadValue(f"has {len(modules)} login modules in {SECTION}; Kafka clients allow one")
+    options = {name: _EXPANSION.sub(_expanded, value) for name, value in modules[0].options.items()}
+    return JaasLogin(module=modules[0].module, options=options)
+
+
+def _expanded(reference: re.Match[str]) -> str:
+    """A Java system property, as JAAS files may name them; `${/}` is the path separator."""
+    name = reference.group(1)
+    if name == "/":
+        return "/"
+    value = os.environ.get(_JAVA_PROPERTIES[name]) if name in _JAVA_PROPERTIES else jvm_property(name)
+    if not value:
+        raise BadValue(f"names the Java property ${{{name}}}, which is not set; write the value")
+    return value
+
+
+def _sections(tokens: list[str]) -> dict[str, list[JaasLogin]]:
+    sections: dict[str, list[JaasLogin]] = {}
+    at = 0
+    while at < len(tokens):
+        name = tokens[at]
+        if tokens[at + 1 : at + 2] != ["{"]:
+            raise BadValue(f"section {len(sections) + 1} does not begin with a name and {{; write {SECTION} {{ ... }};")
+        at += 2
+        modules = sections.setdefault(name, [])
+        while tokens[at : at + 1] != ["}"]:
+            module, at = _module(tokens, at)
+            modules.append(module)
+        if tokens[at + 1 : at + 2] != [";"]:
+            raise BadValue(f"section {name} does not end with }};; append the semicolon")
+        at += 2
+    return sections
+
+
+def _module(tokens: list[str], at: int) -> tuple[JaasLogin, int]:
+    """The module that begins at `at`, and where the next one would."""
+    if len(tokens) < at + 2 or tokens[at + 1].lower() not in _FLAGS:
+        raise BadValue("does not begin with a login module and 'required'; write module required name=\"value\";")
+    name = tokens[at]
+    options: dict[str, str] = {}
+    at += 2
+    while at < len(tokens) and tokens[at] not in (";", "}"):
+        if tokens[at + 1 : at + 2] != ["="] or at + 2 >= len(tokens) or tokens[at + 2] == ";":
+            raise BadValue(f'option {len(options) + 1} is not name="value"; put quotes around the value')
+        options[tokens[at]] = tokens[at + 2]
+        at += 3
+    if tokens[at : at + 1] != [";"]:
+        raise BadValue("does not end with a semicolon; append ;")
+    return JaasLogin(module=name, options=options), at + 1
+
+
+def _tokens(text: str, *, quote: str) -> list[str]:
+    """The words and marks of `text`; `quote` is how a quote inside a value is written there."""
+    tokens = []
+    at = 0
+    stripped = text.rstrip()
+    while at < len(stripped):
+        match = _TOKEN.match(stripped, at)
+        if match is None and _WITH_LINE_BREAK.match(stripped, at):
+            raise BadValue(
+                "has a line break before a closing quote; where ${...} looks the value up, write the file without one"
+                " at its end, as printf %s does"
+            )
+        if match is None:
+            raise BadValue(f"has a quote that is never closed; close it, and write a quote inside a value as {quote}")
+        quoted = match.group("quoted")
+        if quoted is not None:
+            tokens.append(_ESCAPE.sub(_unescaped, quoted[1:-1]))
+        elif match.group("comment") is None:
+            tokens.append(match.group("word") or match.group("mark"))
+        at = match.end()
+    return tokens
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """What StreamTokenizer makes of a backslash and what follows: a control character, an octal code, or itself."""
+    code = escape.group(1)
+    return chr(int(code, 8)) if code[0] in "01234567" else _ESCAPED.get(code, code)

@@ -1,0 +1,132 @@
+"""A text on its way to the file that works: its corrections are written pass by pass, its lines keep their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ferry.config.reading.slips import shown
+from ferry.config.text.problem import Problem, Severity
+from ferry.config.text.properties import is_comment, is_continued, lines_of, parse_all
+
+_PASSES = 50
+"""A line with several slips needs one pass for each; one that needs far more is corrected in a circle."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Line:
+    """A line of the old file. `text` is None when it is gone; `above` are comments that take none of the numbers."""
+
+    text: str | None
+    above: list[str] = field(default_factory=list)
+    gone: list[Problem] = field(default_factory=list)
+
+    def written(self) -> list[str]:
+        return self.above if self.text is None else [*self.above, self.text]
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """The text between two passes. Every pass speaks of the lines of the old file."""
+
+    lines: list[_Line]
+    added: list[_Line] = field(default_factory=list)
+    """What the old file lacks. It goes to the top in the end, and until then behind all lines that have numbers."""
+    stuck: int | None = None
+    """A line that is corrected in a circle."""
+
+    @classmethod
+    def corrected(cls, text: str, look: Callable[[str], Sequence[Problem]]) -> Draft:
+        """Write the corrections of what `look` finds, until it finds none. Raises what `look` raises."""
+        draft = cls(lines=[_Line(text=line) for line in lines_of(text)])
+        chosen: list[Problem] = []
+        for _ in range(_PASSES):
+            current = draft.numbered()
+            ends = {entry.line: entry.last_line for entry in parse_all(current)[0]}
+            chosen = _one_per_line(look(current), ends)
+            if not chosen:
+                return draft
+            for problem in chosen:
+                draft._apply(problem)
+        draft.stuck = chosen[0].line or 1
+        return draft
+
+    def numbered(self) -> str:
+        """The text for the next pass; the blank line ends an entry that the last line leaves open."""
+        lines = [line.text or "" for line in self.lines]
+        if self.added:
+            lines += ["", *(line.text or "" for line in self.added)]
+        return "\n".join(lines)
+
+    def placed(self, problem: Problem) -> Problem:
+        """The problem as one of the old file: a line that was added has no number there."""
+        at = problem.line
+        return problem if at is None or at <= len(self.lines) else replace(problem, line=None)
+
+    def told(self) -> Mapping[int, tuple[str, ...]]:
+        """What stands in the place of each corrected line, by its number in the old file."""
+        return {at: tuple(line.written()) for at, line in enumerate(self.lines, start=1) if line.gone}
+
+    def problems(self) -> list[Problem]:
+        """What is gone, one for each line of the old file, with what stands there now."""
+        found = []
+        for line in (*self.added, *self.lines):
+            if line.gone:
+                first = line.gone[0]
+                errors = any(problem.severity is Severity.ERROR for problem in line.gone)
+                whole = tuple(line.written())
+                said = dict.fromkeys(with_whole(problem, whole).message for problem in line.gone)
+                found.append(
+                    replace(
+                        first,
+                        severity=Severity.ERROR if errors else Severity.WARNING,
+                        message="; then: ".join(said),
+                        correction=whole,
+                    )
+                )
+        return found
+
+    def text(self, line_end: str) -> str:
+        """The whole new file; what was added stands before the first entry: comments at the top stay there."""
+        top = min((entry.line for entry in parse_all(self.numbered())[0]), default=1) - 1
+        blocks = [*self.lines[:top], *self.added, *self.lines[top:]]
+        return line_end.join(text for line in blocks for text in line.written())
+
+    def _apply(self, problem: Problem) -> None:
+        line = self._line(problem.line)
+        correction = problem.correction or ()
+        line.above += [text for text in correction if is_comment(text)]
+        line.text = next((text for text in correction if not is_comment(text)), None)
+        line.gone.append(self.placed(problem))
+
+    def _line(self, number: int | None) -> _Line:
+        if number is None:
+            self.added.append(_Line(text=None))
+            return self.added[-1]
+        return [*self.lines, _Line(text=""), *self.added][number - 1]
+
+
+def with_whole(problem: Problem, whole: tuple[str, ...]) -> Problem:
+    """The problem with the correction of its whole line: two slips on one line are not corrected apart."""
+    if not whole or not problem.correction or whole == problem.correction:
+        return problem
+    message = problem.message.replace(shown(problem.correction), shown(whole))
+    return replace(problem, correction=whole, message=message)
+
+
+def _one_per_line(problems: Sequence[Problem], ends: Mapping[int, int]) -> list[Problem]:
+    """The first correction of each line. A line to add waits for the others: what is missing may only be misspelt.
+
+    An entry of several lines is left to its writer, and a line that another one is to go on with waits for it.
+    """
+    chosen: dict[int, Problem] = {}
+    for problem in problems:
+        line = problem.line
+        if problem.correction is not None and line is not None and ends.get(line, line) == line:
+            chosen.setdefault(line, problem)
+    for line, problem in tuple(chosen.items()):
+        if problem.correction and is_continued(problem.correction[-1]):
+            chosen.pop(line + 1, None)
+    if chosen:
+        return list(chosen.values())
+    return [problem for problem in problems if problem.correction is not None and problem.line is None][:1]

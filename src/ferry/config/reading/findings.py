@@ -1,0 +1,126 @@
+"""What is found while a file is read: problems, and where each effective value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ferry.config.keys.catalogue import is_acted_on, may_be_shown
+from ferry.config.reading.slips import has_comment, shown, without_comment
+from ferry.config.text.looked_up import LookedUp, without_values
+from ferry.config.text.problem import BadValue, Problem, Severity
+from ferry.config.text.properties import Property, written
+from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address
+from ferry.errors import BadInput
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One effective value: its name without alias or flow, the text read, and the line it comes from."""
+
+    name: str
+    value: str
+    line: int | None
+    """None when no line sets it, so that the default counts."""
+    key: str | None = None
+    """The key as that line spells it."""
+
+    @property
+    def is_acted_on(self) -> bool:
+        """Whether runs do something with it."""
+        return is_acted_on(self.name)
+
+    @classmethod
+    def of(cls, name: str, entry: Property | None, default: str) -> Setting:
+        """The value of a line, or the default; a secret is hidden."""
+        if entry is None:
+            return cls(name=name, value=default, line=None)
+        value = entry.value if may_be_shown(entry.key) else HIDDEN
+        if entry.key.endswith(".url") and not has_reference(value):
+            value = shown_address(value)
+        return cls(name=name, value=value, line=entry.line, key=entry.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unneeded:
+    """A line that Ferry knows and does not need."""
+
+    line: int
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Collects what is wrong with one file, each finding once; `in_file_order` says what of it is told."""
+
+    file: str
+    problems: list[Problem] = field(default_factory=list)
+    seen: set[Problem] = field(default_factory=set, repr=False)
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.severity is Severity.ERROR for problem in self.problems)
+
+    def corrects(self, key: str) -> bool:
+        """Whether a correction that is found already writes a line with `key`."""
+        return any(line.startswith(f"{key} = ") for one in self.problems for line in one.correction or ())
+
+    def report(
+        self,
+        entry: Property | None,
+        key: str,
+        message: str,
+        severity: Severity = Severity.ERROR,
+        *,
+        correction: tuple[str, ...] | None = None,
+    ) -> None:
+        """Add a problem; see Problem for the parts."""
+        if entry is not None and correction and entry.last_line > entry.line:
+            message += "; by hand, because the entry has several lines"
+        problem = Problem(
+            file=self.file,
+            line=entry.line if entry is not None else None,
+            key=key,
+            severity=severity,
+            message=message,
+            correction=correction,
+        )
+        # A top-level value is read once for each flow; one finding is enough.
+        if problem not in self.seen:
+            self.seen.add(problem)
+            self.problems.append(problem)
+
+    def warn(
+        self, entry: Property | None, key: str, message: str, *, correction: tuple[str, ...] | None = None
+    ) -> None:
+        """Add a problem that stops nothing."""
+        self.report(entry, key, message, Severity.WARNING, correction=correction)
+
+    def read(self, entry: Property | None, default: T, convert: Callable[[str], T], providers: Providers) -> T:
+        """The entry's value, or the default when there is none; a bad value is a problem and then the default."""
+        if entry is None:
+            return default
+        try:
+            looked_up: list[LookedUp] = []
+            value = providers.resolved(entry.key, entry.value, looked_up)
+        except BadInput as error:
+            self.report(entry, entry.key, str(error).removeprefix(f"{entry.key}: "))
+            return default
+        try:
+            return convert(value)
+        except BadValue as error:
+            correction = without_comment(entry)
+            hint = ""
+            if has_comment(entry):
+                apart = f": {shown(correction)}" if correction is not None else " before the entry, by hand"
+                hint = f" (text behind a value belongs to it: put the comment on a line of its own{apart})"
+            elif error.instead is not None and not looked_up:
+                correction = (written(entry.key, error.instead),)
+                hint = f": {shown(correction)}"
+            message = without_values(str(error), looked_up)
+            self.report(entry, entry.key, f"{message}{hint}", correction=correction)
+            return default

@@ -1,0 +1,330 @@
+"""One flow of the file: its effective values, each with the line it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ferry.config.flow import alerts
+from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
+from ferry.config.flow.alerts import Alerts
+from ferry.config.flow.flow import (
+    MOST_RUNS,
+    Budget,
+    FlowConfig,
+    InternalTopics,
+    Periodic,
+    RecoveryPoint,
+    RedirectHook,
+    Verification,
+)
+from ferry.config.flow.guards import GUARD_KEYS, Guards, guard_policy
+from ferry.config.flow.origins import origins_of
+from ferry.config.flow.policies import flow_policy
+from ferry.config.flow.report import FOLDER, KEY, PASSWORD, ReportConfig
+from ferry.config.flow.start import Start, parse_start
+from ferry.config.keys import values
+from ferry.config.keys.catalogue import default_of
+from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
+from ferry.config.keys.own import FERRY_KEYS_BY_NAME
+from ferry.config.reading.findings import Findings, Setting
+from ferry.config.text.filters import GroupFilter, TopicFilter, TopicSelection
+from ferry.config.text.properties import Property
+from ferry.config.text.secrets import ClientProperties, Providers
+from ferry.model import Flow, VerifyMode
+from ferry.policy import ReplicationPolicy
+
+T = TypeVar("T")
+
+MIRROR_PACKAGE = "org.apache.kafka.connect.mirror."
+DEPARTURES = {
+    "isolation.level": "read_committed",
+    "sync.group.offsets.enabled": "true",
+    "offset-syncs.topic.location": "target",
+    "exactly.once.source.support": "enabled",
+}
+"""Where Ferry's default is not MirrorMaker 2's; a value in the file wins, but nothing makes Ferry write twice."""
+
+_FILTERS = {
+    "topic.filter.class": f"{MIRROR_PACKAGE}DefaultTopicFilter",
+    "group.filter.class": f"{MIRROR_PACKAGE}DefaultGroupFilter",
+    "config.property.filter.class": f"{MIRROR_PACKAGE}DefaultConfigPropertyFilter",
+    "forwarding.admin.class": "org.apache.kafka.clients.admin.ForwardingAdmin",
+}
+
+_BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_BYTES_AS_THEY_ARE = (_BYTE_ARRAY, "ByteArrayConverter", "ByteArray")
+"""The converter that changes nothing, as Connect lets it be called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowReader:
+    """Reads one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+
+    flow: Flow
+    entries: Entries
+    providers: Providers
+    findings: Findings
+    settings: list[Setting] = field(default_factory=list)
+
+    def read(self) -> FlowConfig:
+        """The flow's configuration; with an error among the findings, defaults stand in its place."""
+        clients = {(s, r): self.entries.of_flow_client(self.flow, s, r) for s in SIDES for r in ROLES}
+        consumer = clients["source", "consumer"]
+        aliases = (self.flow.source, self.flow.target)
+        topics = TopicFilter(
+            include=self._value("topics", values.pattern_list),
+            exclude=self._value("topics.exclude", values.pattern_list),
+        )
+        self._look_at_topics()
+        policy_properties = self._policy_properties()
+        policy_name, policy = self._policy(policy_properties)
+        heartbeats = self._value("heartbeats.replication.enabled", values.boolean)
+        self._refuse_foreign_filters()
+        self._refuse_what_changes_records(clients)
+        timeout_ms = self._value("ferry.transaction.timeout.ms", values.integer(2000, 2**31 - 1))
+        return FlowConfig(
+            flow=self.flow,
+            enabled=True,
+            topics=topics,
+            selection=TopicSelection(flow=self.flow, filter=topics, policy=policy, heartbeats=heartbeats),
+            groups=GroupFilter(
+                include=self._value("groups", values.pattern_list),
+                exclude=self._value("groups.exclude", values.pattern_list),
+            ),
+            policy=policy,
+            policy_name=policy_name,
+            merge=self._value("ferry.merge.topics", values.pattern_list),
+            guards=Guards(**{one.attribute: self._value(one.key, guard_policy(one)) for one in GUARD_KEYS}),
+            policy_properties=policy_properties,
+            replication_factor=self._replication_factor(),
+            replication_from_source=self._value("ferry.replication.factor", values.optional_one_of(("source",)))
+            is not None,
+            sync_topic_deletes=self._value("ferry.sync.topic.deletes.enabled", values.boolean),
+            target_free_percent=self._value("ferry.target.free.percent", values.optional_integer(0, 99)),
+            sync_topic_configs=self._value("sync.topic.configs.enabled", values.boolean),
+            sync_topic_configs_interval_s=self._value("sync.topic.configs.interval.seconds", values.interval),
+            config_exclude=self._value("config.properties.exclude", values.pattern_list),
+            use_defaults_from=self._value("use.defaults.from", values.side),
+            sync_topic_acls=self._periodic("sync.topic.acls"),
+            acls=self._acls(),
+            sync_group_offsets=self._periodic("sync.group.offsets"),
+            refresh_topics=self._periodic("refresh.topics"),
+            refresh_groups=self._periodic("refresh.groups"),
+            emit_checkpoints=self._periodic("emit.checkpoints"),
+            emit_heartbeats=self._periodic("emit.heartbeats"),
+            heartbeats_at_source=self._heartbeats_at_source(),
+            emit_offset_syncs=self._value("emit.offset-syncs.enabled", values.boolean),
+            internal_topics=InternalTopics(
+                offset_syncs_location=self._value("offset-syncs.topic.location", values.side),
+                offset_syncs_replication_factor=self._value(
+                    "offset-syncs.topic.replication.factor", values.replication_factor
+                ),
+                checkpoints_replication_factor=self._value(
+                    "checkpoints.topic.replication.factor", values.replication_factor
+                ),
+                heartbeats_replication_factor=self._value(
+                    "heartbeats.topic.replication.factor", values.replication_factor
+                ),
+            ),
+            exactly_once_source_support=self._exactly_once(),
+            tasks_max=self._value("tasks.max", values.integer(1)),
+            isolation_level=self._of_client(
+                consumer, "isolation.level", values.one_of(("read_committed", "read_uncommitted"))
+            ),
+            start=self._start(consumer),
+            budget=Budget(
+                max_bytes=self._value("ferry.run.max.bytes", values.integer(1)),
+                max_records=self._value("ferry.run.max.records", values.optional_integer(1)),
+                max_seconds=self._value("ferry.run.max.seconds", values.integer(1)),
+            ),
+            schedule=self._value("ferry.schedule", values.schedule),
+            backfill_windows=self._value("ferry.backfill.windows", values.windows),
+            verification=Verification(
+                mode=VerifyMode(self._value("ferry.verify", values.one_of(tuple(VerifyMode)))),
+                every_runs=self._value("ferry.verify.every.runs", values.integer(1, MOST_RUNS)),
+                schedule=self._value("ferry.verify.schedule", values.schedule),
+            ),
+            lane=self._value("ferry.lane", values.live_lane),
+            deployment=self._value("ferry.deployment", values.optional_name),
+            task_memory_bytes=self._value("ferry.task.memory.bytes", values.integer(1024 * 1024)),
+            chunk_bytes=self._value("ferry.chunk.bytes", values.integer(1)),
+            chunk_seconds=self._chunk_seconds(timeout_ms),
+            transaction_timeout_ms=timeout_ms,
+            throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_integer(1024)),
+            ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
+            prunes_ledger=self._value("ferry.ledger.prune", values.boolean),
+            rpo=RecoveryPoint(
+                records=self._value("ferry.rpo.records", values.optional_integer(0)),
+                seconds=self._value("ferry.rpo.seconds", values.optional_integer(0)),
+            ),
+            redirect=RedirectHook(
+                command=self._value("ferry.switch.redirect.command", values.optional_text),
+                url=self._value("ferry.switch.redirect.url", values.optional_url),
+                timeout_seconds=self._value("ferry.switch.redirect.timeout.seconds", values.integer(1)),
+            ),
+            retries=self._value("ferry.retries", values.integer(0, 1000)),
+            alerts=self._alerts(),
+            spark_conn_id=self._value("ferry.spark.conn.id", values.name),
+            pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
+            clients={place: written_properties(entries) for place, entries in clients.items()},
+            origins={place: origins_of(self.entries.file, entries) for place, entries in clients.items()},
+            providers=self.providers,
+            connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
+            unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
+            report=self._report(),
+        )
+
+    def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:
+        """The flow's value, else the top level's, else the default of Ferry or Kafka."""
+        if default is None:
+            ours = FERRY_KEYS_BY_NAME.get(name)
+            default = ours.default if ours is not None else DEPARTURES.get(name) or default_of(name)
+        entry = self.entries.of_flow(self.flow, name)
+        self.settings.append(Setting.of(name, entry, default))
+        return self.findings.read(entry, convert(default), convert, self.providers)
+
+    def _of_client(self, properties: Mapping[str, Property], name: str, convert: Callable[[str], T]) -> T:
+        entry = properties.get(name)
+        default = DEPARTURES.get(name) or default_of(name, "consumer")
+        self.settings.append(Setting.of(f"consumer.{name}", entry, default))
+        return self.findings.read(entry, convert(default), convert, self.providers)
+
+    def _periodic(self, name: str) -> Periodic:
+        return Periodic(
+            enabled=self._value(f"{name}.enabled", values.boolean),
+            interval_s=self._value(f"{name}.interval.seconds", values.interval),
+        )
+
+    def _heartbeats_at_source(self) -> Periodic:
+        """Of the flow back, where its own line asks for them; a flow that is enabled has runs that write them."""
+        back = Flow(source=self.flow.target, target=self.flow.source)
+        asked, enabled = (self.entries.by_key.get(f"{back}.{name}") for name in ("emit.heartbeats.enabled", "enabled"))
+        name = "emit.heartbeats.interval.seconds"
+        default = values.interval(default_of(name))
+        return Periodic(
+            enabled=self.findings.read(asked, False, values.boolean, self.providers)
+            and not self.findings.read(enabled, False, values.boolean, self.providers),
+            interval_s=self.findings.read(self.entries.of_flow(back, name), default, values.interval, self.providers),
+        )
+
+    def _acls(self) -> AclSync:
+        for name in ("ferry.sync.acls.policy", "ferry.sync.acls.principal.mapping"):
+            entry, switch = (self.entries.of_flow(self.flow, key) for key in (name, "sync.topic.acls.enabled"))
+            if entry is not None and switch is not None and switch.value.strip().lower() == "false":
+                message = f"has no effect while {switch.key} is false; remove the line, or set that one to true"
+                self.findings.warn(entry, entry.key, message)
+        return AclSync(
+            policy=AclPolicy(self._value("ferry.sync.acls.policy", values.one_of(tuple(AclPolicy)))),
+            mapping=self._value("ferry.sync.acls.principal.mapping", principal_mapping),
+        )
+
+    def _report(self) -> ReportConfig:
+        secret: dict[str, str] = {}
+        for name in (KEY, PASSWORD):
+            entry = self.entries.of_flow(self.flow, name)
+            self.settings.append(Setting.of(name, entry, ""))
+            if entry is not None:
+                secret[name] = entry.value
+        return ReportConfig(
+            folder=self._value(FOLDER, values.location),
+            signing=ClientProperties(values_by_key=secret),
+            rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
+            providers=self.providers,
+        )
+
+    def _alerts(self) -> Alerts:
+        return Alerts(
+            metrics_folder=self._value("ferry.metrics.folder", alerts.folder),
+            late_intervals=self._value("ferry.alert.late.intervals", values.integer(0, 1000)),
+            callback=self._value("ferry.alert.callback", alerts.import_path),
+            arguments=self._value("ferry.alert.callback.arguments", alerts.arguments),
+        )
+
+    def _replication_factor(self) -> int | None:
+        factor = self._value("replication.factor", values.replication_factor)
+        return None if self.entries.of_flow(self.flow, "replication.factor") is None else factor
+
+    def _exactly_once(self) -> str:
+        name = "exactly.once.source.support"
+        # MirrorMaker reads the target cluster's own line only.
+        entry = self.entries.by_key.get(f"{self.flow.target}.{name}")
+        self.settings.append(Setting.of(name, entry, DEPARTURES[name]))
+        convert = values.one_of(("disabled", "preparing", "enabled"))
+        return self.findings.read(entry, DEPARTURES[name], lambda text: convert(text.lower()), self.providers)
+
+    def _start(self, consumer: Mapping[str, Property]) -> Start:
+        entry = self.entries.of_flow(self.flow, "ferry.start") or consumer.get("auto.offset.reset")
+        default = "earliest"
+        self.settings.append(Setting.of("ferry.start", entry, default))
+        return self.findings.read(entry, parse_start(default), parse_start, self.providers)
+
+    def _chunk_seconds(self, timeout_ms: int) -> int:
+        seconds = self._value("ferry.chunk.seconds", values.integer(1))
+        if 2 * seconds * 1000 > timeout_ms:
+            entry = self.entries.of_flow(self.flow, "ferry.chunk.seconds")
+            entry = entry or self.entries.of_flow(self.flow, "ferry.transaction.timeout.ms")
+            self.findings.report(
+                entry,
+                entry.key if entry is not None else "ferry.chunk.seconds",
+                f"chunks of {seconds} seconds do not fit twice into a transaction timeout of {timeout_ms} ms; lower"
+                " ferry.chunk.seconds or raise ferry.transaction.timeout.ms",
+            )
+        return seconds
+
+    def _policy_properties(self) -> dict[str, str]:
+        found = self.entries.under("replication.policy.") | self.entries.under(f"{self.flow}.replication.policy.")
+        return {f"replication.policy.{name}": entry.value for name, entry in found.items() if name != "class"}
+
+    def _policy(self, properties: Mapping[str, str]) -> tuple[str, ReplicationPolicy]:
+        separator = self._value("replication.policy.separator", values.separator)
+        internal = self._value("replication.policy.internal.topic.separator.enabled", values.boolean)
+
+        def made(name: str) -> tuple[str, ReplicationPolicy]:
+            return flow_policy(
+                name,
+                self.flow,
+                separator=separator,
+                internal_separator_enabled=internal,
+                properties=properties,
+            )
+
+        return self._value("replication.policy.class", made)
+
+    def _look_at_topics(self) -> None:
+        entry = self.entries.of_flow(self.flow, "topics")
+        if entry is not None and not entry.value.strip():
+            # Without the flow's name: a line at top level is told once, not for each flow.
+            message = "is empty, so no topic is copied; write .* for all of them, or remove the line"
+            self.findings.warn(entry, entry.key, message)
+
+    def _refuse_foreign_filters(self) -> None:
+        for name, kafkas in _FILTERS.items():
+            self._value(name, values.java_class(kafkas))
+
+    def _refuse_what_changes_records(self, clients: Mapping[tuple[Side, Role], Mapping[str, Property]]) -> None:
+        """MirrorMaker 2 lets these change records; batches are copied as bytes, so each would be skipped in silence."""
+        changing = {
+            "transforms": self.entries.of_flow(self.flow, "transforms"),
+            "consumer interceptor": clients["source", "consumer"].get("interceptor.classes"),
+            "producer interceptor": clients["target", "producer"].get("interceptor.classes"),
+        }
+        for name in ("key.converter", "value.converter", "header.converter"):
+            of_target = self.entries.by_key.get(f"{self.flow.target}.{name}")
+            entry = self.entries.of_flow(self.flow, name) or of_target
+            if entry is not None and entry.value.strip() not in _BYTES_AS_THEY_ARE:
+                changing[name] = entry
+        for what, entry in changing.items():
+            if entry is not None and entry.value.strip():
+                self.findings.report(
+                    entry,
+                    entry.key,
+                    f"{what} {entry.value.strip()} would be skipped, because record batches are copied as bytes; remove"
+                    " the line where records may arrive as they are, or change them before or behind Ferry",
+                )
+
+
+def written_properties(entries: Mapping[str, Property]) -> ClientProperties:
+    """Properties as written, references to secrets unresolved."""
+    return ClientProperties(values_by_key={name: entry.value for name, entry in entries.items()})

@@ -1,0 +1,82 @@
+"""`config.providers`: the providers that a file declares, and what they may read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ferry.config.keys import values
+from ferry.config.keys.layers import Entries
+from ferry.config.reading.findings import Findings
+from ferry.config.text.problem import BadValue
+from ferry.config.text.properties import Property
+from ferry.config.text.regex import NotExpressible, compile_java
+from ferry.config.text.secrets import Limits, ProviderKind, Providers
+
+_PARAMETER = re.compile(r"config\.providers\.([^.]+)\.param\.(.+)")
+_PATHS, _PATTERN = "allowed.paths", "allowlist.pattern"
+
+
+def read_providers(entries: Entries, findings: Findings) -> Providers:
+    """The providers by name: those that need no line, and those that the file declares."""
+    kinds = dict(Providers().kinds)
+    declared = entries.by_key.get("config.providers")
+    for name in values.items(declared.value) if declared is not None else ():
+        key = f"config.providers.{name}.class"
+        entry = entries.by_key.get(key)
+        if entry is None:
+            findings.report(declared, "config.providers", f"provider {name!r} has no class; add {key} = ...")
+            continue
+        try:
+            kinds[name] = ProviderKind(entry.value.strip())
+        except ValueError:
+            known = ", ".join(kind.value.rpartition(".")[2] for kind in ProviderKind)
+            findings.report(entry, key, f"provider class {entry.value!r} is not supported; use one of {known}")
+    return Providers(kinds=kinds, limits=_limits(entries, findings, kinds))
+
+
+def _limits(entries: Entries, findings: Findings, kinds: dict[str, ProviderKind]) -> dict[str, Limits]:
+    """Parameters are limits: ignoring one would open what the file closes, so each is kept or refused."""
+    limits: dict[str, Limits] = {}
+    nowhere = Providers(kinds={})
+    no_path: tuple[Path, ...] = ()
+    for key, entry in entries.by_key.items():
+        match = _PARAMETER.fullmatch(key)
+        if match is None:
+            continue
+        name, parameter = match.groups()
+        if parameter == _PATTERN and kinds.get(name) is ProviderKind.ENV:
+            limits[name] = Limits(allowlist=findings.read(entry, None, _pattern, nowhere))
+        elif parameter == _PATHS and kinds.get(name) in (ProviderKind.FILE, ProviderKind.DIRECTORY):
+            limits[name] = Limits(allowed_paths=findings.read(entry, no_path, _paths, nowhere))
+        else:
+            _refuse(findings, entry, name, kinds)
+    return limits
+
+
+def _refuse(findings: Findings, entry: Property, name: str, kinds: dict[str, ProviderKind]) -> None:
+    if name not in kinds:
+        message = f"provider {name!r} is not declared; add it to config.providers or remove the line"
+    else:
+        known = _PATTERN if kinds[name] is ProviderKind.ENV else _PATHS
+        message = f"provider {name!r} has no such parameter; known is {known}"
+    findings.report(entry, entry.key, message)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return compile_java(text)
+    except NotExpressible as error:
+        raise BadValue(
+            f"regular expression {text!r} is refused: {error}; correct it as Java's Pattern reads it"
+        ) from None
+
+
+def _paths(text: str) -> tuple[Path, ...]:
+    paths = tuple(Path(item) for item in values.items(text))
+    for path in paths:
+        if not path.is_absolute():
+            raise BadValue(f"path {str(path)!r} is not absolute; write it from the root on")
+    if not paths:
+        raise BadValue("names no path; write absolute ones with commas between, or remove the line")
+    return paths

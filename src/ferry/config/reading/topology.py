@@ -1,0 +1,101 @@
+"""What clusters and flows together get wrong: two aliases of one cluster, and topics that would go round."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from ferry.config.flow.cluster import ClusterConfig
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys import values
+from ferry.config.keys.layers import Entries
+from ferry.config.reading.findings import Findings
+from ferry.config.text.filters import TopicSelection, with_others
+from ferry.config.text.samples import samples
+from ferry.errors import BadInput
+from ferry.model import Flow
+from ferry.policy import DefaultReplicationPolicy
+
+_HAS_PORT = re.compile(r":[0-9]+$")
+_MOST_SAMPLES = 1200
+"""How many names the lists of all flows together are asked for: a file is read often, a list may hold thousands."""
+_MOST_NAMES = 20
+"""How many of those that a flow takes are followed through the others."""
+
+
+def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, findings: Findings) -> None:
+    """Warn about a broker that two clusters name: a run refuses a source that is its target."""
+    owners: dict[str, str] = {}
+    for alias, cluster in clusters.items():
+        entry = entries.of_cluster(alias).get("bootstrap.servers")
+        if entry is None:
+            continue
+        named = [broker for broker in values.items(cluster.bootstrap_servers) if _HAS_PORT.search(broker)]
+        brokers = {broker.rpartition("://")[2].lower(): broker for broker in named}
+        shared = next((broker for broker in brokers if owners.get(broker, alias) != alias), None)
+        for broker in brokers:
+            owners.setdefault(broker, alias)
+        if shared is None:
+            continue
+        other = owners[shared]
+        line = entries.of_cluster(other)["bootstrap.servers"].line
+        findings.warn(
+            entry,
+            entry.key,
+            f"{brokers[shared]} is a broker of cluster {other!r} as well (line {line}), so {other!r} and {alias!r} are"
+            " one cluster, and no flow may go from a cluster to itself; correct one of the two",
+        )
+
+
+def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
+    """Warn about flows by which a topic comes back to be copied again: each plan refuses such a topic.
+
+    Lists of regular expressions cannot be compared as such. Names are tried that the lists themselves suggest, those
+    of several flows first.
+    """
+    selections = with_others([flow.selection for flow in flows])
+    if not any(selection.others for selection in selections):
+        return
+    topics = _names_of(selections)
+    remedy = _remedy(selections)
+    seen: set[frozenset[Flow]] = set()
+    for selection in selections:
+        for topic in islice(filter(selection.filter.takes, topics), _MOST_NAMES):
+            way = _way_back(selection, topic)
+            circle = frozenset((selection.flow, *way))
+            if not way or circle in seen:
+                continue
+            seen.add(circle)
+            entry = entries.by_key[f"{selection.flow}.enabled"]
+            back = ", ".join(f"{flow} (line {entries.by_key[f'{flow}.enabled'].line})" for flow in way)
+            findings.warn(
+                entry,
+                entry.key,
+                f"a topic such as {topic!r} would come back by {back} and be copied again, so it is refused; exclude it"
+                f" from one of the flows, or {remedy}",
+            )
+
+
+def _remedy(selections: Sequence[TopicSelection]) -> str:
+    """What would let names show where a topic came from."""
+    if not all(isinstance(one.policy, DefaultReplicationPolicy) for one in selections):
+        return "take DefaultReplicationPolicy for all"
+    if len({one.policy.separator for one in selections if isinstance(one.policy, DefaultReplicationPolicy)}) > 1:
+        return "give all flows one replication.policy.separator"
+    return "take a replication.policy.separator that is in no alias"
+
+
+def _way_back(selection: TopicSelection, topic: str) -> tuple[Flow, ...]:
+    try:
+        return selection.way_back(topic) if selection.others and selection.takes(topic) else ()
+    except BadInput:  # a policy of the user's own does not know what to do with this name
+        return ()
+
+
+def _names_of(selections: Sequence[TopicSelection]) -> list[str]:
+    """Names that the lists may take, those of most flows first."""
+    most = max(_MOST_SAMPLES // len(selections), 2)
+    names = dict.fromkeys(name for one in selections for name in samples("|".join(one.filter.include.items), most))
+    counts = {name: sum(one.filter.takes(name) for one in selections) for name in names}
+    return sorted(names, key=lambda name: -counts[name])

@@ -1,0 +1,134 @@
+"""Which topics (or groups) a flow takes: MirrorMaker 2's include and exclude lists.
+
+Source: `DefaultTopicFilter` and `MirrorUtils.compilePatternList` of Kafka 4.3.0: the items of a list are joined with
+`|` into one regular expression, which must match the whole name; an empty list matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ferry.config.text.regex import compile_java
+from ferry.model import Flow, scratch_lane
+from ferry.policy import DefaultReplicationPolicy, ReplicationPolicy, is_ferry_internal, is_heartbeats_topic, would_loop
+
+TOPICS_DEFAULT = (".*",)
+TOPICS_EXCLUDE_DEFAULT = (r"mm2.*\.internal", r".*\.replica", "__.*")
+
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+"""Characters of a topic name (Kafka's `Topic.LEGAL_CHARS`): an item made of them alone is meant as a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatternList:
+    """A list of Java regular expressions of which one must match the whole of a name."""
+
+    items: tuple[str, ...]
+    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises regex.NotExpressible when Java or Python cannot read the list."""
+        object.__setattr__(self, "_pattern", compile_java("|".join(self.items)) if self.items else None)
+
+    def matches(self, name: str) -> bool:
+        """Whether the whole of `name` is matched by one item."""
+        return self._pattern is not None and self._pattern.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFilter:
+    """`topics` without `topics.exclude`."""
+
+    include: PatternList
+    exclude: PatternList
+
+    def takes(self, name: str) -> bool:
+        """Whether `name` is included and not excluded."""
+        return self.include.matches(name) and not self.exclude.matches(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFilter:
+    """`groups` without `groups.exclude`."""
+
+    include: PatternList
+    exclude: PatternList
+
+    def takes(self, group: str) -> bool:
+        """Whether the consumer group `group` is included and not excluded."""
+        return self.include.matches(group) and not self.exclude.matches(group)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSelection:
+    """Everything that decides whether a flow copies a topic: filter, policy, internal names, loops, heartbeats."""
+
+    flow: Flow
+    filter: TopicFilter
+    policy: ReplicationPolicy
+    heartbeats: bool = True
+    """Whether heartbeat topics are copied whatever the filter says (`heartbeats.replication.enabled`)."""
+    others: tuple[TopicSelection, ...] = field(default=(), repr=False, compare=False)
+    """The other enabled flows of the file, where names do not show where a topic came from."""
+
+    def why_not(self, topic: str) -> str | None:
+        """Why the flow leaves `topic` out, as half a sentence; None when it copies it."""
+        if is_ferry_internal(topic):
+            return "it is a ledger of Ferry"
+        lane = scratch_lane(topic)
+        if lane is not None:
+            return f"it is a scratch topic of lane {lane}"
+        if self.is_internal(topic):
+            return "it is an internal topic of Kafka or MirrorMaker"
+        if would_loop(self.policy, topic, self.flow.target):
+            return f"it came from {self.flow.target}, and would go round in a loop"
+        if self.filter.takes(topic) or (self.heartbeats and is_heartbeats_topic(self.policy, topic)):
+            return None
+        return "topics.exclude leaves it out" if self.filter.include.matches(topic) else "topics does not include it"
+
+    def is_internal(self, topic: str) -> bool:
+        """Whether `topic` serves Kafka or MirrorMaker 2; also by a name that the policy gives and does not know."""
+        target = self.flow.target
+        written = self.policy.checkpoints_topic(target), self.policy.offset_syncs_topic(target)
+        return self.policy.is_internal_topic(topic) or topic in written
+
+    def takes(self, topic: str) -> bool:
+        """Whether the flow copies `topic`."""
+        return self.why_not(topic) is None
+
+    def way_back(self, topic: str) -> tuple[Flow, ...]:
+        """The flows that would bring a copy of `topic` back to be copied by this flow again; empty when none do."""
+        start = (self.flow.target, self.policy.format_remote_topic(self.flow.source, topic))
+        ways: dict[tuple[str, str], tuple[Flow, ...]] = {start: ()}
+        waiting = deque(ways)
+        while waiting:
+            place = cluster, name = waiting.popleft()
+            for other in self.others:
+                if other.flow.source != cluster or other.flow in ways[place] or not other.takes(name):
+                    continue
+                way = (*ways[place], other.flow)
+                arrived = (other.flow.target, other.policy.format_remote_topic(cluster, name))
+                if arrived[0] == self.flow.source and self.takes(arrived[1]):
+                    return way
+                if arrived not in ways:
+                    ways[arrived] = way
+                    waiting.append(arrived)
+        return ()
+
+
+def with_others(selections: Sequence[TopicSelection]) -> tuple[TopicSelection, ...]:
+    """The selections, each knowing the others; where names show every loop by themselves they need not."""
+    separators = {one.policy.separator for one in selections if isinstance(one.policy, DefaultReplicationPolicy)}
+    aliases = {alias for one in selections for alias in (one.flow.source, one.flow.target)}
+    if (
+        all(isinstance(one.policy, DefaultReplicationPolicy) for one in selections)
+        and len(separators) == 1
+        and not any(separator in alias for separator in separators for alias in aliases)
+    ):
+        return tuple(selections)
+    return tuple(
+        replace(one, others=tuple(other for other in selections if other.flow != one.flow)) for one in selections
+    )

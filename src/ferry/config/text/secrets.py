@@ -1,0 +1,201 @@
+"""Client properties that do not show their secrets, and where secrets come from: Kafka's config providers.
+
+Sources: `ConfigTransformer`, `EnvVarConfigProvider`, `FileConfigProvider`, `DirectoryConfigProvider` (KIP-297, 421).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ferry.config.text.looked_up import LookedUp, without_values
+from ferry.config.text.properties import parse
+from ferry.errors import BadInput
+
+HIDDEN = "[hidden]"
+
+_SECRET_WORDS = (
+    "password",
+    "secret",
+    "jaas.config",
+    "passphrase",
+    "token",
+    "credential",
+    "keystore.key",
+    "private.key",
+)
+_NOT_SECRET = ("token.endpoint.url",)
+_REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_PROVIDER = re.compile(r"\$\{([^}:]*):[^}]*\}")
+NO_PROVIDER = re.compile(r"\$\{([^}:]*)\}")
+"""What looks like a reference and lacks the provider, which Kafka takes for plain text."""
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value under `key` must never be shown."""
+    name = key.lower()
+    return any(word in name for word in _SECRET_WORDS) and not name.endswith(_NOT_SECRET)
+
+
+def shown_address(url: str) -> str:
+    """An address without user, password and query: each may hold a secret. What is no address is hidden."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # brackets that hold no IPv6 address
+        return HIDDEN
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+
+def has_reference(value: str) -> bool:
+    """Whether `value` holds a `${provider:…}` that is looked up at the time of use."""
+    return _REFERENCE.search(value) is not None
+
+
+def names_of_providers(value: str) -> frozenset[str]:
+    """The providers that the references in `value` name."""
+    return frozenset(_PROVIDER.findall(value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ClientProperties(Mapping[str, str]):
+    """A read-only mapping of Java property names to values, whose repr hides the values of secret keys."""
+
+    values_by_key: Mapping[str, str]
+    looked_up: tuple[LookedUp, ...] = ()
+    """What of the values came out of references."""
+
+    def __getitem__(self, key: str) -> str:
+        return self.values_by_key[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_key)
+
+    def __len__(self) -> int:
+        return len(self.values_by_key)
+
+    def __repr__(self) -> str:
+        return f"ClientProperties({self.shown()})"
+
+    def told(self, message: str) -> str:
+        """`message`, which is about these properties, without what was looked up."""
+        return without_values(message, self.looked_up)
+
+    def shown(self) -> dict[str, str]:
+        """The properties in key order, secrets hidden: fit for a screen or a digest."""
+        return {key: HIDDEN if is_secret(key) else self[key] for key in sorted(self)}
+
+
+class ProviderKind(Enum):
+    """The three config providers that come with Kafka, by the class that implements them."""
+
+    ENV = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    FILE = "org.apache.kafka.common.config.provider.FileConfigProvider"
+    DIRECTORY = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a provider may read, by its parameters; None is no limit."""
+
+    allowed_paths: tuple[Path, ...] | None = None
+    """`allowed.paths`: folders and files, absolute; everything below a folder is allowed."""
+    allowlist: re.Pattern[str] | None = None
+    """`allowlist.pattern`: must match the whole name of an environment variable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Providers:
+    """Providers by the name they are referred to; `env`, `file` and `dir` need no declaration."""
+
+    kinds: Mapping[str, ProviderKind] = field(
+        default_factory=lambda: {
+            "env": ProviderKind.ENV,
+            "file": ProviderKind.FILE,
+            "dir": ProviderKind.DIRECTORY,
+            "directory": ProviderKind.DIRECTORY,
+        }
+    )
+
+    limits: Mapping[str, Limits] = field(default_factory=dict)
+
+    def resolved(self, key: str, value: str, found: list[LookedUp] | None = None) -> str:
+        """`value` with every reference replaced; text that names no known provider stays as it is, as in Kafka.
+
+        What is looked up joins `found`. Raises BadInput, naming `key` and the reference, when a variable, file or entry
+        is missing or not allowed, or holds a reference again: Kafka looks up once, and would take that text for the
+        password.
+        """
+
+        def replacement(match: re.Match[str]) -> str:
+            kind = self.kinds.get(match.group(1))
+            if kind is None:
+                return match.group()
+            text = _looked_up(key, kind, self.limits.get(match.group(1), Limits()), match)
+            again = next((other for other in _REFERENCE.finditer(text) if other.group(1) in self.kinds), None)
+            if again is not None:
+                raise BadInput(
+                    f"{key}: {match.group()} holds the reference {again.group()} again, and references are looked up"
+                    " once; write the value there"
+                )
+            texts.append(LookedUp(key=key, text=text, reference=match.group()))
+            return text
+
+        texts: list[LookedUp] = []
+        whole = _REFERENCE.sub(replacement, value)
+        if texts and found is not None:
+            found += [LookedUp(key=key, text=whole, reference=value), *texts]
+        return whole
+
+    def variables(self, value: str) -> frozenset[str]:
+        """The environment variables that `value` refers to."""
+        found = _REFERENCE.finditer(value)
+        return frozenset(match.group(3) for match in found if self.kinds.get(match.group(1)) is ProviderKind.ENV)
+
+    def resolve_all(self, properties: Mapping[str, str]) -> ClientProperties:
+        """`resolved` for every property."""
+        found = list(properties.looked_up) if isinstance(properties, ClientProperties) else []
+        values = {key: self.resolved(key, value, found) for key, value in properties.items()}
+        return ClientProperties(values_by_key=values, looked_up=tuple(found))
+
+
+def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
+    path, name = reference.group(2) or "", reference.group(3)
+    if not name:
+        example = "${env:NAME}" if kind is ProviderKind.ENV else f"${{{reference.group(1)}:{path or '/path'}:name}}"
+        raise BadInput(f"{key}: {reference.group()} names nothing to look up; write {example}")
+    if kind is ProviderKind.ENV:
+        if limits.allowlist is not None and not limits.allowlist.fullmatch(name):
+            raise BadInput(
+                f"{key}: {reference.group()} is outside of the provider's allowlist.pattern; widen it or rename the"
+                " variable"
+            )
+        value = os.environ.get(name)
+        if value is None:
+            raise BadInput(f"{key}: {reference.group()} names an environment variable that is not set; set {name}")
+        return value
+    if limits.allowed_paths is not None and not _is_allowed(path, limits.allowed_paths):
+        raise BadInput(f"{key}: {reference.group()} is outside of the provider's allowed.paths; add the folder there")
+    try:
+        if kind is ProviderKind.DIRECTORY:
+            if Path(name).name != name:
+                raise BadInput(f"{key}: {reference.group()} leaves the directory {path}; write a plain file name")
+            return (Path(path) / name).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise BadInput(f"{key}: {reference.group()} cannot be read: {reason}; correct the path or its rights") from None
+    found = {entry.key: entry.value for entry in parse(text, path)}
+    if name not in found:
+        raise BadInput(f"{key}: {reference.group()} names no entry of {path}; add {name} = ... to that file")
+    return found[name]
+
+
+def _is_allowed(path: str, allowed: tuple[Path, ...]) -> bool:
+    """Whether a path, without its dots, is one of the allowed ones or below one (Kafka's `AllowedPaths`)."""
+    plain = Path(os.path.normpath(path))
+    return any(plain.is_relative_to(folder) for folder in allowed)

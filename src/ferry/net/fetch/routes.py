@@ -1,0 +1,68 @@
+"""Whom to ask for a source partition: its leader, or the replica near us that the leader named (KIP-392)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ferry.model import RefusalKind, TopicPartition
+from ferry.net.connect.cluster import Cluster
+
+NO_LEADER = -1
+
+
+class Routes:
+    """By the metadata that the cluster remembers, and by what leaders said since."""
+
+    def __init__(self, cluster: Cluster, topic_ids: Mapping[str, str]) -> None:
+        """`topic_ids` (may be empty) must be the plan's."""
+        self._cluster = cluster
+        self._topic_ids = topic_ids
+        self._nearer: dict[TopicPartition, int] = {}
+        self._leader_only: set[TopicPartition] = set()  # whose nearer replica has failed
+
+    def lost(self, place: TopicPartition) -> tuple[RefusalKind, str] | None:
+        """Why a partition is not the one of the plan any more; None when it is."""
+        info = self._cluster.topics.get(place.topic)
+        where = f"topic {place.topic} on cluster {self._cluster.alias}"
+        if info is None or place.partition not in info.partitions:
+            why = f"{where} is gone since the plan: if that was meant, leave it out of topics; then run again"
+            return RefusalKind.TOPIC_GONE, why
+        planned = self._topic_ids.get(place.topic, "")
+        if planned and info.id_text and planned != info.id_text:
+            why = f"{where} was created again since the plan: plan again, and the plan says what can be done"
+            return RefusalKind.TOPIC_RECREATED, why
+        return None
+
+    def node(self, place: TopicPartition) -> int:
+        """The broker to ask; NO_LEADER when there is none now, or no such partition."""
+        info = self._cluster.topics.get(place.topic)
+        partition = info.partitions.get(place.partition) if info is not None else None
+        if partition is None or partition.leader == NO_LEADER:
+            return NO_LEADER
+        return self._nearer.get(place, partition.leader)
+
+    def moved(self, place: TopicPartition, node: int) -> bool:
+        """Whether another broker than `node` is to be asked by now, or none any more."""
+        return self.node(place) != node or self.lost(place) is not None
+
+    def prefer(self, named: Mapping[TopicPartition, int]) -> list[TopicPartition]:
+        """Leaders named these replicas; the partitions for which that is news."""
+        news = {
+            place: node
+            for place, node in named.items()
+            if place not in self._leader_only and self._nearer.get(place) != node
+        }
+        self._nearer |= news
+        return list(news)
+
+    def is_nearer(self, place: TopicPartition) -> bool:
+        """Whether a replica that the leader named is asked."""
+        return place in self._nearer
+
+    def back_to_leader(self, places: Iterable[TopicPartition]) -> None:
+        """The nearer replicas of these have failed: from now on their leaders are asked."""
+        self._leader_only |= {place for place in places if self._nearer.pop(place, None) is not None}
+
+    def need_leader(self, places: Iterable[TopicPartition]) -> bool:
+        """Whether the leader has to answer itself for one of these, and is not to name a replica again."""
+        return not self._leader_only.isdisjoint(places)

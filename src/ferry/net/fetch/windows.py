@@ -1,0 +1,121 @@
+"""Read a few records of many partitions: what lies between two offsets, as a read_committed reader sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from ferry.decide.ledger.neighbours import Range
+from ferry.decide.takeover.seam import Content
+from ferry.errors import Retryable, Unreachable
+from ferry.model import TopicPartition
+from ferry.net.connect import codes
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.requests import READ_COMMITTED, FetchedPartition, fetch_request, fetched
+from ferry.wire.aborted import AbortedTransactions
+from ferry.wire.batch import batches
+from ferry.wire.records import record_digests
+
+_AT_ONCE = 64
+"""Partitions per request, at most."""
+_PARTITION_BYTES = 1 << 20
+_ALL_BYTES = 32 << 20
+
+
+async def read_windows(
+    cluster: Cluster, windows: Mapping[TopicPartition, Range]
+) -> dict[TopicPartition, list[Content]]:
+    """The records in each `[low, high)`, as far as they are committed, ascending.
+
+    A partition that cannot be read is left out: nobody leads it, its records were deleted, or this login may not.
+    """
+    reading = {place: _Window(low, high) for place, (low, high) in windows.items() if low < high}
+    found: dict[TopicPartition, list[Content]] = {place: [] for place in windows.keys() - reading.keys()}
+    waiting = dict(reading)
+    while waiting:
+        first = next(iter(waiting))
+        try:
+            parts = await cluster.retrying(partial(_read, cluster, waiting))
+        except Unreachable:
+            del waiting[first]
+            continue
+        for part in parts:
+            window = waiting[part.place]
+            if part.error_code:
+                del waiting[part.place]
+            elif window.take(part, alone=part.place == first):
+                found[part.place] = window.records
+                del waiting[part.place]
+    return found
+
+
+class _Window:
+    """What was read of one partition so far."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.at = self._low = low
+        self._high = high
+        self._aborted = AbortedTransactions()
+        self.records: list[Content] = []
+
+    def take(self, part: FetchedPartition, *, alone: bool) -> bool:
+        """Take an answer in; whether there is nothing more to read.
+
+        An answer without records ends it where the partition was the first of its request (`alone`): there is no more.
+        """
+        self._aborted.learn(part.aborted)
+        before = self.at
+        for batch in batches(part.records):
+            if batch.base_offset >= self._high:
+                return True
+            if batch.next_offset <= self.at:
+                continue
+            self.at = batch.next_offset
+            if self._aborted.leaves_out(batch):
+                continue
+            self.records += [
+                Content(offset=offset, timestamp_ms=time, digest=digest, leader_epoch=batch.leader_epoch)
+                for offset, time, digest in record_digests(batch)
+                if self._low <= offset < self._high
+            ]
+        return self.at >= self._high or (alone and self.at == before)
+
+
+_TOLD = codes.UNAUTHORIZED | {codes.OFFSET_OUT_OF_RANGE}
+"""Errors that are answers: nothing changes by repeating."""
+
+
+async def _read(cluster: Cluster, waiting: Mapping[TopicPartition, _Window]) -> list[FetchedPartition]:
+    """A fetch of the first partition, and of others that its leader has."""
+    first = next(iter(waiting))
+    try:
+        leader = cluster.leader(first)
+    except Retryable:
+        await cluster.refresh({first.topic})
+        raise
+    offsets: dict[TopicPartition, int] = {}
+    for place, window in waiting.items():
+        info = cluster.topics.get(place.topic)
+        led = info.partitions.get(place.partition) if info is not None else None
+        if led is not None and led.leader == leader:
+            offsets[place] = window.at
+        if len(offsets) == _AT_ONCE:
+            break
+    request = fetch_request(
+        cluster,
+        offsets,
+        isolation=READ_COMMITTED,
+        max_bytes=_ALL_BYTES,
+        partition_bytes=_PARTITION_BYTES,
+        max_wait_ms=100,
+    )
+    try:
+        parts = list(fetched(cluster, offsets, await cluster.ask(request, leader)))
+    except Retryable:
+        await cluster.refresh({place.topic for place in offsets})
+        raise
+    for part in parts:
+        if part.place == first and part.error_code and part.error_code not in _TOLD:
+            await cluster.refresh({first.topic})
+            raise Retryable(f"{first} on cluster {cluster.alias}: {codes.advised(part.error_code)}")
+    return [part for part in parts if not part.error_code or part.error_code in _TOLD]

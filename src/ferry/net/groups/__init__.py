@@ -1,0 +1,1 @@
+"""Consumer groups, many at once, and their offsets."""

@@ -1,0 +1,1 @@
+"""Writing: transactions of a slot, the ledger topic, and plain topics."""

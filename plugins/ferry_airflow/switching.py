@@ -6,7 +6,6 @@ import re
 import socket
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from ferry.decide.switch.steps import left_of
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.switch.switcher import Preview, Switcher
+from ferry.words import to_the_second
 from ferry_airflow.connection import settings_for
 from ferry_airflow.tables import table
 
@@ -97,7 +97,7 @@ def report_lines(state: SwitchState) -> list[str]:
     made = state.switch
     head = (
         f"{made.verb} {made.id} of {made.named} to {made.via.target}, approved by {made.approved_by} at "
-        f"{datetime.fromtimestamp(made.approved_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        f"{to_the_second(made.approved_ms)}"
     )
     rows = [
         [done.step.value, done.who, f"{(done.done_ms - done.begun_ms) / 1000:.1f}", done.evidence.sentence]

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,16 +116,6 @@ def size(count: int) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1000
     return f"{value:.1f} TB"
-
-
-def count_of(number: int, noun: str) -> str:
-    """`1 slice`, `2 slices`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def time_text(at_ms: int) -> str:
-    """A time of the ledger or of a report, to the second."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption
-from ferry.cli.output import count_of, print_json, print_table
+from ferry.cli.output import print_json, print_table
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 policy_app = typer.Typer(help="Look at replication policies.", no_args_is_help=True)
 

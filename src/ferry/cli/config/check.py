@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption, refuse_option_as_file
-from ferry.cli.output import count_of, print_json, print_table
+from ferry.cli.output import print_json, print_table
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.account import LineAccount

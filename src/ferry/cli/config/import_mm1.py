@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferry.cli.desk import JsonOption, QuietOption, VerboseOption, refuse_option_as_file
-from ferry.cli.output import count_of, print_json, write_output
+from ferry.cli.output import print_json, write_output
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.mm1.arguments import Arguments

@@ -16,9 +16,10 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
-from ferry.cli.output import count_of, print_json, print_table
+from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig

@@ -18,8 +18,9 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.output import count_of, print_json, print_table, size
+from ferry.cli.output import print_json, print_table, size
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ferry.cli.output import count_of, size
+from ferry.cli.output import size
 from ferry.decide.lanes.pace import span
 from ferry.model import Plan, Receipt, TopicPartition
+from ferry.words import count_of
 
 log = logging.getLogger(__name__)
 

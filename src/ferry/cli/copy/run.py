@@ -19,9 +19,10 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.output import count_of, print_error, print_json, size
+from ferry.cli.output import print_error, print_json, size
 from ferry.cli.person import new_run
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.report import Report

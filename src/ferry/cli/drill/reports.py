@@ -17,8 +17,9 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.drill.evidence import ReportOption, ended, prepared
-from ferry.cli.output import count_of, print_json, print_table, time_text
+from ferry.cli.output import print_json, print_table
 from ferry.errors import BadInput
+from ferry.words import count_of, to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.run.reports.folder import Checked
@@ -60,7 +61,7 @@ def list_command(
         ["#", "began", "kind", "flow", "outcome", "RPO records", "RTO s", "summary"],
         (
             [
-                *(one.number, time_text(told.began_ms), told.kind, told.flow, told.outcome),
+                *(one.number, to_the_second(told.began_ms), told.kind, told.flow, told.outcome),
                 *(told.lost_records, told.rto_s, told.summary),
             ]
             for one, told in rows

@@ -17,9 +17,10 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.groups.sync import DryRunOption, GroupsOption, made_by, only_groups
-from ferry.cli.output import count_of, print_json, print_table, time_text
+from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
+from ferry.words import count_of, to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.groups.codec import Snapshot
@@ -69,7 +70,7 @@ def snapshot_command(
         body = {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [_json(one) for one in found]}
         print_json(body)
     elif listing:
-        rows = [(one.name, time_text(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
+        rows = [(one.name, to_the_second(one.at_ms), one.who or made_by(one.name), one.groups) for one in found]
         print_table(("snapshot", "taken", "by", "groups"), rows, right=("groups",))
     else:
         done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
@@ -112,7 +113,7 @@ def diff_command(
         if cells:
             print_table(("group", "topic", "partition", "then", "now"), cells, right=("partition", "then", "now"))
         verb = "differs" if len(cells) == 1 else "differ"
-        print(f"{count_of(len(cells), 'offset')} {verb} from snapshot {found.name} of {time_text(found.at_ms)}")
+        print(f"{count_of(len(cells), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
     return 1 if differ else 0
 
 

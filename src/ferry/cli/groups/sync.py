@@ -17,8 +17,9 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
-from ferry.cli.output import count_of, print_json
+from ferry.cli.output import print_json
 from ferry.cli.person import new_run
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.run.groups.checkpoint import Looked

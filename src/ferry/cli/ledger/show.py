@@ -18,9 +18,10 @@ from ferry.cli.desk import (
     VerboseOption,
     in_lane_of,
 )
-from ferry.cli.output import print_json, print_table, size, time_text
+from ferry.cli.output import print_json, print_table, size
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
+from ferry.words import to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.history import Holder, PastRun
@@ -141,7 +142,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
         ],
         (
             [
-                time_text(row.at_ms),
+                to_the_second(row.at_ms),
                 row.run,
                 row.source.topic,
                 row.source.partition,
@@ -167,7 +168,7 @@ def _print_holders(
     for one in adopted:
         print(
             f"offset {offset} of {one.source} was copied to {one.target} by MirrorMaker {one.by.value[-1]}, up to "
-            f"{one.end} ({one.where}): adopted by {one.who} at {time_text(one.at_ms)}, run {one.run}"
+            f"{one.end} ({one.where}): adopted by {one.who} at {to_the_second(one.at_ms)}, run {one.run}"
         )
     for holder in found:
         receipt, segment = holder.receipt, holder.segment
@@ -183,18 +184,19 @@ def _print_holders(
         if holder.void is not None:
             gap = holder.void
             print(
-                f"that does not hold since run {gap.run} at {time_text(gap.at_ms)}: {gap.reason} [{gap.why}, {gap.how}]"
+                f"that does not hold since run {gap.run} at {to_the_second(gap.at_ms)}: {gap.reason} "
+                f"[{gap.why}, {gap.how}]"
             )
     for gap in skipped:
         by = f", by {gap.who}" if gap.who else ""
         print(
-            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {time_text(gap.at_ms)} with "
+            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {to_the_second(gap.at_ms)} with "
             f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
         )
     for mark in gone:
         print(
             f"the receipt of offset {offset} of {mark.source} was pruned with all before {mark.end}, by run {mark.run} "
-            f"at {time_text(mark.at_ms)}: the source's log began at {mark.source_log_start} and that of "
+            f"at {to_the_second(mark.at_ms)}: the source's log began at {mark.source_log_start} and that of "
             f"{mark.copy.target} at {mark.target_log_start}, so neither side had the record any more"
         )
     if not found and not skipped and not adopted and not gone:
@@ -209,7 +211,7 @@ def _print_runs(past: list[PastRun]) -> None:
         ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],
         (
             [
-                time_text(run.opened.record.started_ms),
+                to_the_second(run.opened.record.started_ms),
                 run.opened.record.run,
                 run.state.value,
                 len(run.report.plan.slices) if run.report else None,
@@ -229,7 +231,7 @@ def _print_runs(past: list[PastRun]) -> None:
 def _print_pauses(found: list[Pause]) -> None:
     for pause in found:
         what = f"topic {pause.topic}" if pause.topic else "the whole flow"
-        until = f"until {time_text(pause.until_ms)}" if pause.until_ms else "until resumed"
-        print(f"{what} is paused since {time_text(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
+        until = f"until {to_the_second(pause.until_ms)}" if pause.until_ms else "until resumed"
+        print(f"{what} is paused since {to_the_second(pause.since_ms)} {until}, by {pause.who}: {pause.why}")
     if not found:
         print("nothing is paused")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +18,7 @@ from ferry.cli.desk import (
 )
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import person
+from ferry.words import to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.model.switch import SwitchState
@@ -62,7 +62,7 @@ def switch_list_command(
                 one["id"],
                 one["verb"],
                 state.switch.via.target,
-                f"{datetime.fromtimestamp(state.switch.at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}",
+                to_the_second(state.switch.at_ms),
                 one["state"],
                 one["next_step"],
                 one["approved_by"],

@@ -18,8 +18,9 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.output import count_of, print_json, print_table, print_warning
+from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.person import new_run, person
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig

@@ -21,10 +21,11 @@ from ferry.cli.desk import (
     only_topics,
     refuse_option_as_file,
 )
-from ferry.cli.output import count_of, print_json, print_table, print_warning, write_output
+from ferry.cli.output import print_json, print_table, print_warning, write_output
 from ferry.cli.person import new_run, person
 from ferry.cli.takeover.adopt import ConnectorOption, OffsetsTopicOption, StatusTopicOption, WorkersOption
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.run.takeover.hand_back import HandedBack

@@ -24,6 +24,7 @@ from ferry.cli.desk import (
 )
 from ferry.cli.output import print_json
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.run.verify.compare import Progress
@@ -118,7 +119,7 @@ def verify_command(
 def _progress(found: Survey, *, quiet: bool) -> Progress:
     """A line on standard error now and then."""
     # Imported here: the command line starts light.
-    from ferry.cli.output import count_of, size
+    from ferry.cli.output import size
 
     total = count_of(found.records, "record")
     spoken = time.monotonic()

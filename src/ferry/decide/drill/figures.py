@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.decide.plan.lag import PartitionLag
-from ferry.decide.plan.topic_settings import several
 from ferry.model import Receipt, Verified
 from ferry.model.evidence import Check, Compared, Goal, GroupMoved, Loss, Sample
+from ferry.words import several
 
 SAMPLES = 60
 """Moments of which a report tells lag and throughput, at most."""

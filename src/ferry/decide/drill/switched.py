@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ferry.decide.drill.figures import deviations_of, goals_of
-from ferry.decide.drill.verdict import counted
 from ferry.decide.switch.steps import next_step
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
@@ -19,6 +18,7 @@ from ferry.model.evidence import (
 )
 from ferry.model.evidence import Step as Told
 from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState
+from ferry.words import count_of
 
 RTO_MEANS = "from when clients were to stop until the other cluster was tried out"
 
@@ -84,9 +84,9 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
         return ()
     records = sum(row["records"] for row in unsure)
     worst = max(row["seconds"] for row in unsure)
-    known = f"{counted(records, 'record')} of them {'is' if records == 1 else 'are'} known to be lost"
+    known = f"{count_of(records, 'record')} of them {'is' if records == 1 else 'are'} known to be lost"
     sentence = (
-        f"{counted(len(unsure), 'partition')} did not answer when the loss was counted: {known}, and what came in the "
+        f"{count_of(len(unsure), 'partition')} did not answer when the loss was counted: {known}, and what came in the "
         f"{worst:.1f} s since somebody last saw them is not known"
     )
     return (sentence,)
@@ -96,10 +96,10 @@ def lost_sentence(losses: Sequence[Loss]) -> str:
     """What a switch has lost: a number only where every partition told its own."""
     unknown = sum(loss.records is None for loss in losses)
     if unknown:
-        there = counted(len(losses), "partition")
+        there = count_of(len(losses), "partition")
         return f"how many records were lost is not known: {unknown} of {there} did not answer"
     records = sum(loss.records or 0 for loss in losses)
-    return f"{counted(records, 'record')} {'was' if records == 1 else 'were'} lost" + (", at most" if records else "")
+    return f"{count_of(records, 'record')} {'was' if records == 1 else 'were'} lost" + (", at most" if records else "")
 
 
 def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
@@ -123,7 +123,7 @@ def _group(row: Json) -> GroupMoved:
         skipped=0 if whole else None,
         note="; ".join(
             ([row["why"]] if row["why"] else [])
-            + ([f"{counted(len(kept), 'partition')} left further on, where it stood"] if kept else [])
+            + ([f"{count_of(len(kept), 'partition')} left further on, where it stood"] if kept else [])
             + list(row["notes"])
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, Step, StepOutcome
+from ferry.words import count_of
 
 
 def outcome_of(steps: Sequence[Step], refusals: Sequence[str], deviations: Sequence[str]) -> EvidenceOutcome:
@@ -23,8 +24,8 @@ def loss_sentence(losses: Sequence[Loss], source: str) -> str:
     unknown = sum(loss.records is None or loss.seconds is None for loss in losses)
     records = sum(loss.records or 0 for loss in losses)
     oldest = max((loss.seconds or 0.0 for loss in losses), default=0.0)
-    lost = f"at most {counted(records, 'record')}, the oldest {oldest:.1f} s old," if records else "nothing"
-    more = f", and of {counted(unknown, 'partition')} that is not known" if unknown else ""
+    lost = f"at most {count_of(records, 'record')}, the oldest {oldest:.1f} s old," if records else "nothing"
+    more = f", and of {count_of(unknown, 'partition')} that is not known" if unknown else ""
     return f"had {source} been lost, {lost} would be missing{more}"
 
 
@@ -35,7 +36,7 @@ def shadow_sentence(
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed and not group.beyond for group in groups)
     there = (
-        f"{exact} of {counted(len(groups), 'group')} would go on at the same record"
+        f"{exact} of {count_of(len(groups), 'group')} would go on at the same record"
         if groups
         else "no group stands on these topics"
     )
@@ -48,14 +49,9 @@ def partial_sentence(topics: Sequence[str], equal: bool | None, groups: Sequence
     content = {True: "is equal", False: "is not all equal", None: "was not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed for group in groups)
     there = (
-        f"{exact} of {counted(len(groups), 'group')} would go on at the same record"
+        f"{exact} of {count_of(len(groups), 'group')} would go on at the same record"
         if groups
         else "no group stands there"
     )
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     return f"the copy of {what} on {target} {content}; {there}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 group`, `2 groups`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.runs import newest_run, opened_run
 from ferry.errors import Refused
 from ferry.model import RunRecord
+from ferry.words import to_the_second
 
 SHOWN_DIGITS = 12
 """Of a digest, in sentences and tables."""
@@ -62,5 +62,4 @@ def _sentence(view: LedgerView, record: RunRecord, last: RunRecord) -> str:
 
 
 def _run(record: RunRecord) -> str:
-    at = datetime.fromtimestamp(record.started_ms / 1000, UTC)
-    return f"{record.run} at {at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{record.run} at {to_the_second(record.started_ms)}"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, decode_key, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
 from ferry.model import Fate, LedgerRecord, OpenedRun, Record
+from ferry.words import to_the_second
 
 FILLER = Record(key=encode(["filler"]), value=None)
 """What lies where the lost ledger had a marker, or nothing any more: a tombstone of a key that means nothing."""
@@ -81,8 +81,8 @@ class Rebuild:
     def sentence(self) -> str:
         """What whoever reads on has to know."""
         return (
-            f"the ledger was rebuilt by {self.who} at {_time(self.at_ms)} from {self.file}, an export of "
-            f"{_time(self.exported_at_ms)}, and does not have what was copied or written of groups between"
+            f"the ledger was rebuilt by {self.who} at {to_the_second(self.at_ms)} from {self.file}, an export of "
+            f"{to_the_second(self.exported_at_ms)}, and does not have what was copied or written of groups between"
         )
 
 
@@ -167,7 +167,3 @@ class Successor:
         twice = {"last"} if "receipt" in self._evidence else set()
         twice |= {"offsets"} if "group" in self._evidence else set()
         return [(kind, count) for kind, count in sorted(self._evidence.items()) if kind not in twice]
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

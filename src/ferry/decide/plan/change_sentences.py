@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ferry.model import ChangeKind, TopicChange
+from ferry.words import count_of
 
 MOST_LINES = 20
 MOST_NAMES = 5
@@ -32,11 +33,13 @@ def _lines(change: TopicChange, *, made: bool) -> list[str]:
     match change.kind:
         case ChangeKind.CREATE:
             factor = change.replication_factor
-            replicas = "the default replicas" if factor < 0 else _count(factor, "replica")
+            replicas = "the default replicas" if factor < 0 else count_of(factor, "replica")
             settings = "".join(f", {name} = {value}" for name, value in change.configs)
-            return [f"{word} topic {change.topic} with {_count(change.partitions, 'partition')}, {replicas}{settings}"]
+            return [
+                f"{word} topic {change.topic} with {count_of(change.partitions, 'partition')}, {replicas}{settings}"
+            ]
         case ChangeKind.GROW:
-            return [f"{word} topic {change.topic} to {_count(change.partitions, 'partition')}"]
+            return [f"{word} topic {change.topic} to {count_of(change.partitions, 'partition')}"]
         case ChangeKind.DELETE:
             return [f"{word} topic {change.topic}, for source topic {change.source_topic} was deleted"]
         case ChangeKind.CONFIGURE:
@@ -74,13 +77,9 @@ def summary(changes: Iterable[TopicChange]) -> list[str]:
     if len(lines) <= MOST_LINES:
         return lines
     by_kind = {word: [one.topic for one in found if one.kind is kind] for kind, (_, word) in _WORDS.items()}
-    return [f"{word} {_count(len(names), 'topic')}: {_named(names)}" for word, names in by_kind.items() if names]
+    return [f"{word} {count_of(len(names), 'topic')}: {_named(names)}" for word, names in by_kind.items() if names]
 
 
 def _named(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f", and {more} more (--json has all)" if more > 0 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

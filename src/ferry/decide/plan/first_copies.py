@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from ferry.decide.plan.candidates import Candidate
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.topic_settings import several
 from ferry.model import Slice
+from ferry.words import several
 
 
 def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: Iterable[Slice]) -> list[str]:

@@ -9,7 +9,6 @@ there: not when it copied last, for a topic at rest has nothing to copy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
 from ferry.decide.ledger.ledger import LedgerView
@@ -18,6 +17,7 @@ from ferry.decide.plan.guards import Trouble
 from ferry.decide.plan.progress import next_offset
 from ferry.decide.plan.rules import Rules
 from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
+from ferry.words import to_the_second
 
 FRESH_PART = 10
 """The record is written again when this part of `delete.retention.ms` has passed, not by every run."""
@@ -57,12 +57,11 @@ def tombstone_trouble(facts: Facts, topic: SourceTopic, number: int, start: int)
     whole_ms = read_on(before, start, part.end, facts.now_ms).whole_ms
     if start >= part.end or facts.now_ms - whole_ms <= topic.delete_retention_ms:
         return None
-    at = datetime.fromtimestamp(whole_ms / 1000, UTC)
     return Trouble.of(
         topic,
         number,
         RefusalKind.TOMBSTONES_PASSED,
-        f"compacted source {topic.name}-{number} was last read to its end before {at:%Y-%m-%dT%H:%M:%SZ}, "
+        f"compacted source {topic.name}-{number} was last read to its end before {to_the_second(whole_ms)}, "
         f"longer ago than its delete.retention.ms of {topic.delete_retention_ms} allows, so keys that were deleted "
         "since may live on at the target: raise delete.retention.ms at the source above what lies between two "
         "runs, or what a first copy takes, for otherwise the next one comes too late as well; then go on with "

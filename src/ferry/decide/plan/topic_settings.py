@@ -11,6 +11,7 @@ from enum import Enum
 
 from ferry.decide.plan.rules import Rules
 from ferry.model import ChangeKind, TopicChange
+from ferry.words import several
 
 
 class SettingOrigin(Enum):
@@ -120,8 +121,6 @@ _COSTS = {
 }
 """Limits that cost records where the target's is the narrower one."""
 
-_NAMES_TOLD = 3
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrower:
@@ -198,10 +197,3 @@ def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[s
             cost, remedy = "the copies lose their own times", f"set {name} = {source} on the copies"
         notes.append(f"{name} is {target} on {several(names)} and {source} at the source, so {cost}: {remedy}")
     return notes
-
-
-def several(names: list[str]) -> str:
-    """Names for a sentence: the first few, and how many more there are."""
-    told = ", ".join(names[:_NAMES_TOLD])
-    more = len(names) - _NAMES_TOLD
-    return f"{told} and {more} more" if more > 0 else told

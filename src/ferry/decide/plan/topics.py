@@ -9,16 +9,10 @@ from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
 from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.topic_settings import (
-    Narrower,
-    created_settings,
-    limit_notes,
-    narrower_limits,
-    settings_change,
-    several,
-)
+from ferry.decide.plan.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
 from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, lane_kind
 from ferry.policy import MAX_TOPIC_NAME
+from ferry.words import several
 
 
 def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | None:

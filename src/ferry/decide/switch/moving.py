@@ -15,8 +15,8 @@ from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, LogStart, Translated
 from ferry.decide.groups.translated import Maps
 from ferry.decide.groups.which import NOT_TRANSLATABLE
-from ferry.decide.plan.topic_settings import several
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition
+from ferry.words import several
 
 
 class BackMaps(Maps, Protocol):

@@ -10,9 +10,10 @@ from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.plan.clock import MAX_SKEW_MS
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
-from ferry.decide.plan.topic_settings import TopicSettings, several
+from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.model import ChangeKind, Left, Plan, Refusal, Why
 from ferry.policy import ReplicationPolicy
+from ferry.words import several
 
 _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.FAILED})
 """What keeps a group from being moved. One that somebody moved on the target follows its source in a switch."""

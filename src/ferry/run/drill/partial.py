@@ -13,7 +13,7 @@ from ferry import __version__
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.drill.figures import compared_of, deviations_of, goals_of, losses_of, untried
-from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, partial_sentence
+from ferry.decide.drill.verdict import loss_sentence, outcome_of, partial_sentence
 from ferry.errors import FerryError, Refused
 from ferry.model.evidence import (
     Compared,
@@ -34,6 +34,7 @@ from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.planner import RunOptions
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
+from ferry.words import count_of
 
 MOST_RUNS = 10
 """Until nothing is left to copy; producers may go on meanwhile."""
@@ -107,7 +108,7 @@ class PartialDrill:
             found.clusters = clusters_of(connections)
             lags = measure_lag(self._flow, only=self._wish.topics, patience_s=self._patience_s)
             found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
-            entry.detail = counted(len(found.losses), "partition")
+            entry.detail = count_of(len(found.losses), "partition")
 
     def _copy(self, diary: Diary, found: _Found) -> None:
         approved = (self._wish.approved_by, self._wish.approved_ms)
@@ -134,7 +135,7 @@ class PartialDrill:
                     break
             else:
                 found.notes.append(f"producers were faster than {MOST_RUNS} runs: not all of the topics is copied")
-            entry.detail = f"{counted(records, 'record')} in {counted(number, 'run')}"
+            entry.detail = f"{count_of(records, 'record')} in {count_of(number, 'run')}"
 
     def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
         approved = (self._wish.approved_by, self._wish.approved_ms)

@@ -16,7 +16,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.config.flow.start import Start
 from ferry.decide.drill.figures import Committed, compared_of, deviations_of, goals_of, losses_of, samples_of, untried
-from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of, shadow_sentence
+from ferry.decide.drill.verdict import loss_sentence, outcome_of, shadow_sentence
 from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.report import Report
@@ -45,6 +45,7 @@ from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.planner import RunOptions
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
+from ferry.words import count_of
 
 RTO_MEANS = "from the loss, as the drill took it, until every group's offsets were committed and read at the target"
 
@@ -112,10 +113,10 @@ class ShadowDrill:
         topics = sorted({piece.target.topic for piece in plan.slices})
         first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
         offsets = sum(piece.offsets for piece in plan.slices)
-        there = f"{counted(len(topics), 'scratch topic')} of {target} in lane {self._wish.lane}"
+        there = f"{count_of(len(topics), 'scratch topic')} of {target} in lane {self._wish.lane}"
         return (
             first,
-            f"copy {offsets} offsets of {counted(len(plan.slices), 'partition')} to {there}",
+            f"copy {offsets} offsets of {count_of(len(plan.slices), 'partition')} to {there}",
             f"commit the groups' translated offsets to scratch groups of {target}, and read where they go on",
             "compare the copies with the source, record by record",
             "look at production again, and remove topics, groups and lane",
@@ -159,9 +160,8 @@ class ShadowDrill:
             found.losses = losses_of(measure_lag(self._live, only=self._wish.topics, patience_s=self._patience_s))
             found.losses_at_ms = wall_ms()
             found.before = connections.run(lambda: self._production(connections))
-            entry.detail = (
-                f"{counted(len(found.losses), 'partition')}; {counted(len(found.before.groups), 'group')} at the target"
-            )
+            groups = count_of(len(found.before.groups), "group")
+            entry.detail = f"{count_of(len(found.losses), 'partition')}; {groups} at the target"
 
     async def _leftovers(self, connections: FlowConnections) -> list[str]:
         """Drills that the ledger still knows: Refused, unless they are to be removed."""
@@ -204,8 +204,8 @@ class ShadowDrill:
                 found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals if number == 1]
                 found.paused = plan.paused if number == 1 else found.paused
                 found.samples = samples_of(began, offsets, chunks)
-                there = counted(partitions, "partition")
-                entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {counted(number, 'run')}"
+                there = count_of(partitions, "partition")
+                entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {count_of(number, 'run')}"
                 if not plan.slices:
                     break
             if options is None:
@@ -239,7 +239,7 @@ class ShadowDrill:
         lost_ms = wall_ms()
         with diary.step("groups", "Move the groups to scratch groups") as entry:
             done = connections.run(lambda: scratch.rehearse(self._wish.topics))
-            entry.detail = f"{counted(len(done.standings), 'group')}, {counted(len(done.committed), 'offset')}"
+            entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
         with diary.step("read", "Read where they go on") as entry:
             there = connections.run(lambda: scratch.read(done))
             found.rto_s = (wall_ms() - lost_ms) / 1000
@@ -272,7 +272,7 @@ class ShadowDrill:
         try:
             with diary.step("clean", "Remove what the drill made", always=True) as entry:
                 dropped = self._drop(lane)
-                entry.detail = f"{counted(len(dropped), 'scratch topic')}, the scratch groups and the lane"
+                entry.detail = f"{count_of(len(dropped), 'scratch topic')}, the scratch groups and the lane"
         except FerryError as error:
             remedy = f"{error}; then {self._dropping(lane)}"
             found.checks.append(Check(name=name, held=False, detail=remedy))

@@ -9,7 +9,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.drill.figures import deviations_of, goals_of, losses_of
 from ferry.decide.drill.standing import moved
-from ferry.decide.drill.verdict import counted, loss_sentence, outcome_of
+from ferry.decide.drill.verdict import loss_sentence, outcome_of
 from ferry.decide.switch.steps import STEPS, sentence
 from ferry.errors import FerryError
 from ferry.model import Plan
@@ -20,6 +20,7 @@ from ferry.run.drill.scratch_groups import ScratchGroups
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.lag import measure_lag
+from ferry.words import count_of
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,13 +56,13 @@ def _look(flow: FlowConfig, diary: Diary, seen: _Seen, patience_s: float) -> Non
             seen.losses = losses_of(measure_lag(flow, patience_s=patience_s))
             seen.losses_at_ms = wall_ms()
             behind = sum(loss.records != 0 for loss in seen.losses)
-            entry.detail = f"{counted(len(seen.losses), 'partition')}, {behind} behind"
+            entry.detail = f"{count_of(len(seen.losses), 'partition')}, {behind} behind"
         with diary.step("groups", "Translate the groups' offsets") as entry:
             scratch = ScratchGroups(flow=flow, connections=connections)
             standings = connections.run(lambda: scratch.standings(None))
             seen.groups = tuple(moved(group, group, ones) for group, ones in sorted(standings.items()))
             offsets = sum(group.committed for group in seen.groups)
-            entry.detail = f"{counted(len(seen.groups), 'group')}, {counted(offsets, 'offset')} would be committed"
+            entry.detail = f"{count_of(len(seen.groups), 'group')}, {count_of(offsets, 'offset')} would be committed"
     with diary.step("plan", "Plan what a run would do before") as entry, MicroRuns(flow, patience_s=patience_s) as runs:
         seen.plan = runs.preview()
         entry.detail = f"{len(seen.plan.slices)} slices, {len(seen.plan.refusals)} refusals"

@@ -21,7 +21,6 @@ from ferry.decide.ledger.map_rows import chains_of, needed_block, newer_rows
 from ferry.decide.ledger.pruning import Pruned, pruned, ranges
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.rolled import NO_LINKS, Links
-from ferry.decide.plan.topic_settings import several
 from ferry.errors import Refused, Unreachable
 from ferry.model import Adoption, Gap, Range, Receipt, TopicPartition
 from ferry.net.connect.cluster import Cluster
@@ -31,6 +30,7 @@ from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.flow.rows import read_blocks
 from ferry.run.flow.source_cuts import source_cuts
 from ferry.run.flow.summaries import LedgerLog
+from ferry.words import several
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.lag import total_of
-from ferry.decide.plan.topic_settings import several
 from ferry.errors import Refused, Superseded
 from ferry.model import Attempt, Plan
 from ferry.model.switch import Evidence, Step, SwitchState
@@ -20,6 +19,7 @@ from ferry.run.plan.lag import measure_lag
 from ferry.run.switch.quiet import moved_since
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import takes
+from ferry.words import several
 
 CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]
 """Copies all slots of a plan: on this machine, or as a Spark job."""

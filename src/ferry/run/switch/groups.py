@@ -19,7 +19,6 @@ from ferry.decide.groups.codec import (
 from ferry.decide.groups.held import HeldGroup
 from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
-from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.moving import Moving, NewSide, decide_moving, from_memory, place_group, remembered, unmapped
 from ferry.decide.switch.names import names_of
 from ferry.errors import FerryError, Refused, Unreachable
@@ -35,6 +34,7 @@ from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.saved_offsets import with_saved
 from ferry.run.switch.quiet import groups_at_work
 from ferry.run.switch.sides import Sides
+from ferry.words import several
 
 Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
 

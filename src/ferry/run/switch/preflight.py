@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.readiness import Check, Readiness, Rpo
 from ferry.errors import BadInput, FilterInVain, Refused
 from ferry.model.switch import Step, SwitchState, Verb
@@ -16,6 +15,7 @@ from ferry.run.switch.groups import plan_groups
 from ferry.run.switch.readiness import check_readiness
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import look_at_standings, why_lost
+from ferry.words import several
 
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:

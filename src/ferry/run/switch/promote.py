@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.names import names_of
 from ferry.errors import Refused
 from ferry.model import AclBinding
@@ -13,6 +12,7 @@ from ferry.net.admin.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.switch.quiet import groups_at_work, moved_since
 from ferry.run.switch.sides import Sides
+from ferry.words import several
 
 
 def promote(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:

@@ -7,7 +7,6 @@ from collections.abc import Collection
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.which import is_own
-from ferry.decide.plan.topic_settings import several
 from ferry.errors import Refused
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, SwitchOptions, SwitchState
@@ -16,6 +15,7 @@ from ferry.net.groups.listing import list_groups
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import source_ends
+from ferry.words import several
 
 LOOK_SECONDS = 0.5
 

@@ -13,7 +13,6 @@ from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.skipping import idle_plan
-from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.standing import Standing, best_known, loss_of, loss_sentence, parse_standing
 from ferry.errors import Refused, Unreachable
 from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
@@ -25,6 +24,7 @@ from ferry.run.plan.lag import first_timestamps
 from ferry.run.plan.opening import open_run
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import look_at_standings, why_lost, written_by_others
+from ferry.words import several
 
 
 def pause_reason(state: SwitchState) -> str:

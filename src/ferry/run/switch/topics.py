@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR
-from ferry.decide.plan.topic_settings import several
 from ferry.decide.switch.names import Names, names_of
 from ferry.decide.switch.standing import parse_standing
 from ferry.errors import Refused, Retryable
@@ -18,6 +17,7 @@ from ferry.net.fetch.offsets import LATEST, list_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.switch.sides import Sides
+from ferry.words import several
 
 
 def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:

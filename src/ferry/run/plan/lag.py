@@ -10,6 +10,7 @@ from functools import partial
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.ledger.ledger import UNREAD
+from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lag import PartitionLag, lag_of, with_ages
 from ferry.decide.plan.nothing import InVain, in_vain
 from ferry.errors import FilterInVain, Retryable
@@ -57,15 +58,18 @@ async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collect
         log.warning("note: %s", note)
     if vain.refusals:  # no lag at all would look like health
         raise FilterInVain("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
-    lags = lag_of(facts, flow.policy, flow.flow.source, only)
-    wanted = {lag.source: lag.read_at for lag in lags if lag.read_at is not None}
+    return await with_oldest(source, facts, lag_of(facts, flow.policy, flow.flow.source, only))
+
+
+async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -> list[PartitionLag]:
+    """The lags, and how old the oldest record not yet copied is, for which the source is asked."""
     log_starts = {
         TopicPartition(topic=topic.name, partition=number): part.log_start
         for topic in facts.sources.values()
         for number, part in topic.partitions.items()
     }
-    oldest = await first_timestamps(source, {place: max(at, log_starts[place]) for place, at in wanted.items()})
-    return with_ages(lags, oldest, facts.now_ms)
+    wanted = {lag.source: max(lag.read_at, log_starts[lag.source]) for lag in lags if lag.read_at is not None}
+    return with_ages(lags, await first_timestamps(source, wanted), facts.now_ms)
 
 
 async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -9,15 +9,14 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.history import PastRun, past_runs
 from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.plan.facts import Facts
-from ferry.decide.plan.lag import PartitionLag, lag_of, with_ages
+from ferry.decide.plan.lag import lag_of
 from ferry.decide.switch.readiness import Looked, Readiness, Rpo, readiness_of
-from ferry.model import Left, Plan, TopicPartition, Why
+from ferry.model import Left, Plan, Why
 from ferry.net.admin.acls import NoAuthorizer
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.groups.checkpoint import GroupSync
-from ferry.run.plan.lag import first_timestamps
+from ferry.run.plan.lag import first_timestamps, with_oldest
 from ferry.run.plan.planner import WHOLE, Planner
 
 
@@ -65,7 +64,7 @@ async def _checked(
     looked = Looked(
         facts=facts,
         plan=plan,
-        lags=await _lags(flow, connections, facts),
+        lags=await with_oldest(connections.source, facts, lag_of(facts, flow.policy, flow.flow.source)),
         last_run=last,
         stamped_ms=await _stamp(connections, last),
         groups=groups,
@@ -74,17 +73,6 @@ async def _checked(
         back=back,
     )
     return readiness_of(looked, flow.policy, flow.flow.source, rpo)
-
-
-async def _lags(flow: FlowConfig, connections: FlowConnections, facts: Facts) -> list[PartitionLag]:
-    lags = lag_of(facts, flow.policy, flow.flow.source)
-    starts = {
-        TopicPartition(topic=topic.name, partition=number): part.log_start
-        for topic in facts.sources.values()
-        for number, part in topic.partitions.items()
-    }
-    wanted = {lag.source: max(lag.read_at, starts[lag.source]) for lag in lags if lag.read_at is not None}
-    return with_ages(lags, await first_timestamps(connections.source, wanted), facts.now_ms)
 
 
 async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | None:

@@ -77,7 +77,7 @@ def verify(configuration: Path) -> dict[str, object]:
     sys.stdout.flush()
     sys.stdin.readline()
     watch = Stopwatch()
-    with Verifier(flow, Wanted(), b"bench") as verifier:
+    with Verifier(flow, Wanted()) as verifier:
         found = verifier.survey()
         result = verifier.sum_up(found, verifier.compare(found))
     usage = watch.usage()

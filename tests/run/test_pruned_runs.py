@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -81,7 +80,7 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
         assert access.receipts_near(access.view(), lab.flow.lane, topic, 5) == []
         assert last_receipts(access.whole(), lab.flow.lane) == last_receipts(access.view(), lab.flow.lane)
         assert runs.ledger().end == access.whole().end
-    with Verifier(lab.flow, Wanted(), secrets.token_bytes(16), values=False, patience_s=20) as verifier:
+    with Verifier(lab.flow, Wanted(), values=False, patience_s=20) as verifier:
         survey = verifier.survey()
         found = verifier.sum_up(survey, verifier.compare(survey))
     assert found.is_equal

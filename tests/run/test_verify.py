@@ -47,7 +47,7 @@ Found = tuple[DifferenceKind, int, tuple[int, int], int, tuple[int, int]]
 
 
 def verified(lab: Lab, wanted: Wanted = ALL, *, values: bool = False, patience_s: float = 20) -> Verified:
-    with Verifier(lab.flow, wanted, secrets.token_bytes(16), values=values, patience_s=patience_s) as verifier:
+    with Verifier(lab.flow, wanted, values=values, patience_s=patience_s) as verifier:
         found = verifier.survey()
         return verifier.sum_up(found, verifier.compare(found))
 

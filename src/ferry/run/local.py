@@ -24,10 +24,10 @@ from queue import SimpleQueue
 
 from ferry.errors import FerryError
 from ferry.model import Attempt, Plan, Receipt
-from ferry.run.copy.ends import AGAIN, SlotEnd, end_of, joined
+from ferry.run.copy.ends import AGAIN, SlotEnd, end_of, failure_of, joined
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import TaskSpec, run_slot
-from ferry.run.micro_run import MicroRuns
+from ferry.run.micro_run import MicroRuns, local_origin
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +81,21 @@ def copy_all(
         return crew.work(stop)
     finally:
         crew.dismiss()
+
+
+CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]
+"""Copies all slots of a plan: on this machine, or as a Spark job."""
+
+
+def copy_plan(runs: MicroRuns, plan: Plan, copy: CopyAll = copy_all) -> FerryError | None:
+    """Copy a plan as an attempt of this process, and keep in the ledger what its slots refused.
+
+    What slots that gave up mean for the attempt (`failure_of`) is handed back; None when none did.
+    """
+    attempt = runs.begin(plan, local_origin())
+    ends = copy(runs, plan, attempt)
+    runs.record_outcome(plan, attempt, ends)
+    return failure_of(plan, ends)
 
 
 class _Crew:

@@ -30,7 +30,6 @@ from ferry.spark.session import is_remote, sent_apart, session
 from ferry.spark.verify_stage import ROW, compare_packed_tasks, compare_tasks
 
 DIFFERENT = 1
-_SECRET_BYTES = 32
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -50,8 +49,7 @@ def verify_flow(request: VerifyRequest, connect: Callable[[], SparkSession]) -> 
 
     Raises BadInput and Unreachable as `Verifier`, and Retryable when Spark gave the job up.
     """
-    secret = secrets.token_bytes(_SECRET_BYTES)
-    with Verifier(request.flow, request.wanted, secret, values=request.values) as verifier:
+    with Verifier(request.flow, request.wanted, values=request.values) as verifier:
         found = verifier.survey()
         shares = dealt(found.stretches, request.flow.tasks_max)
         specs = {number: verifier.spec(share) for number, share in enumerate(shares)}

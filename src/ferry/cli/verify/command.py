@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 DIFFERENT = 1
 
 _LINE_SECONDS = 1.0
-_SECRET_BYTES = 32
 _SEED_BITS = 32
 
 
@@ -106,9 +105,7 @@ def verify_command(
         sample=sample,
         seed=secrets.randbits(_SEED_BITS) if seed is None else seed,
     )
-    with Verifier(
-        chosen, wanted, secrets.token_bytes(_SECRET_BYTES), values=show_values, patience_s=patience
-    ) as verifier:
+    with Verifier(chosen, wanted, values=show_values, patience_s=patience) as verifier:
         found = verifier.survey()
         result = verifier.sum_up(found, verifier.compare(found, _progress(found, quiet=desk.quiet)))
     tell_verification(chosen, wanted, result)

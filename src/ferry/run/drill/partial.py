@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from functools import partial
 
 from ferry import __version__
 from ferry.clock import wall_ms
@@ -23,12 +24,11 @@ from ferry.model.evidence import (
     GroupMoved,
     Loss,
 )
-from ferry.run.copy.ends import failure_of
 from ferry.run.drill.diary import Diary
 from ferry.run.drill.scratch_groups import Rehearsed, ScratchGroups
 from ferry.run.drill.tabletop import clusters_of
 from ferry.run.flow.connections import FlowConnections
-from ferry.run.local import copy_all
+from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.planner import RunOptions
@@ -40,8 +40,6 @@ MOST_RUNS = 10
 """Until nothing is left to copy; producers may go on meanwhile."""
 
 RTO_MEANS = "from the first group offset written until the groups' next records were read at the target"
-
-_SECRET_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,13 +122,10 @@ class PartialDrill:
                 found.paused = plan.paused
                 if not plan.slices:
                     break
-                attempt = runs.begin(plan, local_origin())
-                ends = copy_all(runs, plan, attempt, stop=diary.stop)
-                runs.record_outcome(plan, attempt, ends)
-                records += runs.report(plan.run).records
-                failure = failure_of(plan, ends)
+                failure = copy_plan(runs, plan, partial(copy_all, stop=diary.stop))
                 if failure is not None:
                     raise failure
+                records += runs.report(plan.run).records
                 if found.refusals:
                     break
             else:
@@ -168,9 +163,8 @@ class PartialDrill:
 
     def _verify(self, diary: Diary, found: _Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
-            secret = secrets.token_bytes(_SECRET_BYTES)
             wanted = Wanted(topics=self._wish.topics)
-            with Verifier(self._flow, wanted, secret, patience_s=self._patience_s) as verifier:
+            with Verifier(self._flow, wanted, patience_s=self._patience_s) as verifier:
                 survey = verifier.survey()
                 found.verification = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
             word = "equal" if found.verification.equal else f"{found.verification.differences} differences"

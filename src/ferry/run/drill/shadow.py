@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 
 from ferry import __version__
@@ -21,7 +22,7 @@ from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.report import Report
 from ferry.errors import FerryError, Refused
-from ferry.model import LaneKind, Plan, lane_kind, scratch_lane
+from ferry.model import LaneKind, Plan, Receipt, lane_kind, scratch_lane
 from ferry.model.evidence import (
     Check,
     Compared,
@@ -32,14 +33,13 @@ from ferry.model.evidence import (
     Loss,
     Sample,
 )
-from ferry.run.copy.ends import failure_of
 from ferry.run.drill.diary import Diary
 from ferry.run.drill.production import Production, production, untouched
 from ferry.run.drill.scratch_groups import ScratchGroups
 from ferry.run.drill.tabletop import clusters_of
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.lanes.dropping import LaneDrop
-from ferry.run.local import copy_all
+from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.planner import RunOptions
@@ -51,8 +51,6 @@ RTO_MEANS = "from the loss, as the drill took it, until every group's offsets we
 
 CHUNK_SECONDS = 2
 """How long a transaction of a drill stays open, at most."""
-
-_SECRET_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,16 +211,11 @@ class ShadowDrill:
 
     def _copy_one(self, runs: MicroRuns, plan: Plan, diary: Diary, chunks: list[Committed]) -> Report:
         _refuse_real_topics(plan)
-        attempt = runs.begin(plan, local_origin())
-        ends = copy_all(
-            runs,
-            plan,
-            attempt,
-            stop=diary.stop,
-            progress=lambda receipts: chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts))),
-        )
-        runs.record_outcome(plan, attempt, ends)
-        failure = failure_of(plan, ends)
+
+        def told(receipts: list[Receipt]) -> None:
+            chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))
+
+        failure = copy_plan(runs, plan, partial(copy_all, stop=diary.stop, progress=told))
         if failure is not None:
             raise failure
         if diary.stop():
@@ -252,8 +245,7 @@ class ShadowDrill:
             if not found.records:
                 entry.detail = "nothing was copied"
                 return
-            secret = secrets.token_bytes(_SECRET_BYTES)
-            with Verifier(self._flow, Wanted(), secret, patience_s=self._patience_s) as verifier:
+            with Verifier(self._flow, Wanted(), patience_s=self._patience_s) as verifier:
                 survey = verifier.survey()
                 found.verification = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
             word = "equal" if found.verification.equal else f"{found.verification.differences} differences"

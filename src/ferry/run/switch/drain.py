@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.lag import total_of
 from ferry.errors import Refused, Superseded
-from ferry.model import Attempt, Plan
 from ferry.model.switch import Evidence, Step, SwitchState
-from ferry.run.copy.ends import SlotEnd, failure_of
 from ferry.run.flow.connections import FlowConnections
-from ferry.run.local import copy_all
+from ferry.run.local import CopyAll, copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.switch.quiet import moved_since
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import takes
 from ferry.words import several
-
-CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]
-"""Copies all slots of a plan: on this machine, or as a Spark job."""
 
 
 def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: CopyAll = copy_all) -> Evidence:
@@ -77,10 +71,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: CopyAll) -> i
                     "on"
                 )
             if runs.left(plan):
-                attempt = runs.begin(plan, local_origin())
-                ends = copy(runs, plan, attempt)
-                runs.record_outcome(plan, attempt, ends)
-                failure = failure_of(plan, ends)
+                failure = copy_plan(runs, plan, copy)
                 if failure is not None and not isinstance(failure, Superseded):
                     raise failure
             runs.checkpoint(plan.run)

@@ -23,8 +23,8 @@ from ferry.decide.switch.steps import STEPS, refuse_ended, refuse_second, refuse
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.local import copy_all
-from ferry.run.switch.drain import CopyAll, drain
+from ferry.run.local import CopyAll, copy_all
+from ferry.run.switch.drain import drain
 from ferry.run.switch.earlier import earlier_switch, moved_already
 from ferry.run.switch.engine import Act, advance, do_step
 from ferry.run.switch.groups import move_groups

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -21,15 +20,13 @@ from ferry.run.verify.wanted import Wanted
 
 log = logging.getLogger(__name__)
 
-_SECRET_BYTES = 32
-
 
 class OwnRun(Verifier):
     """The comparison of what one run has copied. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, run: str, *, patience_s: float = 60.0) -> None:
         """As Verifier."""
-        super().__init__(flow, Wanted(run=run), secrets.token_bytes(_SECRET_BYTES), patience_s=patience_s)
+        super().__init__(flow, Wanted(run=run), patience_s=patience_s)
         self._run = run
 
     def due(self) -> VerifyMode:

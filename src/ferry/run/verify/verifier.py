@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from ferry.run.verify.compare import Compared, CompareLimits, Comparer, Progress
 from ferry.run.verify.survey import Survey, survey
 from ferry.run.verify.wanted import Wanted
 from ferry.run.verify.without_ledger import survey_by_content
+
+_SECRET_BYTES = 32
 
 NOTHING = "no record was compared: of what was asked for there is none"
 
@@ -50,14 +53,12 @@ def compare_spec(spec: CompareSpec) -> Compared:
 class Verifier:
     """A comparison of a flow's clusters. Use as a context manager: survey, compare, then sum up."""
 
-    def __init__(
-        self, flow: FlowConfig, wanted: Wanted, secret: bytes, *, values: bool = False, patience_s: float = 60.0
-    ) -> None:
+    def __init__(self, flow: FlowConfig, wanted: Wanted, *, values: bool = False, patience_s: float = 60.0) -> None:
         """`values`: whether a difference shows keys and values. Raises BadInput as `Wanted.check`."""
         wanted.check()
         self._flow = flow
         self._wanted = wanted
-        self._secret = secret
+        self._secret = secrets.token_bytes(_SECRET_BYTES)
         self._values = values
         self._patience_s = patience_s
         self._limits = CompareLimits(

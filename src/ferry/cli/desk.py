@@ -21,6 +21,7 @@ FlowArgument = Annotated[
     str | None,
     typer.Argument(metavar="FLOW", help="'source->target', in quotes; may be left out when the file has one flow."),
 ]
+RequiredFlow = Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")]
 ConfigOption = Annotated[
     Path | None,
     # Whoever reads the file says it better than Typer when it may not be read.
@@ -98,6 +99,20 @@ class Desk:
         desk = cls.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
         return desk, desk.flow(flow)
 
+    @classmethod
+    def with_both_ways(
+        cls, ctx: typer.Context, flow: str | None, *, config: Path | None, as_json: bool, quiet: bool, verbose: bool
+    ) -> tuple[Desk, Settings, FlowConfig]:
+        """The same, and the file with the flows into all clusters: a switch goes both ways, wherever it is called."""
+        # Imported here, like all that is heavy: the command line starts light.
+        from ferry.config.login.connection import from_environment
+        from ferry.config.settings import load
+
+        desk = cls.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+        settings = desk.settings()
+        chosen = desk.flow_of(settings, flow)
+        return desk, load(settings.path, from_environment) if settings.local else settings, chosen
+
     def settings(self) -> Settings:
         """The configuration file; BadInput names what is wrong in it."""
         # Imported here, like all that is heavy: the command line starts light.
@@ -109,14 +124,6 @@ class Desk:
             for problem in settings.problems:
                 print_warning(str(problem))
         return settings
-
-    def whole_settings(self, settings: Settings) -> Settings:
-        """The same file with the flows into all clusters: a switch goes both ways, wherever it is called."""
-        # Imported here, like all that is heavy: the command line starts light.
-        from ferry.config.login.connection import from_environment
-        from ferry.config.settings import load
-
-        return load(settings.path, from_environment) if settings.local else settings
 
     def limited(self, examined: Examined) -> Examined:
         """Only the flows into local clusters; BadInput for a cluster that the file does not have."""

@@ -13,6 +13,7 @@ from ferry.cli.desk import (
     JsonOption,
     PatienceOption,
     QuietOption,
+    RequiredFlow,
     VerboseOption,
 )
 from ferry.cli.output import print_json
@@ -22,7 +23,7 @@ from ferry.errors import BadInput
 
 def skip_command(
     ctx: typer.Context,
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")],
+    flow: RequiredFlow,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The source topic.")],
     partition: Annotated[int, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")],
     to: Annotated[int, typer.Option("--to", metavar="OFFSET", min=0, help="The source offset to go on at.")],

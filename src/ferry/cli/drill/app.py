@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +27,10 @@ from ferry.cli.desk import (
 from ferry.cli.drill.evidence import ReportOption, ended, prepared
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
-from ferry.cli.switch.switching import (
+from ferry.cli.switch.approval import approval
+from ferry.cli.switch.options import (
+    DEFAULT,
+    ApproveOption,
     CommandOption,
     DrainTimeoutOption,
     LeaveActiveOption,
@@ -38,7 +40,7 @@ from ferry.cli.switch.switching import (
     UrlOption,
 )
 from ferry.clock import wall_ms
-from ferry.errors import BadInput, Refused
+from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.start import Start
@@ -138,12 +140,7 @@ def partial_command(
         list[str] | None,
         typer.Option("--group", metavar="GROUP", help="Only this group of the source; may be repeated."),
     ] = None,
-    approved_by: Annotated[
-        str,
-        typer.Option(
-            "--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."
-        ),
-    ] = "",
+    approved_by: ApproveOption = None,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
@@ -191,15 +188,10 @@ def full_command(
         str | None,
         typer.Option("--id", metavar="ID", help="The drill's id: made up when not given; a known one is gone on with."),
     ] = None,
-    approved_by: Annotated[
-        str,
-        typer.Option(
-            "--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."
-        ),
-    ] = "",
-    quiet_seconds: QuietSecondsOption = 10.0,
-    quiet_timeout: QuietTimeoutOption = 600.0,
-    drain_timeout: DrainTimeoutOption = 3600.0,
+    approved_by: ApproveOption = None,
+    quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
+    quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
+    drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
     leave_group: LeaveGroupOption = None,
     leave_active: LeaveActiveOption = False,
     redirect_command: CommandOption = None,
@@ -224,9 +216,7 @@ def full_command(
     from ferry.model.switch import SwitchOptions
     from ferry.run.drill.full import FullDrill, FullWish
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     wish = FullWish(
         drill=drill or new_run("full"),
         who=person(),
@@ -240,12 +230,12 @@ def full_command(
             leave_active=leave_active,
         ),
     )
-    full = FullDrill(desk.whole_settings(settings), chosen, wish, patience_s=patience)
+    full = FullDrill(both, chosen, wish, patience_s=patience)
     if dry_run:
         return _previewed(desk, full.preview())
     folder = prepared(chosen.report, report)
     approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
-    full = FullDrill(desk.whole_settings(settings), chosen, replace(wish, approved_by=approver), patience_s=patience)
+    full = FullDrill(both, chosen, replace(wish, approved_by=approver), patience_s=patience)
 
     def told(step: SwitchStep, done: StepDone | None) -> None:
         if not desk.quiet:
@@ -255,19 +245,15 @@ def full_command(
     return ended(desk, evidence, folder, failure)
 
 
-def _approved(desk: Desk, given: str, would: Callable[[], tuple[str, ...]], target: str) -> str:
-    """Who approves of a drill in production. A person at the terminal sees the steps first, and names the cluster."""
-    if given.strip():
-        return given.strip()
-    if desk.as_json or not sys.stdin.isatty():
-        raise BadInput(
-            "this drill touches production and needs somebody's approval: say whose with --approve-by NAME, or call it "
-            "at a terminal"
-        )
-    _previewed(desk, would())
-    if typer.prompt(f"To approve, write the name of the target ({target})", default="") != target:
-        raise Refused("the drill was not approved, and nothing was written")
-    return person()
+def _approved(desk: Desk, given: str | None, would: Callable[[], tuple[str, ...]], target: str) -> str:
+    """Who approves of a drill in production."""
+
+    def show() -> str:
+        _previewed(desk, would())
+        return target
+
+    needs = "this drill touches production and needs"
+    return approval(desk, given, show, what="drill", needs=needs, cluster="the target")
 
 
 def _start(text: str | None) -> Start:

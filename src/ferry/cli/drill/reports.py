@@ -14,10 +14,12 @@ from ferry.cli.desk import (
     JsonOption,
     PatienceOption,
     QuietOption,
+    RequiredFlow,
     VerboseOption,
 )
 from ferry.cli.drill.evidence import ReportOption, ended, prepared
 from ferry.cli.output import print_json, print_table
+from ferry.cli.switch.options import IdArgument
 from ferry.errors import BadInput
 from ferry.words import count_of, to_the_second
 
@@ -74,8 +76,8 @@ def list_command(
 @reports_app.command("switch")
 def switch_command(
     ctx: typer.Context,
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")],
-    switch: Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")],
+    flow: RequiredFlow,
+    switch: IdArgument,
     report: ReportOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
@@ -87,11 +89,9 @@ def switch_command(
     # Imported here: the command line starts light.
     from ferry.run.drill.switched import report_of_switch
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     folder = prepared(chosen.report, report)
-    found = report_of_switch(desk.whole_settings(settings), chosen, switch, patience_s=patience)
+    found = report_of_switch(both, chosen, switch, patience_s=patience)
     return ended(desk, found, folder, None)
 
 

@@ -54,10 +54,8 @@ def readiness_command(
     from ferry.run.switch.readiness import check_readiness
     from ferry.run.switch.sides import sides_of
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
-    sides = sides_of(desk.whole_settings(settings), chosen, Verb.SWITCHOVER)
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    sides = sides_of(both, chosen, Verb.SWITCHOVER)
     rpo = Rpo(
         records=chosen.rpo.records if max_records is None else max_records,
         seconds=chosen.rpo.seconds if max_seconds is None else max_seconds,

@@ -14,19 +14,18 @@ from ferry.cli.desk import (
     JsonOption,
     PatienceOption,
     QuietOption,
+    RequiredFlow,
     VerboseOption,
 )
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import person
+from ferry.cli.switch.options import IdArgument
 from ferry.words import to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.model.switch import SwitchState
 
 switch_app = typer.Typer(help="Look at switchovers, failovers and failbacks, or give one up.", no_args_is_help=True)
-
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")]
-RequiredFlow = Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")]
 
 
 @switch_app.callback()
@@ -48,10 +47,8 @@ def switch_list_command(
     # Imported here: the command line starts light.
     from ferry.run.switch.history import all_switches
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
-    found, unread = all_switches(desk.whole_settings(settings), chosen, patience_s=patience)
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    found, unread = all_switches(both, chosen, patience_s=patience)
     if desk.as_json:
         print_json({"flow": str(chosen.flow), "switches": [_line(state) for state in found], "unread": list(unread)})
         return 0
@@ -91,10 +88,8 @@ def switch_show_command(
     # Imported here: the command line starts light.
     from ferry.run.switch.history import one_switch
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
-    state = one_switch(desk.whole_settings(settings), chosen, switch_id, patience_s=patience)
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    state = one_switch(both, chosen, switch_id, patience_s=patience)
     if desk.as_json:
         print_json(switch_state_json(state))
         return 0
@@ -128,10 +123,8 @@ def switch_abandon_command(
     # Imported here: the command line starts light.
     from ferry.run.switch.history import abandon_switch
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
-    state = abandon_switch(desk.whole_settings(settings), chosen, switch_id, why, person(), patience_s=patience)
+    desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=patience)
     if desk.as_json:
         print_json(switch_state_json(state))
     else:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,51 +19,33 @@ from ferry.cli.desk import (
     VerboseOption,
 )
 from ferry.cli.output import print_json
-from ferry.cli.person import person
+from ferry.cli.person import new_run, person
+from ferry.cli.switch.approval import approval
+from ferry.cli.switch.options import (
+    DEFAULT,
+    ApproveOption,
+    CommandOption,
+    DrainTimeoutOption,
+    DryRunOption,
+    IdOption,
+    InterruptOption,
+    LeaveActiveOption,
+    LeaveGroupOption,
+    NoReverseOption,
+    NoSmokeOption,
+    QuietSecondsOption,
+    QuietTimeoutOption,
+    UrlOption,
+    WriteBlockOption,
+)
 from ferry.cli.switch.readiness import NOT_READY, MaxRecordsOption, MaxSecondsOption, readiness_json, show_readiness
-from ferry.errors import BadInput, Refused
+from ferry.model.switch import SwitchOptions, Verb
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchState, Verb
+    from ferry.config.flow.flow import FlowConfig, RedirectHook
+    from ferry.config.settings import Settings
+    from ferry.model.switch import Step, StepDone, SwitchState
     from ferry.run.switch.switcher import Preview, Switcher
-
-IdOption = Annotated[
-    str | None,
-    typer.Option("--id", metavar="ID", help="The switch's id: made up when not given; a known one is gone on with."),
-]
-ApproveOption = Annotated[
-    str | None,
-    typer.Option("--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."),
-]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the steps and the checks; write nothing.")]
-QuietSecondsOption = Annotated[
-    float, typer.Option("--quiet-seconds", min=0, metavar="N", help="So long no partition may grow.")
-]
-QuietTimeoutOption = Annotated[
-    float, typer.Option("--quiet-timeout", min=0, metavar="N", help="How long to wait for that, in seconds.")
-]
-DrainTimeoutOption = Annotated[
-    float, typer.Option("--drain-timeout", min=0, metavar="N", help="How long the last records may take, in seconds.")
-]
-LeaveGroupOption = Annotated[
-    list[str] | None, typer.Option("--leave-group", metavar="GROUP", help="Do not move this group; may be repeated.")
-]
-LeaveActiveOption = Annotated[
-    bool, typer.Option("--leave-active", help="Leave groups that have members, instead of refusing.")
-]
-WriteBlockOption = Annotated[
-    bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on the new cluster's topics.")
-]
-NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Leave the smoke test out.")]
-NoReverseOption = Annotated[bool, typer.Option("--no-reverse", help="Do not start the reverse flow.")]
-InterruptOption = Annotated[bool, typer.Option("--interrupt", help="End a run that is at work, or was killed.")]
-CommandOption = Annotated[
-    str | None,
-    typer.Option("--redirect-command", metavar="CMD", help="In place of ferry.switch.redirect.command."),
-]
-UrlOption = Annotated[
-    str | None, typer.Option("--redirect-url", metavar="URL", help="In place of ferry.switch.redirect.url.")
-]
 
 
 def switchover_command(
@@ -74,9 +54,9 @@ def switchover_command(
     switch: IdOption = None,
     approve_by: ApproveOption = None,
     dry_run: DryRunOption = False,
-    quiet_seconds: QuietSecondsOption = 10.0,
-    quiet_timeout: QuietTimeoutOption = 600.0,
-    drain_timeout: DrainTimeoutOption = 3600.0,
+    quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
+    quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
+    drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
     leave_group: LeaveGroupOption = None,
     leave_active: LeaveActiveOption = False,
     max_records: MaxRecordsOption = None,
@@ -98,9 +78,9 @@ def switchover_command(
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
     # Imported here: the command line starts light.
-    from ferry.model.switch import SwitchOptions, Verb
+    from ferry.config.flow.flow import RedirectHook
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
         quiet_seconds=quiet_seconds,
         quiet_timeout_seconds=quiet_timeout,
@@ -114,9 +94,8 @@ def switchover_command(
         rpo_records=max_records,
         rpo_seconds=max_seconds,
     )
-    return _switched(
-        desk, flow, Verb.SWITCHOVER, switch, options, approve_by, dry_run, patience, redirect_command, redirect_url
-    )
+    hook = RedirectHook(command=redirect_command, url=redirect_url)
+    return _switched(named, Verb.SWITCHOVER, switch, options, approve_by, hook, dry_run=dry_run, patience=patience)
 
 
 def failover_command(
@@ -144,9 +123,9 @@ def failover_command(
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
     # Imported here: the command line starts light.
-    from ferry.model.switch import SwitchOptions, Verb
+    from ferry.config.flow.flow import RedirectHook
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
         leave_groups=tuple(leave_group or ()),
         leave_active=leave_active,
@@ -155,9 +134,8 @@ def failover_command(
         reverse=not no_reverse,
         interrupt=interrupt,
     )
-    return _switched(
-        desk, flow, Verb.FAILOVER, switch, options, approve_by, dry_run, patience, redirect_command, redirect_url
-    )
+    hook = RedirectHook(command=redirect_command, url=redirect_url)
+    return _switched(named, Verb.FAILOVER, switch, options, approve_by, hook, dry_run=dry_run, patience=patience)
 
 
 def failback_command(
@@ -170,9 +148,9 @@ def failback_command(
         Path | None,
         typer.Option("--export", metavar="FILE", help="Where records go that were left on the old primary."),
     ] = None,
-    quiet_seconds: QuietSecondsOption = 10.0,
-    quiet_timeout: QuietTimeoutOption = 600.0,
-    drain_timeout: DrainTimeoutOption = 3600.0,
+    quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
+    quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
+    drain_timeout: DrainTimeoutOption = DEFAULT.drain_timeout_seconds,
     leave_group: LeaveGroupOption = None,
     leave_active: LeaveActiveOption = False,
     max_records: MaxRecordsOption = None,
@@ -195,9 +173,9 @@ def failback_command(
     there when called again with its --id.
     """
     # Imported here: the command line starts light.
-    from ferry.model.switch import SwitchOptions, Verb
+    from ferry.config.flow.flow import RedirectHook
 
-    desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
+    named = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     options = SwitchOptions(
         quiet_seconds=quiet_seconds,
         quiet_timeout_seconds=quiet_timeout,
@@ -212,42 +190,39 @@ def failback_command(
         rpo_records=max_records,
         rpo_seconds=max_seconds,
     )
-    return _switched(
-        desk, flow, Verb.FAILBACK, switch, options, approve_by, dry_run, patience, redirect_command, redirect_url
-    )
+    hook = RedirectHook(command=redirect_command, url=redirect_url)
+    return _switched(named, Verb.FAILBACK, switch, options, approve_by, hook, dry_run=dry_run, patience=patience)
 
 
 def _switched(
-    desk: Desk,
-    flow: str | None,
+    named: tuple[Desk, Settings, FlowConfig],
     verb: Verb,
     given: str | None,
     options: SwitchOptions,
     approve_by: str | None,
+    hook: RedirectHook,
+    *,
     dry_run: bool,
     patience: float,
-    command: str | None,
-    url: str | None,
 ) -> int:
     # Imported here: the command line starts light.
-    from ferry.config.flow.flow import RedirectHook
     from ferry.run.switch.switcher import Switcher
 
-    settings = desk.settings()
-    chosen = desk.flow_of(settings, flow)
-    switch = given or f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-    with Switcher(
-        desk.whole_settings(settings),
-        chosen,
-        verb,
-        who=person(),
-        hook=RedirectHook(command=command, url=url),
-        patience_s=patience,
-    ) as switcher:
+    desk, both, chosen = named
+    switch = given or new_run(verb)
+    with Switcher(both, chosen, verb, who=person(), hook=hook, patience_s=patience) as switcher:
         if dry_run:
             return _shown(desk, switcher.preview(switch, options))
         if switcher.known(switch) is None:
-            switcher.open(switch, options, _approval(desk, switcher, switch, options, approve_by))
+
+            def show() -> str:
+                preview = switcher.preview(switch, options)
+                _shown(desk, preview)
+                return preview.switch.via.target
+
+            cluster = "the cluster that is switched to"
+            approver = approval(desk, approve_by, show, what="switch", needs="a switch needs", cluster=cluster)
+            switcher.open(switch, options, approver)
         return _gone_on(desk, switcher, switch)
 
 
@@ -289,17 +264,3 @@ def _shown(desk: Desk, preview: Preview) -> int:
             print(f"{number:2}. {step}: {sentence}")
         show_readiness(preview.readiness)
     return 0 if preview.readiness.ready else NOT_READY
-
-
-def _approval(desk: Desk, switcher: Switcher, switch: str, options: SwitchOptions, approve_by: str | None) -> str:
-    """Who approves. A person at the terminal sees the steps first, and names the cluster that is switched to."""
-    if approve_by is not None:
-        return approve_by
-    if desk.as_json or not sys.stdin.isatty():
-        raise BadInput("a switch needs somebody's approval: say whose with --approve-by NAME, or call it at a terminal")
-    preview = switcher.preview(switch, options)
-    _shown(desk, preview)
-    new = preview.switch.via.target
-    if typer.prompt(f"To approve, write the name of the cluster that is switched to ({new})", default="") != new:
-        raise Refused("the switch was not approved, and nothing was written")
-    return person()

@@ -1,0 +1,28 @@
+"""Who approves of what moves clients or touches production: somebody by name, or a person at the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from ferry.cli.desk import Desk
+from ferry.cli.person import person
+from ferry.errors import BadInput, Refused
+
+
+def approval(desk: Desk, given: str | None, show: Callable[[], str], *, what: str, needs: str, cluster: str) -> str:
+    """Who approves. A person at the terminal sees what `show` prints first, and writes the cluster that it answers.
+
+    `what` is approved of, `needs` begins the sentence without anybody's approval, `cluster` says which one is meant.
+    Raises BadInput without a name or a terminal, Refused when the person writes anything else.
+    """
+    if given is not None and given.strip():
+        return given.strip()
+    if desk.as_json or not sys.stdin.isatty():
+        raise BadInput(f"{needs} somebody's approval: say whose with --approve-by NAME, or call it at a terminal")
+    name = show()
+    if typer.prompt(f"To approve, write the name of {cluster} ({name})", default="") != name:
+        raise Refused(f"the {what} was not approved, and nothing was written")
+    return person()

@@ -1,0 +1,50 @@
+"""The options that commands about switches have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferry.model.switch import SwitchOptions
+
+DEFAULT = SwitchOptions()
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The switch, as ferry switch list shows it.")]
+IdOption = Annotated[
+    str | None,
+    typer.Option("--id", metavar="ID", help="The switch's id: made up when not given; a known one is gone on with."),
+]
+ApproveOption = Annotated[
+    str | None,
+    typer.Option("--approve-by", metavar="NAME", help="Who approves; without it a person at the terminal is asked."),
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the steps and the checks; write nothing.")]
+QuietSecondsOption = Annotated[
+    float, typer.Option("--quiet-seconds", min=0, metavar="N", help="So long no partition may grow.")
+]
+QuietTimeoutOption = Annotated[
+    float, typer.Option("--quiet-timeout", min=0, metavar="N", help="How long to wait for that, in seconds.")
+]
+DrainTimeoutOption = Annotated[
+    float, typer.Option("--drain-timeout", min=0, metavar="N", help="How long the last records may take, in seconds.")
+]
+LeaveGroupOption = Annotated[
+    list[str] | None, typer.Option("--leave-group", metavar="GROUP", help="Do not move this group; may be repeated.")
+]
+LeaveActiveOption = Annotated[
+    bool, typer.Option("--leave-active", help="Leave groups that have members, instead of refusing.")
+]
+WriteBlockOption = Annotated[
+    bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on the new cluster's topics.")
+]
+NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Leave the smoke test out.")]
+NoReverseOption = Annotated[bool, typer.Option("--no-reverse", help="Do not start the reverse flow.")]
+InterruptOption = Annotated[bool, typer.Option("--interrupt", help="End a run that is at work, or was killed.")]
+CommandOption = Annotated[
+    str | None,
+    typer.Option("--redirect-command", metavar="CMD", help="In place of ferry.switch.redirect.command."),
+]
+UrlOption = Annotated[
+    str | None, typer.Option("--redirect-url", metavar="URL", help="In place of ferry.switch.redirect.url.")
+]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ferry import __version__
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
@@ -21,13 +20,12 @@ from ferry.decide.drill.switched import (
     told_steps,
     unknown_losses,
 )
-from ferry.decide.drill.verdict import outcome_of
 from ferry.decide.switch.steps import next_step
 from ferry.errors import BadInput, FerryError, Refused
-from ferry.model.evidence import EvidenceCluster, EvidenceKind, EvidenceReport, StepOutcome
+from ferry.model.evidence import EvidenceKind, EvidenceReport, StepOutcome
 from ferry.model.evidence import Step as ToldStep
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
-from ferry.run.drill.tabletop import clusters_of
+from ferry.run.drill.report import Found, Heading, clusters_of, report_of
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.switch.redirect import words_of
 from ferry.run.switch.switcher import Switcher, refuse_unready
@@ -49,9 +47,9 @@ class FullWish:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Found:
-    clusters: tuple[EvidenceCluster, ...] = ()
+class _Found(Found):
     states: list[SwitchState] = field(default_factory=list)
+    """Both switches, as far as they have come."""
     stopped: ToldStep | None = None
 
 
@@ -154,47 +152,35 @@ class FullDrill:
         flow, wish = self._flow, self._wish
         steps = [step for state in found.states for step in told_steps(state)]
         steps += [found.stopped] if found.stopped is not None else []
-        losses = tuple(loss for state in found.states for loss in told_losses(state))
-        groups = tuple(group for state in found.states for group in told_groups(state))
+        found.losses = tuple(loss for state in found.states for loss in told_losses(state))
+        found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
+        found.groups = tuple(group for state in found.states for group in told_groups(state))
+        found.notes = [note for state in found.states for note in unknown_losses(state)]
+        found.notes.append(f"the content was not compared: ferry verify '{flow.flow}' does")
         times = [out_of_service_s(state) for state in found.states]
-        rto_s = None if failure or None in times else max((time for time in times if time is not None), default=None)
+        if not failure and None not in times:
+            found.rto_s = max((time for time in times if time is not None), default=None)
         goals = goals_of(
-            losses=losses,
+            losses=found.losses,
             rpo_seconds=flow.rpo.seconds,
-            rto_s=rto_s,
+            rto_s=found.rto_s,
             rto_seconds=flow.report.rto_seconds,
-            groups=groups if found.states else None,
+            groups=found.groups if found.states else None,
         )
-        deviations = deviations_of(goals, groups, None, ())
-        refusals = (str(failure),) if failure else ()
-        done = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}; {lost_sentence(losses)}"
+        there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
+        done = f"{there_and_back}; {lost_sentence(found.losses)}"
         go_on = f"{failure}; go on with ferry drill full '{flow.flow}' --id {wish.drill}"
-        return EvidenceReport(
-            id=wish.drill,
-            kind=EvidenceKind.FULL,
-            flow=flow.flow,
-            lane=flow.lane,
-            policy=flow.policy_name,
-            clusters=found.clusters,
-            who=wish.who,
-            version=__version__,
-            began_ms=min([began_ms, *(state.switch.at_ms for state in found.states)]),
-            ended_ms=wall_ms(),
-            outcome=outcome_of(steps, refusals, deviations),
-            summary=go_on if failure and found.states else str(failure) if failure else done,
-            steps=tuple(steps),
-            goals=goals,
-            losses=losses,
-            losses_at_ms=max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0),
-            rto_s=rto_s,
-            rto_means="" if rto_s is None else RTO_MEANS,
-            groups=groups,
-            deviations=deviations,
-            refusals=refusals,
-            notes=(
-                *(note for state in found.states for note in unknown_losses(state)),
-                f"the content was not compared: ferry verify '{flow.flow}' does",
+        return report_of(
+            Heading(
+                id=wish.drill, kind=EvidenceKind.FULL, flow=flow, lane=flow.lane, who=wish.who, rto_means=RTO_MEANS
             ),
+            found,
+            steps,
+            began_ms=min([began_ms, *(state.switch.at_ms for state in found.states)]),
+            goals=goals,
+            deviations=deviations_of(goals, found.groups, None, ()),
+            summary=go_on if failure and found.states else str(failure) if failure else done,
+            failure=failure,
         )
 
 

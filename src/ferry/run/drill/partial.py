@@ -7,32 +7,27 @@ is equal. No client is moved, nothing is paused, and nothing has to be taken bac
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
-from ferry import __version__
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.drill.figures import compared_of, deviations_of, goals_of, losses_of, untried
-from ferry.decide.drill.verdict import loss_sentence, outcome_of, partial_sentence
+from ferry.decide.drill.figures import deviations_of, losses_of, untried
+from ferry.decide.drill.verdict import loss_sentence, partial_sentence
 from ferry.errors import FerryError, Refused
 from ferry.model.evidence import (
-    Compared,
-    EvidenceCluster,
     EvidenceKind,
     EvidenceReport,
-    GroupMoved,
-    Loss,
 )
 from ferry.run.drill.diary import Diary
+from ferry.run.drill.looking import compare_content, note_next_records
+from ferry.run.drill.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.run.drill.scratch_groups import Rehearsed, ScratchGroups
-from ferry.run.drill.tabletop import clusters_of
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.planner import RunOptions
-from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from ferry.words import count_of
 
@@ -52,19 +47,6 @@ class PartialWish:
     approved_ms: int
     topics: frozenset[str]
     groups: frozenset[str] | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class _Found:
-    clusters: tuple[EvidenceCluster, ...] = ()
-    losses: tuple[Loss, ...] = ()
-    losses_at_ms: int = 0
-    groups: tuple[GroupMoved, ...] = ()
-    rto_s: float | None = None
-    verification: Compared | None = None
-    refusals: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    paused: tuple[str, ...] = ()
 
 
 class PartialDrill:
@@ -89,7 +71,7 @@ class PartialDrill:
 
     def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
         """All steps, and what came of them; also why it ended early, if it did."""
-        found, failure = _Found(), None
+        found, failure = Found(), None
         try:
             with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
                 self._look(diary, found, connections)
@@ -100,7 +82,7 @@ class PartialDrill:
             failure = error
         return self._report(diary, found, failure), failure
 
-    def _look(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+    def _look(self, diary: Diary, found: Found, connections: FlowConnections) -> None:
         with diary.step("look", "Look at both clusters") as entry:
             connections.run(connections.ledger.find)
             found.clusters = clusters_of(connections)
@@ -108,7 +90,7 @@ class PartialDrill:
             found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
             entry.detail = count_of(len(found.losses), "partition")
 
-    def _copy(self, diary: Diary, found: _Found) -> None:
+    def _copy(self, diary: Diary, found: Found) -> None:
         approved = (self._wish.approved_by, self._wish.approved_ms)
         with (
             diary.step("copy", "Copy what is left", approved=approved) as entry,
@@ -118,7 +100,7 @@ class PartialDrill:
             for number in range(1, MOST_RUNS + 1):
                 options = RunOptions(only=self._wish.topics)
                 plan = runs.open_new(f"{self._wish.drill}-{number}", local_origin(), options)
-                found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals]
+                found.refusals += refused_by(plan)
                 found.paused = plan.paused
                 if not plan.slices:
                     break
@@ -132,7 +114,7 @@ class PartialDrill:
                 found.notes.append(f"producers were faster than {MOST_RUNS} runs: not all of the topics is copied")
             entry.detail = f"{count_of(records, 'record')} in {count_of(number, 'run')}"
 
-    def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+    def _groups(self, diary: Diary, found: Found, connections: FlowConnections) -> None:
         approved = (self._wish.approved_by, self._wish.approved_ms)
         groups = ScratchGroups(flow=self._flow, connections=connections, only=self._wish.groups)
         began = wall_ms()
@@ -158,57 +140,30 @@ class PartialDrill:
             there = connections.run(lambda: groups.read(done))
             found.rto_s = (wall_ms() - began) / 1000 if standings else None
             found.groups = connections.run(lambda: groups.compared(done, there))
-            exact, all_of = (sum(getattr(one, name) or 0 for one in found.groups) for name in ("exact", "committed"))
-            entry.detail = f"in {exact} of {all_of} partitions the next record is the source's"
+            note_next_records(found.groups, entry)
 
-    def _verify(self, diary: Diary, found: _Found) -> None:
+    def _verify(self, diary: Diary, found: Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
             wanted = Wanted(topics=self._wish.topics)
-            with Verifier(self._flow, wanted, patience_s=self._patience_s) as verifier:
-                survey = verifier.survey()
-                found.verification = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
-            word = "equal" if found.verification.equal else f"{found.verification.differences} differences"
-            entry.detail = f"{found.verification.records} records: {word}"
+            found.verification = compare_content(self._flow, wanted, entry, patience_s=self._patience_s)
 
-    def _report(self, diary: Diary, found: _Found, failure: FerryError | None) -> EvidenceReport:
+    def _report(self, diary: Diary, found: Found, failure: FerryError | None) -> EvidenceReport:
         flow, wish = self._flow, self._wish
-        goals = () if not found.losses_at_ms else goals_of(
-            losses=found.losses,
-            rpo_seconds=flow.rpo.seconds,
-            rto_s=found.rto_s,
-            rto_seconds=flow.report.rto_seconds,
-            groups=found.groups if found.rto_s is not None else None,
-        )  # fmt: skip
+        goals = goals_met(flow, found)
         left = tuple(
             f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
         )
         paused = untried((), found.paused)
-        deviations = (*paused, *deviations_of(goals, found.groups, found.verification, ()), *left)
-        refusals = (*([str(failure)] if failure else []), *found.refusals)
-        equal = None if found.verification is None else found.verification.equal
-        told = partial_sentence(sorted(wish.topics), equal, found.groups, flow.flow.target)
-        return EvidenceReport(
-            id=wish.drill,
-            kind=EvidenceKind.PARTIAL,
-            flow=flow.flow,
-            lane=flow.lane,
-            policy=flow.policy_name,
-            clusters=found.clusters,
-            who=wish.who,
-            version=__version__,
+        told = partial_sentence(sorted(wish.topics), found.equal, found.groups, flow.flow.target)
+        return report_of(
+            Heading(
+                id=wish.drill, kind=EvidenceKind.PARTIAL, flow=flow, lane=flow.lane, who=wish.who, rto_means=RTO_MEANS
+            ),
+            found,
+            diary.steps,
             began_ms=diary.began_ms,
-            ended_ms=wall_ms(),
-            outcome=outcome_of(diary.steps, refusals, deviations),
-            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, flow.flow.source)}",
-            steps=tuple(diary.steps),
             goals=goals,
-            losses=found.losses,
-            losses_at_ms=found.losses_at_ms,
-            rto_s=found.rto_s,
-            rto_means="" if found.rto_s is None else RTO_MEANS,
-            groups=found.groups,
-            verification=found.verification,
-            deviations=deviations,
-            refusals=refusals,
-            notes=tuple(found.notes),
+            deviations=(*paused, *deviations_of(goals, found.groups, found.verification, ()), *left),
+            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, flow.flow.source)}",
+            failure=failure,
         )

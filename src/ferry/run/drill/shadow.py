@@ -7,17 +7,16 @@ scratch topics and scratch groups, which `ferry lanes drop`, or the next drill w
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
-from ferry import __version__
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.config.flow.start import Start
-from ferry.decide.drill.figures import Committed, compared_of, deviations_of, goals_of, losses_of, samples_of, untried
-from ferry.decide.drill.verdict import loss_sentence, outcome_of, shadow_sentence
+from ferry.decide.drill.figures import Committed, deviations_of, losses_of, samples_of, untried
+from ferry.decide.drill.verdict import loss_sentence, shadow_sentence
 from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.report import Report
@@ -25,25 +24,20 @@ from ferry.errors import FerryError, Refused
 from ferry.model import LaneKind, Plan, Receipt, lane_kind, scratch_lane
 from ferry.model.evidence import (
     Check,
-    Compared,
-    EvidenceCluster,
     EvidenceKind,
     EvidenceReport,
-    GroupMoved,
-    Loss,
-    Sample,
 )
 from ferry.run.drill.diary import Diary
+from ferry.run.drill.looking import compare_content, note_next_records
 from ferry.run.drill.production import Production, production, untouched
+from ferry.run.drill.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.run.drill.scratch_groups import ScratchGroups
-from ferry.run.drill.tabletop import clusters_of
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.lanes.dropping import LaneDrop
 from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.planner import RunOptions
-from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from ferry.words import count_of
 
@@ -69,22 +63,9 @@ class ShadowWish:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Found:
-    """What was found so far; a drill that ends early reports this much."""
-
-    clusters: tuple[EvidenceCluster, ...] = ()
-    losses: tuple[Loss, ...] = ()
-    losses_at_ms: int = 0
+class _Found(Found):
     before: Production | None = None
     records: int = 0
-    samples: tuple[Sample, ...] = ()
-    groups: tuple[GroupMoved, ...] = ()
-    rto_s: float | None = None
-    verification: Compared | None = None
-    checks: list[Check] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    paused: tuple[str, ...] = ()
     begun: bool = False
     """Whether anything may have been written."""
 
@@ -199,7 +180,7 @@ class ShadowDrill:
                 size += report.bytes
                 found.records += report.records
                 found.notes += [note for note in plan.notes if note not in found.notes]
-                found.refusals += [f"{one.message} [{one.kind}]" for one in plan.refusals if number == 1]
+                found.refusals += refused_by(plan) if number == 1 else []
                 found.paused = plan.paused if number == 1 else found.paused
                 found.samples = samples_of(began, offsets, chunks)
                 there = count_of(partitions, "partition")
@@ -237,19 +218,14 @@ class ShadowDrill:
             there = connections.run(lambda: scratch.read(done))
             found.rto_s = (wall_ms() - lost_ms) / 1000
             found.groups = connections.run(lambda: scratch.compared(done, there))
-            exact, all_of = (sum(getattr(one, name) or 0 for one in found.groups) for name in ("exact", "committed"))
-            entry.detail = f"in {exact} of {all_of} partitions the next record is the source's"
+            note_next_records(found.groups, entry)
 
     def _verify(self, diary: Diary, found: _Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
             if not found.records:
                 entry.detail = "nothing was copied"
                 return
-            with Verifier(self._flow, Wanted(), patience_s=self._patience_s) as verifier:
-                survey = verifier.survey()
-                found.verification = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
-            word = "equal" if found.verification.equal else f"{found.verification.differences} differences"
-            entry.detail = f"{found.verification.records} records: {word}"
+            found.verification = compare_content(self._flow, Wanted(), entry, patience_s=self._patience_s)
 
     def _look_again(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
         with diary.step("production", "Look at production again") as entry:
@@ -282,46 +258,21 @@ class ShadowDrill:
 
     def _report(self, diary: Diary, found: _Found, failure: FerryError | None) -> EvidenceReport:
         live = self._live
-        goals = () if not found.losses_at_ms else goals_of(
-            losses=found.losses,
-            rpo_seconds=live.rpo.seconds,
-            rto_s=found.rto_s,
-            rto_seconds=live.report.rto_seconds,
-            groups=found.groups if found.rto_s is not None else None,
-        )  # fmt: skip
+        goals = goals_met(live, found)
         deviations = deviations_of(goals, found.groups, found.verification, found.checks)
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
-        refusals = (*([str(failure)] if failure else []), *found.refusals)
-        equal = None if found.verification is None else found.verification.equal
-        told = shadow_sentence(found.records, equal, found.groups, found.rto_s, live.flow.target)
-        loss = loss_sentence(found.losses, live.flow.source)
-        return EvidenceReport(
-            id=self._wish.lane,
-            kind=EvidenceKind.SHADOW,
-            flow=live.flow,
-            lane=self._wish.lane,
-            policy=live.policy_name,
-            clusters=found.clusters,
-            who=self._wish.who,
-            version=__version__,
+        told = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
+        lane, who = self._wish.lane, self._wish.who
+        return report_of(
+            Heading(id=lane, kind=EvidenceKind.SHADOW, flow=live, lane=lane, who=who, rto_means=RTO_MEANS),
+            found,
+            diary.steps,
             began_ms=diary.began_ms,
-            ended_ms=wall_ms(),
-            outcome=outcome_of(diary.steps, refusals, deviations),
-            summary=str(failure) if failure else f"{told}; {loss}",
-            steps=tuple(diary.steps),
             goals=goals,
-            losses=found.losses,
-            losses_at_ms=found.losses_at_ms,
-            rto_s=found.rto_s,
-            rto_means="" if found.rto_s is None else RTO_MEANS,
-            groups=found.groups,
-            verification=found.verification,
-            samples=found.samples,
-            checks=tuple(found.checks),
             deviations=deviations,
-            refusals=refusals,
-            notes=tuple(found.notes),
+            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, live.flow.source)}",
+            failure=failure,
         )
 
 

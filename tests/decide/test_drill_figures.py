@@ -14,7 +14,7 @@ from ferry.decide.drill.standing import Record, Standing, is_same, moved
 from ferry.decide.drill.verdict import loss_sentence, outcome_of, shadow_sentence
 from ferry.decide.groups.offset_map import Ahead, Before, Exact
 from ferry.model import TopicPartition
-from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, Step, StepOutcome
+from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, StepOutcome, TimelineStep
 from tests.decide.values import RECEIPT
 from tests.reports.values import EVIDENCE, loss
 
@@ -126,7 +126,7 @@ def test_each_deviation_is_a_sentence() -> None:
 
 
 def test_the_word_is_that_of_the_worst_step() -> None:
-    def steps(*outcomes: StepOutcome) -> list[Step]:
+    def steps(*outcomes: StepOutcome) -> list[TimelineStep]:
         return [replace(EVIDENCE.steps[0], outcome=outcome) for outcome in outcomes]
 
     done = steps(StepOutcome.DONE)

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from ferry.decide.evidence.codec import SealedReport
-from ferry.model.evidence import EvidenceReport, GroupMoved, Step, StepOutcome
+from ferry.model.evidence import EvidenceReport, GroupMoved, StepOutcome, TimelineStep
 from ferry.run.reports.page import SHOWN, rendered
 from tests.airflow.browser import browser
 from tests.reports.values import EVIDENCE, STEPS, loss
@@ -61,8 +61,8 @@ def test_what_others_named_is_text() -> None:
         ET.fromstring(chart)
 
 
-def step(title: str) -> Step:
-    return Step(name="x", title=title, began_ms=0, ended_ms=9_000, outcome=StepOutcome.FAILED)
+def step(title: str) -> TimelineStep:
+    return TimelineStep(name="x", title=title, began_ms=0, ended_ms=9_000, outcome=StepOutcome.FAILED)
 
 
 def test_a_large_flow_shows_its_worst_partitions_and_says_how_many_there_are() -> None:

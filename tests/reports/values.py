@@ -16,8 +16,8 @@ from ferry.model.evidence import (
     GroupMoved,
     Loss,
     Sample,
-    Step,
     StepOutcome,
+    TimelineStep,
 )
 
 AT = 1_790_000_000_000
@@ -53,7 +53,7 @@ EVIDENCE = EvidenceReport(
     outcome=EvidenceOutcome.DEVIATIONS,
     summary="everything is equal, and the RPO is missed",
     steps=tuple(
-        Step(
+        TimelineStep(
             name=title.split()[0].lower(),
             title=title,
             began_ms=AT + 20_000 * number,

@@ -52,7 +52,7 @@ class EvidenceCluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TimelineStep:
     """One step of the timeline. Times are ms; `approved_by` is empty where nobody was asked."""
 
     name: str
@@ -173,7 +173,7 @@ class EvidenceReport:
     ended_ms: int
     outcome: EvidenceOutcome
     summary: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TimelineStep, ...] = ()
     goals: tuple[Goal, ...] = ()
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0

@@ -44,9 +44,8 @@ from ferry.errors import BadInput
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.start import Start
-    from ferry.model.evidence import Step
-    from ferry.model.switch import Step as SwitchStep
-    from ferry.model.switch import StepDone
+    from ferry.model.evidence import TimelineStep
+    from ferry.model.switch import Step, StepDone
 
 log = logging.getLogger(__name__)
 
@@ -237,7 +236,7 @@ def full_command(
     approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
     full = FullDrill(both, chosen, replace(wish, approved_by=approver), patience_s=patience)
 
-    def told(step: SwitchStep, done: StepDone | None) -> None:
+    def told(step: Step, done: StepDone | None) -> None:
         if not desk.quiet:
             log.info("%s", f"{step} ..." if done is None else f"    {done.evidence.sentence}")
 
@@ -273,7 +272,7 @@ def _diary(*, quiet: bool, stop: Any = lambda: False) -> Any:
     # Imported here: the command line starts light.
     from ferry.run.drill.diary import Diary
 
-    def told(step: Step | str) -> None:
+    def told(step: TimelineStep | str) -> None:
         if not quiet:
             end = "" if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}"
             log.info("%s", end or f"{step} ...")

@@ -15,8 +15,8 @@ from ferry.model.evidence import (
     GroupMoved,
     Loss,
     StepOutcome,
+    TimelineStep,
 )
-from ferry.model.evidence import Step as Told
 from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState
 from ferry.words import count_of
 
@@ -26,11 +26,11 @@ _SAME = frozenset({"exact", "gap", "start"})
 """How an offset was found that leads to the very record that comes next; of a start nothing was read before."""
 
 
-def told_steps(state: SwitchState) -> tuple[Told, ...]:
+def told_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
     """The steps that are done, in the order in which they were, and who has approved."""
     switch = state.switch
     return tuple(
-        Told(
+        TimelineStep(
             name=f"{switch.verb}-{done.step}",
             title=f"{switch.verb.capitalize()}: {done.step}",
             began_ms=done.begun_ms,

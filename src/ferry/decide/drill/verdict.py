@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, Step, StepOutcome
+from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, StepOutcome, TimelineStep
 from ferry.words import count_of
 
 
-def outcome_of(steps: Sequence[Step], refusals: Sequence[str], deviations: Sequence[str]) -> EvidenceOutcome:
+def outcome_of(steps: Sequence[TimelineStep], refusals: Sequence[str], deviations: Sequence[str]) -> EvidenceOutcome:
     """The word. What was refused before anything was copied is `refused`, later it is `failed`."""
     if any(step.outcome is StepOutcome.FAILED for step in steps):
         return EvidenceOutcome.FAILED

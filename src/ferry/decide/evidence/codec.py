@@ -23,8 +23,8 @@ from ferry.model.evidence import (
     Loss,
     Sample,
     Signer,
-    Step,
     StepOutcome,
+    TimelineStep,
 )
 
 REPORT_VERSION = 1
@@ -133,7 +133,7 @@ def _loss_json(loss: Loss) -> dict[str, Any]:
     }
 
 
-def _step_json(step: Step) -> dict[str, Any]:
+def _step_json(step: TimelineStep) -> dict[str, Any]:
     return {
         "name": step.name,
         "title": step.title,
@@ -200,7 +200,7 @@ def _evidence(body: Mapping[str, Any]) -> EvidenceReport:
         outcome=EvidenceOutcome(body["outcome"]),
         summary=body["summary"],
         steps=tuple(
-            Step(
+            TimelineStep(
                 **{
                     **each,
                     "outcome": StepOutcome(each["outcome"]),

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from ferry.clock import wall_ms
 from ferry.errors import Refused
-from ferry.model.evidence import Step, StepOutcome
+from ferry.model.evidence import StepOutcome, TimelineStep
 
-Told = Callable[[Step | str], None]
+Told = Callable[[TimelineStep | str], None]
 """Hears the title of each step that begins, and each step that has ended."""
 
 
@@ -28,7 +28,7 @@ class Diary:
     told: Told
     stop: Callable[[], bool] = lambda: False
     began_ms: int = field(default_factory=wall_ms)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TimelineStep] = field(default_factory=list)
 
     @contextmanager
     def step(
@@ -50,7 +50,7 @@ class Diary:
             raise
         finally:
             who, at_ms = approved
-            done = Step(
+            done = TimelineStep(
                 name=name,
                 title=title,
                 began_ms=began,

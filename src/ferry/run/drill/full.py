@@ -22,8 +22,7 @@ from ferry.decide.drill.switched import (
 )
 from ferry.decide.switch.steps import next_step
 from ferry.errors import BadInput, FerryError, Refused
-from ferry.model.evidence import EvidenceKind, EvidenceReport, StepOutcome
-from ferry.model.evidence import Step as ToldStep
+from ferry.model.evidence import EvidenceKind, EvidenceReport, StepOutcome, TimelineStep
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.drill.report import Found, Heading, clusters_of, report_of
 from ferry.run.flow.connections import FlowConnections
@@ -50,7 +49,7 @@ class FullWish:
 class _Found(Found):
     states: list[SwitchState] = field(default_factory=list)
     """Both switches, as far as they have come."""
-    stopped: ToldStep | None = None
+    stopped: TimelineStep | None = None
 
 
 class FullDrill:
@@ -132,7 +131,7 @@ class FullDrill:
             except FerryError as error:
                 due = switcher.states().get(switch)
                 step = None if due is None else next_step(due)
-                found.stopped = ToldStep(
+                found.stopped = TimelineStep(
                     name=f"{verb}-{step or 'open'}",
                     title=f"{verb.capitalize()}: {step or 'open'}",
                     began_ms=due.begun[step].begun_ms

@@ -22,7 +22,7 @@ from ferry.model.evidence import (
     GroupMoved,
     Loss,
     Sample,
-    Step,
+    TimelineStep,
 )
 from ferry.run.flow.connections import FlowConnections
 
@@ -90,7 +90,7 @@ def goals_met(flow: FlowConfig, found: Found) -> tuple[Goal, ...]:
 def report_of(
     heading: Heading,
     found: Found,
-    steps: Sequence[Step],
+    steps: Sequence[TimelineStep],
     *,
     began_ms: int,
     goals: tuple[Goal, ...],

@@ -15,7 +15,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from ferry.model.evidence import Sample, Step, StepOutcome
+from ferry.model.evidence import Sample, StepOutcome, TimelineStep
 
 INK = "#1b2733"
 FAINT = "#8a949e"
@@ -71,7 +71,7 @@ def copying_chart(samples: Sequence[Sample]) -> str:
         return _svg(figure, "copying", told)
 
 
-def timeline_chart(steps: Sequence[Step]) -> str:
+def timeline_chart(steps: Sequence[TimelineStep]) -> str:
     """One bar for each step, from top to bottom; empty for fewer than two steps that took time."""
     if len(steps) < 2:
         return ""

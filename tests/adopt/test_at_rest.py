@@ -16,9 +16,9 @@ from ferry.decide.takeover.connect_offsets import format_key, format_value
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused
 from ferry.run.micro_run import local_origin
-from ferry.run.takeover.adopting import AdoptionWish, Mm1Place, PredecessorPlace
+from ferry.run.takeover.adopting import AdoptionOptions, Mm1Place, PredecessorPlace
 from ferry.run.takeover.at_rest import Mm2Place
-from ferry.run.takeover.hand_back import HandBackWish
+from ferry.run.takeover.hand_back import HandBackOptions
 from tests.cli.program import ferry
 from tests.decide.values import place
 from tests.harness import (
@@ -34,7 +34,7 @@ from tests.harness import (
     wait_until,
 )
 
-WISH = AdoptionWish(who="ann@desk-7")
+OPTIONS = AdoptionOptions(who="ann@desk-7")
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def with_time(message: Message, at_ms: int) -> Message:
 
 def preview(lab: Lab, at: PredecessorPlace) -> Takeover:
     with lab.runs() as runs:
-        return runs.preview_adoption(at, WISH)
+        return runs.preview_adoption(at, OPTIONS)
 
 
 def rows(lab: Lab) -> list[bytes | None]:
@@ -135,14 +135,14 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
         consumer.close()
     assert only(preview(lab, at)).position == 20
     with lab.runs() as runs:
-        done = runs.adopt(at, WISH, "adopt-1", local_origin())
+        done = runs.adopt(at, OPTIONS, "adopt-1", local_origin())
         assert [row.verdict for row in done.rows] == [Verdict.ADOPT]
         # A run that is at work may copy on, so nobody takes over or hands back meanwhile.
         plan = runs.plan("at-work", local_origin())
         with pytest.raises(Refused, match="run at-work is at work on lane live"):
-            runs.adopt(at, WISH, "adopt-2", local_origin())
+            runs.adopt(at, OPTIONS, "adopt-2", local_origin())
         with pytest.raises(Refused, match="run at-work is at work on lane live"):
-            runs.hand_back(Mm2Place.of(lab.alias), HandBackWish(who="ann@desk-7"), "back-1", local_origin())
+            runs.hand_back(Mm2Place.of(lab.alias), HandBackOptions(who="ann@desk-7"), "back-1", local_origin())
         assert lab.copy(runs, plan).records == 10
     assert rows(lab) == [message.value for message in numbered(30)]
 

@@ -43,9 +43,9 @@ from ferry.run.plan.gather import isolation_of
 from ferry.run.plan.opening import begin_attempt
 from ferry.run.plan.planner import WHOLE, Planner, RunOptions
 from ferry.run.plan.skipping import preview_skip, skip
-from ferry.run.takeover.adopting import AdoptionWish, PredecessorPlace, adopt, preview_adoption, read_left
+from ferry.run.takeover.adopting import AdoptionOptions, PredecessorPlace, adopt, preview_adoption, read_left
 from ferry.run.takeover.at_rest import Mm2Place
-from ferry.run.takeover.hand_back import HandBackWish, HandedBack, hand_back, preview_hand_back
+from ferry.run.takeover.hand_back import HandBackOptions, HandedBack, hand_back, preview_hand_back
 
 log = logging.getLogger(__name__)
 
@@ -141,39 +141,39 @@ class MicroRuns(LaneSession):
 
         return self._run(work)
 
-    def preview_adoption(self, predecessor: PredecessorPlace, wish: AdoptionWish) -> Takeover:
+    def preview_adoption(self, predecessor: PredecessorPlace, options: AdoptionOptions) -> Takeover:
         """What would be taken over from another replicator now; writes nothing."""
 
         async def work() -> Takeover:
             read = read_left(self._planner, predecessor)
-            return await preview_adoption(self._planner, await self._view_if_any(), read, wish)
+            return await preview_adoption(self._planner, await self._view_if_any(), read, options)
 
         return self._run(work)
 
-    def adopt(self, predecessor: PredecessorPlace, wish: AdoptionWish, run: str, origin: Origin) -> Takeover:
+    def adopt(self, predecessor: PredecessorPlace, options: AdoptionOptions, run: str, origin: Origin) -> Takeover:
         """Take over from another replicator, as a run of its own. Raises as `ferry.run.takeover.adopting.adopt`."""
 
         async def work() -> Takeover:
             read = read_left(self._planner, predecessor)
-            return await adopt(self._planner, await self._view_if_any(), read, wish, run, origin)
+            return await adopt(self._planner, await self._view_if_any(), read, options, run, origin)
 
         return self._run(work)
 
-    def preview_hand_back(self, place: Mm2Place, wish: HandBackWish) -> HandedBack:
+    def preview_hand_back(self, place: Mm2Place, options: HandBackOptions) -> HandedBack:
         """What would be handed back to MirrorMaker 2 now; writes nothing. BadInput when the flow never ran."""
 
         async def work() -> HandedBack:
             await self._ledger.find()
-            return await preview_hand_back(self._planner, await self._view(), place, wish)
+            return await preview_hand_back(self._planner, await self._view(), place, options)
 
         return self._run(work)
 
-    def hand_back(self, place: Mm2Place, wish: HandBackWish, run: str, origin: Origin) -> HandedBack:
+    def hand_back(self, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin) -> HandedBack:
         """Hand the flow back to MirrorMaker 2, as a run of its own; raises as `ferry.run.takeover.hand_back` does."""
 
         async def work() -> HandedBack:
             await self._ledger.find()
-            return await hand_back(self._planner, await self._view(), place, wish, run, origin)
+            return await hand_back(self._planner, await self._view(), place, options, run, origin)
 
         return self._run(work)
 

@@ -108,10 +108,10 @@ def shadow_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.copy.stopping import stop_signals
-    from ferry.run.drill.shadow import ShadowDrill, ShadowWish
+    from ferry.run.drill.shadow import ShadowDrill, ShadowOptions
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    wish = ShadowWish(
+    options = ShadowOptions(
         lane=new_run("drill"),
         who=person(),
         start=_start(start),
@@ -121,7 +121,7 @@ def shadow_command(
         approved_by=approved_by.strip(),
         approved_ms=wall_ms() if approved_by.strip() else 0,
     )
-    drill = ShadowDrill(chosen, wish, patience_s=patience)
+    drill = ShadowDrill(chosen, options, patience_s=patience)
     if dry_run:
         return _previewed(desk, drill.preview()[0])
     folder = prepared(chosen.report, report)
@@ -154,13 +154,13 @@ def partial_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.copy.stopping import stop_signals
-    from ferry.run.drill.partial import PartialDrill, PartialWish
+    from ferry.run.drill.partial import PartialDrill, PartialOptions
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     topics = only_topics(chosen, topic)
     if topics is None:
         raise BadInput("a partial drill is about some topics of the source: name one by --topic")
-    wish = PartialWish(
+    options = PartialOptions(
         drill=new_run("partial"),
         who=person(),
         approved_by="",
@@ -168,12 +168,12 @@ def partial_command(
         topics=topics,
         groups=frozenset(group) if group else None,
     )
-    drill = PartialDrill(chosen, wish, patience_s=patience)
+    drill = PartialDrill(chosen, options, patience_s=patience)
     if dry_run:
         return _previewed(desk, drill.preview())
     folder = prepared(chosen.report, report)
     approver = _approved(desk, approved_by, drill.preview, chosen.flow.target)
-    drill = PartialDrill(chosen, replace(wish, approved_by=approver, approved_ms=wall_ms()), patience_s=patience)
+    drill = PartialDrill(chosen, replace(options, approved_by=approver, approved_ms=wall_ms()), patience_s=patience)
     with stop_signals() as stop:
         evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
         return ended(desk, evidence, folder, failure)
@@ -213,15 +213,15 @@ def full_command(
     # Imported here: the command line starts light.
     from ferry.config.flow.flow import RedirectHook
     from ferry.model.switch import SwitchOptions
-    from ferry.run.drill.full import FullDrill, FullWish
+    from ferry.run.drill.full import FullDrill, FullOptions
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    wish = FullWish(
+    options = FullOptions(
         drill=drill or new_run("full"),
         who=person(),
         approved_by="",
         hook=RedirectHook(command=redirect_command, url=redirect_url),
-        options=SwitchOptions(
+        switch=SwitchOptions(
             quiet_seconds=quiet_seconds,
             quiet_timeout_seconds=quiet_timeout,
             drain_timeout_seconds=drain_timeout,
@@ -229,12 +229,12 @@ def full_command(
             leave_active=leave_active,
         ),
     )
-    full = FullDrill(both, chosen, wish, patience_s=patience)
+    full = FullDrill(both, chosen, options, patience_s=patience)
     if dry_run:
         return _previewed(desk, full.preview())
     folder = prepared(chosen.report, report)
     approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
-    full = FullDrill(both, chosen, replace(wish, approved_by=approver), patience_s=patience)
+    full = FullDrill(both, chosen, replace(options, approved_by=approver), patience_s=patience)
 
     def told(step: Step, done: StepDone | None) -> None:
         if not desk.quiet:

@@ -147,15 +147,15 @@ def _adopt(
     from ferry.cli.shapes import adoption_json
     from ferry.decide.takeover.adoption import Verdict
     from ferry.run.micro_run import MicroRuns, local_origin
-    from ferry.run.takeover.adopting import AdoptionWish
+    from ferry.run.takeover.adopting import AdoptionOptions
 
-    wish = AdoptionWish(who=person(), only=only_topics(flow, topics), align=align)
+    options = AdoptionOptions(who=person(), only=only_topics(flow, topics), align=align)
     run = None if dry_run else new_run("adopt")
     with MicroRuns(flow, patience_s=patience_s) as runs:
         if run is None:
-            found = runs.preview_adoption(place, wish)
+            found = runs.preview_adoption(place, options)
         else:
-            found = runs.adopt(place, wish, run, local_origin())
+            found = runs.adopt(place, options, run, local_origin())
             run = run if found.of(Verdict.ADOPT) else None
     if desk.as_json:
         print_json(adoption_json(flow.flow, run, found))

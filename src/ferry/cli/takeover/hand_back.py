@@ -80,7 +80,7 @@ def hand_back_mm2_command(
     from ferry.decide.takeover.hand_back import Handed
     from ferry.run.micro_run import MicroRuns, local_origin
     from ferry.run.takeover.at_rest import Mm2Place
-    from ferry.run.takeover.hand_back import HandBackWish
+    from ferry.run.takeover.hand_back import HandBackOptions
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     refuse_option_as_file("--output", output)
@@ -95,10 +95,14 @@ def hand_back_mm2_command(
         group=group,
         status_topic=status_topic,
     )
-    wish = HandBackWish(who=person(), only=only_topics(chosen, topics), to_file=output is not None, create=create)
+    options = HandBackOptions(who=person(), only=only_topics(chosen, topics), to_file=output is not None, create=create)
     run = None if dry_run else new_run("hand-back")
     with MicroRuns(chosen, patience_s=patience) as runs:
-        found = runs.preview_hand_back(place, wish) if run is None else runs.hand_back(place, wish, run, local_origin())
+        found = (
+            runs.preview_hand_back(place, options)
+            if run is None
+            else runs.hand_back(place, options, run, local_origin())
+        )
     if output is not None and run is not None:
         _write(output, found)
     if desk.as_json:

@@ -35,13 +35,13 @@ WAYS = ((Verb.SWITCHOVER, "out"), (Verb.FAILBACK, "back"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullWish:
+class FullOptions:
     """What is done: `drill` is its id, both switches are called after it; `approved_by` is asked for both."""
 
     drill: str
     who: str
     approved_by: str
-    options: SwitchOptions
+    switch: SwitchOptions
     hook: RedirectHook | None = None
 
 
@@ -55,16 +55,18 @@ class _Found(Found):
 class FullDrill:
     """One drill. `preview` says what it would do, `run` does it, or what is left of it."""
 
-    def __init__(self, settings: Settings, flow: FlowConfig, wish: FullWish, *, patience_s: float = 60.0) -> None:
+    def __init__(self, settings: Settings, flow: FlowConfig, options: FullOptions, *, patience_s: float = 60.0) -> None:
         """`settings` has the flow and its reverse."""
         self._settings = settings
         self._flow = flow
-        self._wish = wish
+        self._options = options
         self._patience_s = patience_s
 
     def _switcher(self, verb: Verb) -> Switcher:
-        wish = self._wish
-        return Switcher(self._settings, self._flow, verb, who=wish.who, hook=wish.hook, patience_s=self._patience_s)
+        options = self._options
+        return Switcher(
+            self._settings, self._flow, verb, who=options.who, hook=options.hook, patience_s=self._patience_s
+        )
 
     def preview(self) -> tuple[str, ...]:
         """The steps that are left of the way out, and that the way back follows; behind it those of the way back.
@@ -76,7 +78,7 @@ class FullDrill:
             with self._switcher(verb) as switcher:
                 if _is_finished(switcher.known(self._id(way))):
                     continue
-                found = switcher.preview(self._id(way), self._wish.options)
+                found = switcher.preview(self._id(way), self._options.switch)
             refuse_unready(found.readiness, found.switch)
             steps = tuple(sentence for _, sentence in found.steps)
             if verb is Verb.FAILBACK:
@@ -87,18 +89,19 @@ class FullDrill:
     def _refuse_without_hook(self) -> None:
         """Who moved clients out by a hook that was given moves them back by it, too."""
         out = self._state(*WAYS[0])
-        given = words_of(self._wish.hook)
+        given = words_of(self._options.hook)
         left = [word for word in out.switch.options.redirect if word not in given] if out is not None else []
         if left:
             back = self._state(*WAYS[1])
             if back is None or Step.REDIRECT not in back.done:
+                given_then = " and ".join(f"--redirect-{word}" for word in left)
                 raise BadInput(
-                    f"drill {self._wish.drill} was begun with {' and '.join(f'--redirect-{word}' for word in left)}, "
+                    f"drill {self._options.drill} was begun with {given_then}, "
                     "which the ledger does not keep: give the same again"
                 )
 
     def _id(self, way: str) -> str:
-        return f"{self._wish.drill}-{way}"
+        return f"{self._options.drill}-{way}"
 
     def run(
         self, told: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
@@ -126,7 +129,7 @@ class FullDrill:
         with self._switcher(verb) as switcher:
             try:
                 if switcher.known(switch) is None:
-                    switcher.open(switch, self._wish.options, self._wish.approved_by)
+                    switcher.open(switch, self._options.switch, self._options.approved_by)
                 switcher.run(switch, told)
             except FerryError as error:
                 due = switcher.states().get(switch)
@@ -148,7 +151,7 @@ class FullDrill:
                     found.states.append(state)
 
     def _report(self, found: _Found, failure: FerryError | None, began_ms: int) -> EvidenceReport:
-        flow, wish = self._flow, self._wish
+        flow, options = self._flow, self._options
         steps = [step for state in found.states for step in told_steps(state)]
         steps += [found.stopped] if found.stopped is not None else []
         found.losses = tuple(loss for state in found.states for loss in told_losses(state))
@@ -168,10 +171,15 @@ class FullDrill:
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
         done = f"{there_and_back}; {lost_sentence(found.losses)}"
-        go_on = f"{failure}; go on with ferry drill full '{flow.flow}' --id {wish.drill}"
+        go_on = f"{failure}; go on with ferry drill full '{flow.flow}' --id {options.drill}"
         return report_of(
             Heading(
-                id=wish.drill, kind=EvidenceKind.FULL, flow=flow, lane=flow.lane, who=wish.who, rto_means=RTO_MEANS
+                id=options.drill,
+                kind=EvidenceKind.FULL,
+                flow=flow,
+                lane=flow.lane,
+                who=options.who,
+                rto_means=RTO_MEANS,
             ),
             found,
             steps,

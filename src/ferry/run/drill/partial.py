@@ -38,7 +38,7 @@ RTO_MEANS = "from the first group offset written until the groups' next records 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartialWish:
+class PartialOptions:
     """Which source topics, and which groups (None: all of the flow's that stand on them)."""
 
     drill: str
@@ -52,15 +52,15 @@ class PartialWish:
 class PartialDrill:
     """One drill. `preview` says what it would do, `run` does it."""
 
-    def __init__(self, flow: FlowConfig, wish: PartialWish, *, patience_s: float = 60.0) -> None:
+    def __init__(self, flow: FlowConfig, options: PartialOptions, *, patience_s: float = 60.0) -> None:
         self._flow = flow
-        self._wish = wish
+        self._options = options
         self._patience_s = patience_s
 
     def preview(self) -> tuple[str, ...]:
         """What the drill would do; asks no cluster."""
-        topics = ", ".join(sorted(self._wish.topics))
-        groups = "the groups on them" if self._wish.groups is None else ", ".join(sorted(self._wish.groups))
+        topics = ", ".join(sorted(self._options.topics))
+        groups = "the groups on them" if self._options.groups is None else ", ".join(sorted(self._options.groups))
         target = self._flow.flow.target
         return (
             f"run {self._flow.flow} for {topics} alone until nothing is left to copy",
@@ -86,20 +86,21 @@ class PartialDrill:
         with diary.step("look", "Look at both clusters") as entry:
             connections.run(connections.ledger.find)
             found.clusters = clusters_of(connections)
-            lags = measure_lag(self._flow, only=self._wish.topics, patience_s=self._patience_s)
+            lags = measure_lag(self._flow, only=self._options.topics, patience_s=self._patience_s)
             found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
             entry.detail = count_of(len(found.losses), "partition")
 
     def _copy(self, diary: Diary, found: Found) -> None:
-        approved = (self._wish.approved_by, self._wish.approved_ms)
+        approved = (self._options.approved_by, self._options.approved_ms)
         with (
             diary.step("copy", "Copy what is left", approved=approved) as entry,
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
         ):
             records = 0
             for number in range(1, MOST_RUNS + 1):
-                options = RunOptions(only=self._wish.topics)
-                plan = runs.open_new(f"{self._wish.drill}-{number}", local_origin(), options)
+                plan = runs.open_new(
+                    f"{self._options.drill}-{number}", local_origin(), RunOptions(only=self._options.topics)
+                )
                 found.refusals += refused_by(plan)
                 found.paused = plan.paused
                 if not plan.slices:
@@ -115,15 +116,15 @@ class PartialDrill:
             entry.detail = f"{count_of(records, 'record')} in {count_of(number, 'run')}"
 
     def _groups(self, diary: Diary, found: Found, connections: FlowConnections) -> None:
-        approved = (self._wish.approved_by, self._wish.approved_ms)
-        groups = ScratchGroups(flow=self._flow, connections=connections, only=self._wish.groups)
+        approved = (self._options.approved_by, self._options.approved_ms)
+        groups = ScratchGroups(flow=self._flow, connections=connections, only=self._options.groups)
         began = wall_ms()
         with (
             diary.step("groups", "Write the groups' offsets", approved=approved) as entry,
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
         ):
-            standings = connections.run(lambda: groups.standings(self._wish.topics))
-            missing = sorted((self._wish.groups or frozenset()) - standings.keys())
+            standings = connections.run(lambda: groups.standings(self._options.topics))
+            missing = sorted((self._options.groups or frozenset()) - standings.keys())
             if missing:
                 raise Refused(
                     f"group {missing[0]} of {self._flow.flow.source} has no offset on these topics, or the flow leaves "
@@ -131,7 +132,7 @@ class PartialDrill:
                 )
             left: dict[str, str] = {}
             if standings:
-                run = f"{self._wish.drill}-groups-{secrets.token_hex(2)}"
+                run = f"{self._options.drill}-groups-{secrets.token_hex(2)}"
                 _, outcome = runs.sync_groups(run, only=frozenset(standings))
                 left = {} if outcome is None else {one.group: one.message for one in outcome.left}
             entry.detail = f"{len(standings) - len(left)} of {len(standings)} groups"
@@ -144,20 +145,25 @@ class PartialDrill:
 
     def _verify(self, diary: Diary, found: Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
-            wanted = Wanted(topics=self._wish.topics)
+            wanted = Wanted(topics=self._options.topics)
             found.verification = compare_content(self._flow, wanted, entry, patience_s=self._patience_s)
 
     def _report(self, diary: Diary, found: Found, failure: FerryError | None) -> EvidenceReport:
-        flow, wish = self._flow, self._wish
+        flow, options = self._flow, self._options
         goals = goals_met(flow, found)
         left = tuple(
             f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
         )
         paused = untried((), found.paused)
-        told = partial_sentence(sorted(wish.topics), found.equal, found.groups, flow.flow.target)
+        told = partial_sentence(sorted(options.topics), found.equal, found.groups, flow.flow.target)
         return report_of(
             Heading(
-                id=wish.drill, kind=EvidenceKind.PARTIAL, flow=flow, lane=flow.lane, who=wish.who, rto_means=RTO_MEANS
+                id=options.drill,
+                kind=EvidenceKind.PARTIAL,
+                flow=flow,
+                lane=flow.lane,
+                who=options.who,
+                rto_means=RTO_MEANS,
             ),
             found,
             diary.steps,

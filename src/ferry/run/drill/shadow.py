@@ -48,7 +48,7 @@ CHUNK_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShadowWish:
+class ShadowOptions:
     """What is rehearsed: some topics (None: all of the flow), from `start`, `max_bytes` of them at most."""
 
     lane: str
@@ -73,26 +73,26 @@ class _Found(Found):
 class ShadowDrill:
     """One drill. `preview` says what it would do, `run` does it."""
 
-    def __init__(self, flow: FlowConfig, wish: ShadowWish, *, patience_s: float = 60.0) -> None:
+    def __init__(self, flow: FlowConfig, options: ShadowOptions, *, patience_s: float = 60.0) -> None:
         """`flow` as the file has it, in its live lane."""
         self._live = flow
-        self._wish = wish
+        self._options = options
         self._patience_s = patience_s
         # Small chunks, so that lag and throughput can be seen to move.
         seconds = min(flow.chunk_seconds, CHUNK_SECONDS)
-        self._flow = replace(in_lane(flow, wish.lane), start=wish.start, chunk_seconds=seconds)
+        self._flow = replace(in_lane(flow, options.lane), start=options.start, chunk_seconds=seconds)
 
     def preview(self) -> tuple[tuple[str, ...], Plan]:
         """What the drill would do, and what it would copy now; writes nothing. Raises as its first step."""
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
             left = connections.run(lambda: self._leftovers(connections))
         with MicroRuns(self._flow, patience_s=self._patience_s) as runs:
-            plan = runs.preview(self._options() or RunOptions())
+            plan = runs.preview(self._narrowed() or RunOptions())
         target = self._live.flow.target
         topics = sorted({piece.target.topic for piece in plan.slices})
         first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
         offsets = sum(piece.offsets for piece in plan.slices)
-        there = f"{count_of(len(topics), 'scratch topic')} of {target} in lane {self._wish.lane}"
+        there = f"{count_of(len(topics), 'scratch topic')} of {target} in lane {self._options.lane}"
         return (
             first,
             f"copy {offsets} offsets of {count_of(len(plan.slices), 'partition')} to {there}",
@@ -114,12 +114,12 @@ class ShadowDrill:
                 failure = failure or kept
         return self._report(diary, found, failure), failure
 
-    def _options(self, copied: int = 0) -> RunOptions | None:
+    def _narrowed(self, copied: int = 0) -> RunOptions | None:
         """What the next run is narrowed to; None when the drill's budget is over."""
-        left = None if self._wish.max_bytes is None else self._wish.max_bytes - copied
+        left = None if self._options.max_bytes is None else self._options.max_bytes - copied
         if left is not None and left <= 0:
             return None
-        return RunOptions(only=self._wish.topics, max_bytes=left)
+        return RunOptions(only=self._options.topics, max_bytes=left)
 
     def _rehearse(self, diary: Diary, found: _Found) -> None:
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
@@ -136,7 +136,7 @@ class ShadowDrill:
             for lane in left:
                 self._drop(lane)
             found.notes += [f"an earlier drill had left lane {lane}: it was removed" for lane in left]
-            found.losses = losses_of(measure_lag(self._live, only=self._wish.topics, patience_s=self._patience_s))
+            found.losses = losses_of(measure_lag(self._live, only=self._options.topics, patience_s=self._patience_s))
             found.losses_at_ms = wall_ms()
             found.before = connections.run(lambda: self._production(connections))
             groups = count_of(len(found.before.groups), "group")
@@ -147,7 +147,7 @@ class ShadowDrill:
         if not await connections.has_ledger():
             return []
         left = [lane for lane in lane_names(await connections.view()) if lane_kind(lane) is LaneKind.DRILL]
-        if left and not self._wish.clean:
+        if left and not self._options.clean:
             raise Refused(
                 f"drill {left[0]} of flow {self._live.flow} is at work, or was killed: let it end, or remove it by "
                 f"{self._dropping(left[0])}, or begin with --clean"
@@ -160,20 +160,20 @@ class ShadowDrill:
 
     def _copy(self, diary: Diary, found: _Found) -> None:
         """Run after run, until all is copied that was there when the drill looked, or its budget is over."""
-        approved = (self._wish.approved_by, self._wish.approved_ms)
+        approved = (self._options.approved_by, self._options.approved_ms)
         chunks: list[Committed] = []
         offsets = partitions = size = 0
         with (
             diary.step("copy", "Copy to scratch topics", approved=approved) as entry,
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
         ):
-            began, options = wall_ms(), self._options()
+            began, narrowed = wall_ms(), self._narrowed()
             for number in count(1):
-                options = self._options(size)
-                if number > 1 and (options is None or not self._lacks(runs.preview(options), found)):
+                narrowed = self._narrowed(size)
+                if number > 1 and (narrowed is None or not self._lacks(runs.preview(narrowed), found)):
                     break
                 found.begun = True
-                plan = runs.open_new(f"{self._wish.lane}-{number}", local_origin(), options or RunOptions())
+                plan = runs.open_new(f"{self._options.lane}-{number}", local_origin(), narrowed or RunOptions())
                 report = self._copy_one(runs, plan, diary, chunks)
                 offsets += sum(piece.offsets for piece in plan.slices)
                 partitions = max(partitions, len(plan.slices))
@@ -187,8 +187,10 @@ class ShadowDrill:
                 entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {count_of(number, 'run')}"
                 if not plan.slices:
                     break
-            if options is None:
-                found.notes.append(f"the drill's budget of {self._wish.max_bytes} bytes was over before all was copied")
+            if narrowed is None:
+                found.notes.append(
+                    f"the drill's budget of {self._options.max_bytes} bytes was over before all was copied"
+                )
 
     def _copy_one(self, runs: MicroRuns, plan: Plan, diary: Diary, chunks: list[Committed]) -> Report:
         _refuse_real_topics(plan)
@@ -212,7 +214,7 @@ class ShadowDrill:
         scratch = ScratchGroups(flow=self._flow, connections=connections)
         lost_ms = wall_ms()
         with diary.step("groups", "Move the groups to scratch groups") as entry:
-            done = connections.run(lambda: scratch.rehearse(self._wish.topics))
+            done = connections.run(lambda: scratch.rehearse(self._options.topics))
             entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
         with diary.step("read", "Read where they go on") as entry:
             there = connections.run(lambda: scratch.read(done))
@@ -236,7 +238,7 @@ class ShadowDrill:
 
     def _clean(self, diary: Diary, found: _Found) -> FerryError | None:
         """Remove what the drill made; what cannot be is a deviation with its remedy: `ferry lanes drop`."""
-        lane, name = self._wish.lane, "Nothing is left of the drill"
+        lane, name = self._options.lane, "Nothing is left of the drill"
         try:
             with diary.step("clean", "Remove what the drill made", always=True) as entry:
                 dropped = self._drop(lane)
@@ -254,7 +256,7 @@ class ShadowDrill:
     def _drop(self, lane: str) -> tuple[str, ...]:
         with LaneDrop(self._live, lane, patience_s=self._patience_s) as drop:
             run = f"drop-{lane}-{secrets.token_hex(2)}"
-            return drop.drop(run, local_origin(), self._wish.who, interrupt=True).topics
+            return drop.drop(run, local_origin(), self._options.who, interrupt=True).topics
 
     def _report(self, diary: Diary, found: _Found, failure: FerryError | None) -> EvidenceReport:
         live = self._live
@@ -263,7 +265,7 @@ class ShadowDrill:
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
         told = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
-        lane, who = self._wish.lane, self._wish.who
+        lane, who = self._options.lane, self._options.who
         return report_of(
             Heading(id=lane, kind=EvidenceKind.SHADOW, flow=live, lane=lane, who=who, rto_means=RTO_MEANS),
             found,

@@ -52,7 +52,7 @@ ReadLeft = Callable[[Facts, bool], Awaitable[tuple[Left, list[str]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptionWish:
+class AdoptionOptions:
     """Who asks for an adoption, of which topics (None: all), and whether copies count more than positions."""
 
     who: str
@@ -181,20 +181,20 @@ def mm1_left(planner: Planner, group: str) -> ReadLeft:
     return read
 
 
-async def preview_adoption(planner: Planner, view: LedgerView, read: ReadLeft, wish: AdoptionWish) -> Takeover:
+async def preview_adoption(planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions) -> Takeover:
     """What would be adopted now; writes nothing."""
-    return (await _decide(planner, view, read, wish, watch=True))[0]
+    return (await _decide(planner, view, read, options, watch=True))[0]
 
 
 async def adopt(
-    planner: Planner, view: LedgerView, read: ReadLeft, wish: AdoptionWish, run: str, origin: Origin
+    planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions, run: str, origin: Origin
 ) -> Takeover:
     """Adopt what can be adopted; what stands against all of it is an error before anything is written.
 
     Raises Refused while the predecessor runs or a run of the lane is at work, and as `open_run`.
     """
     refuse_while_at_work(view, planner.lane)
-    before, _ = await _decide(planner, view, read, wish, watch=True)
+    before, _ = await _decide(planner, view, read, options, watch=True)
     if not before.of(Verdict.ADOPT):
         return before
     await planner.ledger.open(planner.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
@@ -204,10 +204,10 @@ async def adopt(
 
     async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
         planner.known.learn(view)
-        found, facts = await _decide(planner, view, read, wish, watch=False)
+        found, facts = await _decide(planner, view, read, options, watch=False)
         _refuse_moved(before, found)
         done.append(found)
-        records = [part for one in adoptions_of(found, facts, opened, wish.who) for part in adoption_records(one)]
+        records = [part for one in adoptions_of(found, facts, opened, options.who) for part in adoption_records(one)]
         pause = facts.pauses.get("")
         if pause is not None and pause.why.startswith(HANDED_BACK):
             records.append(resume_record(""))
@@ -246,13 +246,13 @@ def adoption_sentence(found: Takeover) -> str:
 
 
 async def _decide(
-    planner: Planner, view: LedgerView, read: ReadLeft, wish: AdoptionWish, *, watch: bool
+    planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions, *, watch: bool
 ) -> tuple[Takeover, Facts]:
     facts = await planner.facts(view, Positions.NONE)
     left, notes = await read(facts, watch)
     if watch:  # it has proved to be at rest since: what both sides show from now on does not move
         facts = await planner.facts(view, Positions.NONE)
-    rules = rules_of(planner.flow, planner.lane, RunOptions(only=wish.only))
+    rules = rules_of(planner.flow, planner.lane, RunOptions(only=options.only))
     refuse_unknown_topics(rules, facts)
     places = {
         TopicPartition(topic=name, partition=number): end
@@ -264,7 +264,7 @@ async def _decide(
     held = {place: end for place, end in stable.found.items() if end < places[place]}
     found = takeover(rules, facts, left, begins.found, held)
     seams = await _seams(planner.source, planner.target, found)
-    found = judged(found, seams, align=wish.align)
+    found = judged(found, seams, align=options.align)
     return replace(found, notes=(*notes, *found.notes)), facts
 
 

@@ -36,7 +36,7 @@ HANDED_BACK = "handed back to MirrorMaker 2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HandBackWish:
+class HandBackOptions:
     """Who hands back, of which topics (None: all). `to_file`: the records are only returned.
 
     `create`: the offsets topic is created where there is none, for a MirrorMaker 2 that is yet to be started.
@@ -57,34 +57,36 @@ class HandedBack:
     notes: tuple[str, ...]
 
 
-async def preview_hand_back(planner: Planner, view: LedgerView, place: Mm2Place, wish: HandBackWish) -> HandedBack:
+async def preview_hand_back(
+    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions
+) -> HandedBack:
     """What would be handed back now; writes nothing."""
-    return (await _decide(planner, view, place, wish, watch=True))[0]
+    return (await _decide(planner, view, place, options, watch=True))[0]
 
 
 async def hand_back(
-    planner: Planner, view: LedgerView, place: Mm2Place, wish: HandBackWish, run: str, origin: Origin
+    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin
 ) -> HandedBack:
     """Write the lane's places into MirrorMaker 2's offsets topic, and pause the flow.
 
     Raises Refused while a run of the lane is at work, or MirrorMaker 2 runs; BadInput when it has no offsets topic.
     """
     refuse_while_at_work(view, planner.lane)
-    await _decide(planner, view, place, wish, watch=True)
+    await _decide(planner, view, place, options, watch=True)
     record = admitted(view, planner.record(run, origin), take_over=False)
     done: list[HandedBack] = []
 
     async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
         planner.known.learn(view)
-        found, theirs = await _decide(planner, view, place, wish, watch=False)
+        found, theirs = await _decide(planner, view, place, options, watch=False)
         done.append(found)
-        if wish.create and found.records:
+        if options.create and found.records:
             topic = InternalTopic(planner.target, place.offsets_topic, partitions=_OFFSETS_PARTITIONS)
             await topic.create(_OFFSETS_REPLICAS)
-        if not wish.to_file and found.records:
+        if not options.to_file and found.records:
             await _write(planner.target, place.offsets_topic, found, theirs)
-        if found.records and wish.only is None:
-            pause = Pause(topic="", who=wish.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
+        if found.records and options.only is None:
+            pause = Pause(topic="", who=options.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
             await planner.ledger.append([pause_record(pause)])
         note = f"{len(found.records)} position(s) {HANDED_BACK}: {place.offsets_topic} ({place.connector})"
         return replace(idle_plan(opened), notes=(note,))
@@ -94,23 +96,23 @@ async def hand_back(
 
 
 async def _decide(
-    planner: Planner, view: LedgerView, place: Mm2Place, wish: HandBackWish, *, watch: bool
+    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions, *, watch: bool
 ) -> tuple[HandedBack, ConnectorOffsets]:
     flow, target = planner.flow, planner.target
     facts = await planner.facts(view, Positions.NONE)
-    rules = rules_of(flow, planner.lane, RunOptions(only=wish.only))
+    rules = rules_of(flow, planner.lane, RunOptions(only=options.only))
     refuse_unknown_topics(rules, facts)
     records = await read_topic(target, place.offsets_topic)
     notes: list[str] = []
-    if records is None and not wish.to_file:
+    if records is None and not options.to_file:
         missing = f"there is no topic {place.offsets_topic} on cluster {target.alias}"
-        if not wish.create:
+        if not options.create:
             raise BadInput(
                 f"{missing}: name MirrorMaker 2's offset.storage.topic with --offsets-topic; or, when it was never "
                 "started there, have the topic created with --create; or write the positions to a file with --output"
             )
         notes.append(f"{missing}: it is created, with {_OFFSETS_PARTITIONS} partitions, as Kafka Connect does it")
-    if records is not None or wish.create:
+    if records is not None or options.create:
         notes += await refuse_running_mm2(target, place)
         if watch:
             await refuse_moving_mm2(flow, target, place, copies_of(flow, facts))

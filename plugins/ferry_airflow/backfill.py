@@ -20,9 +20,10 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, flow_named, origin_of, run_of
-from ferry_airflow.form import budget_params, topics_param
+from ferry_airflow.copying import copy_on_spark
+from ferry_airflow.form import TO_COPY, budget_params, topics_param
 from ferry_airflow.naming import backfill_dag_id
-from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
+from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.timetable import WindowTimetable
 
 if TYPE_CHECKING:
@@ -61,32 +62,13 @@ class FerryWindowCopyOperator(FerrySparkOperator):
             raise AirflowSkipException("dry run: nothing is copied")
         from ferry_airflow import window_steps  # noqa: PLC0415 - as above
 
-        def say(text: str) -> None:
-            self.log.info("%s", text)
-
         with airflow_errors():
             backfill = _backfill(self, context)
-            for run in window_steps.runs_to_copy(backfill, origin_of(context), say):
-                self._copy(backfill, run, context)
 
-    def _copy(self, backfill: Backfill, run: str, context: Context) -> None:
-        connection, origin = self.spark_connection(), origin_of(context)
-        if connection.conn_type == CONNECT:
-            from ferry.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - as above
+            def copy(run: str) -> None:
+                copy_on_spark(self, backfill.flow, run, context, lane=backfill.lane)
 
-            request = CopyRequest(
-                flow=backfill.flow,
-                run=run,
-                origin=origin,
-                lane=backfill.lane,
-                say=lambda text: self.log.info("%s", text),
-            )
-            self.over_connect(lambda connect: copy_run(request, connect))
-            return
-        lane = [] if backfill.lane is None else ["--lane", backfill.lane]
-        evidence = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
-        evidence += ["--try-number", str(origin.try_number)]
-        self.submit(connection, backfill.flow, context, ["--run", run, *lane, *evidence])
+            window_steps.copy_window(backfill, origin_of(context), copy, lambda text: self.log.info("%s", text))
 
 
 class FerryWindowReportOperator(FerryOperator):
@@ -166,7 +148,7 @@ def _params() -> dict[str, Any]:
             description="Where the window goes: topics named {target topic}.backfill.{lane}. It is there from its first"
             " window on. append-NAME: behind the records of the live topics.",
         ),
-        "topics": topics_param(),
+        "topics": topics_param(TO_COPY),
         "from": _time("From", "The first moment of the window; with a partition key leave it empty."),
         "to": _time("To", "The window ends before it."),
         "from_offsets": _lines("From offsets", f"{offsets} In place of times."),

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +19,10 @@ from ferry.errors import FerryError
 from ferry.model import Origin
 from ferry.spark.job_end import FINAL
 from ferry_airflow.connection import flow_of
+
+# `@continuous` never runs without a start date; any past one will do, for nothing is caught up.
+START = datetime(2020, 1, 1, tzinfo=UTC)
+RETRY_DELAY = timedelta(seconds=30)
 
 
 class Named(Protocol):

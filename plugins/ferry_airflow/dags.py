@@ -14,7 +14,6 @@ the run has copied. They share nothing but the run id.
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,8 @@ from ferry.errors import BadInput
 from ferry.model import VerifyMode
 from ferry_airflow.alerts import deadline
 from ferry_airflow.backfill import backfill_dag
-from ferry_airflow.form import budget_params, topics_param
+from ferry_airflow.base import RETRY_DELAY, START
+from ferry_airflow.form import TO_COPY, budget_params, topics_param
 from ferry_airflow.naming import dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 from ferry_airflow.switch_dags import switch_dags
@@ -35,10 +35,6 @@ from ferry_airflow.verify_dag import verify_dag
 from ferry_airflow.verify_operators import FerryVerifyRunOperator
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
-
-# `@continuous` never runs without a start date; any past one will do, for nothing is caught up.
-START = datetime(2020, 1, 1, tzinfo=UTC)
-RETRY_DELAY = timedelta(seconds=30)
 
 
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
@@ -132,4 +128,4 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
 
 def _params() -> dict[str, Any]:
     """The trigger form: what one run may be narrowed to."""
-    return {"topics": topics_param(), **budget_params()}
+    return {"topics": topics_param(TO_COPY), **budget_params()}

@@ -6,15 +6,17 @@ from typing import Any
 
 from airflow.sdk import Param
 
+TO_COPY = "Source topics to copy, one per line; empty: all that the flow selects."
 
-def topics_param() -> Param:
+
+def topics_param(description: str) -> Param:
     """Source topics that a run is narrowed to."""
     return Param(
         None,
         type=["null", "array"],
         items={"type": "string", "minLength": 1, "maxLength": 249},
         title="Topics",
-        description="Source topics to copy, one per line; empty: all that the flow selects.",
+        description=description,
     )
 
 

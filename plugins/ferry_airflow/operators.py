@@ -6,7 +6,8 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ferry_airflow.base import FerryOperator, airflow_errors, flow_named, origin_of, run_of
-from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
+from ferry_airflow.copying import copy_on_spark
+from ferry_airflow.spark_job import FerrySparkOperator
 
 
 class FerryPlanOperator(FerryOperator):
@@ -38,22 +39,13 @@ class FerryCopyOperator(FerrySparkOperator):
             raise AirflowSkipException("dry run: nothing is copied")
         from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
 
-        run, origin = run_of(context), origin_of(context)
+        run = run_of(context)
         with airflow_errors():
             flow = flow_named(self)
             if steps.nothing_left(flow, run):
                 self.log.info("nothing is left to copy in run %s of %s", run, self.flow)
                 return
-        connection = self.spark_connection()
-        if connection.conn_type == CONNECT:
-            from ferry.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - as above
-
-            request = CopyRequest(flow=flow, run=run, origin=origin, say=lambda text: self.log.info("%s", text))
-            self.over_connect(lambda connect: copy_run(request, connect))
-            return
-        evidence = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
-        evidence += ["--try-number", str(origin.try_number)]
-        self.submit(connection, flow, context, ["--run", run, *evidence])
+        copy_on_spark(self, flow, run, context)
 
 
 class FerryCheckpointOperator(FerryOperator):

@@ -7,18 +7,17 @@ and values.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param
 
 from ferry.config.flow.flow import FlowConfig
+from ferry_airflow.base import RETRY_DELAY, START
+from ferry_airflow.form import topics_param
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE, verify_dag_id
 from ferry_airflow.verify_operators import FerryVerifyOperator
 
-START = datetime(2020, 1, 1, tzinfo=UTC)
-RETRY_DELAY = timedelta(seconds=30)
 _SAMPLE = 10
 
 
@@ -61,13 +60,7 @@ def _bound(title: str, which: str) -> Param:
 def _params() -> dict[str, Any]:
     """The trigger form: what is compared, and how."""
     return {
-        "topics": Param(
-            None,
-            type=["null", "array"],
-            items={"type": "string", "minLength": 1, "maxLength": 249},
-            title="Topics",
-            description="Source topics to compare, one per line; empty: all that was copied.",
-        ),
+        "topics": topics_param("Source topics to compare, one per line; empty: all that was copied."),
         "partition": Param(
             None,
             type=["null", "integer"],

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.windows import parse_window
-from ferry.decide.lanes.pace import outlook
 from ferry.decide.lanes.windows import WindowLook
 from ferry.decide.ledger.report import Report
 from ferry.errors import BadInput, Superseded
 from ferry.model import LaneKind, OffsetWindow, Origin, Plan, TimeWindow, Window, check_lane
+from ferry.run.lanes.backfill import Opened
+from ferry.run.lanes.backfill import copy_window as run_by_run
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.planner import RunOptions
 from ferry_airflow.steps import LISTED, options_of
@@ -55,14 +55,7 @@ def backfill_of(
         flow=flow,
         lane=lane,
         run=run,
-        options=RunOptions(
-            only=options.only,
-            window=window,
-            max_bytes=options.max_bytes,
-            max_records=options.max_records,
-            max_seconds=options.max_seconds,
-            take_over=options.take_over,
-        ),
+        options=replace(options, window=window),
     )
 
 
@@ -91,38 +84,32 @@ def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, WindowLook]:
         return plan, runs.window(backfill.options)
 
 
-def runs_to_copy(backfill: Backfill, origin: Origin, say: Callable[[str], None]) -> Iterator[str]:
-    """The window's micro-runs that have something to copy, one after the other; the caller copies each.
+def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None], say: Callable[[str], None]) -> None:
+    """Have `copy` copy each of the window's micro-runs, one after the other.
 
     It ends when the window is copied, or when a run got no further. Repeated, it goes on where it was left. Where
     another window's run has the lane by now, as Airflow may plan several before it copies one, a new micro-run takes it
     back: the flow's pool lets one task at a time work.
     """
-    begun, number = time.monotonic(), 0
-    whole: int | None = None
-    while True:
-        number += 1
-        run = backfill.run_id(number)
+
+    def open_run(number: int) -> Opened | None:
         with backfill.session() as runs:
             try:
-                plan = runs.open_or_keep(run, origin, backfill.options)
-                todo = bool(runs.left(plan))
+                plan = runs.open_or_keep(backfill.run_id(number), origin, backfill.options)
+                is_done = not runs.left(plan)
             except Superseded:
-                continue
-            before = _left(runs, backfill)
-        whole = before if whole is None else whole
-        if todo:
-            yield run
+                return None
+            return Opened(plan=plan, left=runs.window(backfill.options).left, is_done=is_done)
+
+    def copied(run: Opened) -> bool:
+        copy(run.plan.run)
+        return True
+
+    def left() -> int:
         with backfill.session() as runs:
-            left = _left(runs, backfill)
-        if todo:
-            say(f"window: {outlook(whole, left, time.monotonic() - begun)}")
-        if not left or not plan.slices or (todo and left == before):
-            return
+            return runs.window(backfill.options).left
 
-
-def _left(runs: MicroRuns, backfill: Backfill) -> int:
-    return runs.window(backfill.options).left
+    run_by_run(open_run, copied, left, say)
 
 
 def reports_of(backfill: Backfill) -> tuple[list[Report], WindowLook]:

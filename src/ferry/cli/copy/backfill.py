@@ -30,6 +30,7 @@ from ferry.words import count_of
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.lanes.windows import WindowLook
     from ferry.decide.ledger.report import Report
+    from ferry.run.lanes.backfill import Opened
     from ferry.run.micro_run import MicroRuns
     from ferry.run.plan.planner import RunOptions
 
@@ -130,6 +131,7 @@ class _Work:
     reports: list[Report] = field(default_factory=list)
     failure: FerryError | None = None
     seconds: float = 0.0
+    _begun: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._look()
@@ -137,24 +139,33 @@ class _Work:
     def copy(self) -> None:
         """Run after run, until the window is copied or a run gets no further."""
         # Imported here: the command line starts light.
-        from ferry.cli.copy.run import copied
-        from ferry.decide.lanes.pace import outlook
+        from ferry.run.lanes.backfill import copy_window
+
+        self._begun = time.monotonic()
+        if not self.look.is_done:
+            copy_window(self._open, self._copied, lambda: self.left, self._say)
+
+    def _open(self, _number: int) -> Opened:
+        # Imported here: the command line starts light.
+        from ferry.run.lanes.backfill import Opened
         from ferry.run.micro_run import local_origin
 
-        begun = time.monotonic()
-        whole = left = self.left
-        while left or (not self.reports and not self.look.is_done):
-            plan = self.runs.open_new(new_run("backfill"), local_origin(), self.options)
-            ahead = left - sum(piece.offsets for piece in plan.slices)
-            report, self.failure = copied(self.runs, plan, quiet=self.quiet, ahead=max(0, ahead))
-            self.reports.append(report)
-            self.seconds = time.monotonic() - begun
-            self._look()
-            before, left = left, self.left
-            if left and left < before and not self.quiet:
-                log.info("window: %s", outlook(whole, left, self.seconds))
-            if left == before or report.unfinished:
-                break
+        plan = self.runs.open_new(new_run("backfill"), local_origin(), self.options)
+        return Opened(plan=plan, left=self.left)
+
+    def _copied(self, run: Opened) -> bool:
+        # Imported here: the command line starts light.
+        from ferry.cli.copy.run import copied
+
+        report, self.failure = copied(self.runs, run.plan, quiet=self.quiet, ahead=run.ahead)
+        self.reports.append(report)
+        self.seconds = time.monotonic() - self._begun
+        self._look()
+        return not report.unfinished
+
+    def _say(self, text: str) -> None:
+        if self.left and not self.quiet:
+            log.info("%s", text)
 
     def _look(self) -> None:
         self.look = self.runs.window(self.options)

@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 
 WORD = "ferry_alert"
 """Under which name a notifier's templates find the alert: `{{ ferry_alert.sentence }}`."""
-_RUNS_LOOKED_AT = 20
 _PATIENCE_S = 20.0
 
 
@@ -44,7 +43,12 @@ def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
 
 def late(context: Mapping[str, Any], config: str, flow: str) -> None:
     """Called by Airflow when a run's deadline has passed; tells when no run has succeeded in time."""
-    from ferry.decide.metrics.alerts import Alert, AlertKind, late_alert  # noqa: PLC0415 - only where they are used
+    from ferry.decide.metrics.alerts import (  # noqa: PLC0415 - only where they are used
+        RUNS_LOOKED_AT,
+        Alert,
+        AlertKind,
+        late_alert,
+    )
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
     from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
 
@@ -54,7 +58,7 @@ def late(context: Mapping[str, Any], config: str, flow: str) -> None:
     alert: Alert | None
     try:
         with LedgerAccess(found, patience_s=_PATIENCE_S) as access:
-            view = access.view_with_newest(found.lane, _RUNS_LOOKED_AT)
+            view = access.view_with_newest(found.lane, RUNS_LOOKED_AT)
         alert = late_alert(found, run, view, wall_ms())
     except FerryError as error:
         sentence = f"run {run} of flow {flow} is late, and whether another has succeeded is not known: {error}"

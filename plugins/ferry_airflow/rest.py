@@ -1,4 +1,4 @@
-"""Airflow's REST API as far as the demo and the tests need it: trigger, wait, read logs, clear."""
+"""Airflow's REST API as far as the demo and the bench need it: trigger, wait, read logs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AirflowRest:
 
     def wait_dag(self, dag_id: str, *, seconds: float = 60.0) -> None:
         """Wait until the DAG processor has read the DAG; Unreachable names import errors otherwise."""
-        if not _until(lambda: dag_id in self.dags(), seconds):
+        if not until(lambda: dag_id in self.dags(), seconds):
             raise Unreachable(f"DAG {dag_id} is not there after {seconds:.0f} s; import errors: {self.import_errors()}")
 
     def pause(self, dag_id: str, *, paused: bool) -> None:
@@ -59,16 +59,6 @@ class AirflowRest:
             "POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": dict(conf or {})}
         )["dag_run_id"]
         return run
-
-    def backfill(self, dag_id: str, start: str, end: str, conf: Mapping[str, Any], reprocess: str = "none") -> None:
-        """Have Airflow run the DAG for dates; `reprocess` is none, failed or completed."""
-        body = {"dag_id": dag_id, "from_date": start, "to_date": end, "dag_run_conf": dict(conf)}
-        self._ask("POST", "/api/v2/backfills", {**body, "reprocess_behavior": reprocess, "max_active_runs": 1})
-
-    def backfills(self, dag_id: str) -> list[Json]:
-        """The DAG's backfills."""
-        found: list[Json] = self._ask("GET", f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
-        return found
 
     def runs(self, dag_id: str) -> list[Json]:
         """The DAG's runs, oldest first."""
@@ -90,47 +80,15 @@ class AirflowRest:
 
     def wait_run(self, dag_id: str, run: str, *, seconds: float = 180.0, states: Collection[str] = ENDED) -> str:
         """Wait until the run has one of the states; Unreachable with the tasks' states when it has not."""
-        if not _until(lambda: self.run(dag_id, run)["state"] in states, seconds):
+        if not until(lambda: self.run(dag_id, run)["state"] in states, seconds):
             raise Unreachable(f"run {run} of {dag_id} did not end in {seconds:.0f} s: {self.states(dag_id, run)}")
         return str(self.run(dag_id, run)["state"])
-
-    def wait_task(self, dag_id: str, run: str, task: str, states: Collection[str], *, seconds: float = 120.0) -> None:
-        """Wait until a task has one of the states."""
-        if not _until(lambda: self.states(dag_id, run).get(task) in states, seconds):
-            raise Unreachable(f"task {task} of {run} is not {states} after {seconds:.0f} s: {self.states(dag_id, run)}")
-
-    def set_task_state(self, dag_id: str, run: str, task: str, state: str) -> None:
-        """Mark a task, as a user does in the interface; a running one is killed."""
-        self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}", {"new_state": state})
-
-    def clear(self, dag_id: str, run: str) -> None:
-        """Clear a whole run, so that it runs again."""
-        self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/clear", {"dry_run": False})
-
-    def clear_from(self, dag_id: str, run: str, task: str) -> None:
-        """Clear a task and those behind it, so that the run goes on there."""
-        body = {"dag_run_id": run, "task_ids": [task], "include_downstream": True, "only_failed": False}
-        self._ask("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", {**body, "dry_run": False})
-
-    def answer(self, dag_id: str, run: str, task: str, option: str) -> None:
-        """Answer a task that waits for a person, as a user does under Required Actions."""
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails"
-        self._ask("PATCH", path, {"chosen_options": [option], "params_input": {}})
-
-    def question(self, dag_id: str, run: str, task: str) -> Json:
-        """What such a task asks, and its answer."""
-        return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails")
 
     def log(self, dag_id: str, run: str, task: str, attempt: int = 1) -> str:
         """A task try's log as text."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}?full_content=true"
         content = self._ask("GET", path)["content"]
         return "\n".join(_line(item) for item in content)
-
-    def returned(self, dag_id: str, run: str, task: str) -> Any:
-        """What a task has returned."""
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries/return_value"
-        return self._ask("GET", f"{path}?deserialize=true")["value"]
 
     def _ask(self, method: str, path: str, body: object = None) -> Json:
         answer = self._http.request(method, path, json=body)
@@ -147,7 +105,8 @@ def _line(item: object) -> str:
     return f"{item.get('event', '')} {error}".rstrip()
 
 
-def _until(condition: Callable[[], bool], seconds: float) -> bool:
+def until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether the condition holds within so many seconds."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not condition():

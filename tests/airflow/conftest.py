@@ -14,8 +14,8 @@ from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import guarded, start
-from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted
+from tests.airflow.rest import Rest
 from tests.airflow.statsd import Listener
 from tests.harness import Lab
 from tests.spark.jobs import connect_server
@@ -45,7 +45,7 @@ class Flows:
     """The session's Airflow and its flows."""
 
     home: LocalHome
-    rest: AirflowRest
+    rest: Rest
     source: RunningCluster
     target: RunningCluster
     metrics: Listener
@@ -175,8 +175,8 @@ def merged(labs: list[Lab]) -> str:
 
 
 @pytest.fixture(scope="session")
-def _rest(_airflow: LocalHome) -> Iterator[AirflowRest]:
-    with AirflowRest(_airflow) as rest:
+def _rest(_airflow: LocalHome) -> Iterator[Rest]:
+    with Rest(_airflow) as rest:
         for alias in FLOWS:
             rest.wait_dag(f"ferry__{alias}__t{alias}", seconds=180)
             rest.pause(f"ferry__{alias}__t{alias}", paused=alias == BY_ITSELF)
@@ -186,7 +186,7 @@ def _rest(_airflow: LocalHome) -> Iterator[AirflowRest]:
 @pytest.fixture
 def flows(
     _airflow: LocalHome,
-    _rest: AirflowRest,
+    _rest: Rest,
     _metrics: Listener,
     source_cluster: RunningCluster,
     target_cluster: RunningCluster,

@@ -15,8 +15,9 @@ from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
 
 THROTTLED_SHARE = 0.5
 """Of a run's time; brokers' quotas that hold it back longer are told."""
+RUNS_LOOKED_AT = 20
+"""How many of a lane's newest runs tell whether one is late."""
 _NAMED = 3
-_RUNS = 20
 
 
 class AlertKind(StrEnum):
@@ -86,7 +87,7 @@ def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | Non
 
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:
     """What to tell when a run was not done in time; None when another has succeeded since, or may still."""
-    past = past_runs(view, flow.lane, _RUNS)
+    past = past_runs(view, flow.lane, RUNS_LOOKED_AT)
     ends = [
         one.report.started_ms + int(one.report.seconds * 1000)
         for one in past

@@ -1,0 +1,56 @@
+"""Airflow's REST API as far as the tests need it and the demo does not: what a user does in the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from ferry.errors import Unreachable
+from ferry_airflow.rest import AirflowRest, Json, until
+
+
+class Rest(AirflowRest):
+    """A logged-in client; use as a context manager."""
+
+    def backfill(self, dag_id: str, start: str, end: str, conf: Mapping[str, Any], reprocess: str = "none") -> None:
+        """Have Airflow run the DAG for dates; `reprocess` is none, failed or completed."""
+        body = {"dag_id": dag_id, "from_date": start, "to_date": end, "dag_run_conf": dict(conf)}
+        self._ask("POST", "/api/v2/backfills", {**body, "reprocess_behavior": reprocess, "max_active_runs": 1})
+
+    def backfills(self, dag_id: str) -> list[Json]:
+        """The DAG's backfills."""
+        found: list[Json] = self._ask("GET", f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
+        return found
+
+    def wait_task(self, dag_id: str, run: str, task: str, states: Collection[str], *, seconds: float = 120.0) -> None:
+        """Wait until a task has one of the states."""
+        if not until(lambda: self.states(dag_id, run).get(task) in states, seconds):
+            raise Unreachable(f"task {task} of {run} is not {states} after {seconds:.0f} s: {self.states(dag_id, run)}")
+
+    def set_task_state(self, dag_id: str, run: str, task: str, state: str) -> None:
+        """Mark a task, as a user does in the interface; a running one is killed."""
+        self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}", {"new_state": state})
+
+    def clear(self, dag_id: str, run: str) -> None:
+        """Clear a whole run, so that it runs again."""
+        self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/clear", {"dry_run": False})
+
+    def clear_from(self, dag_id: str, run: str, task: str) -> None:
+        """Clear a task and those behind it, so that the run goes on there."""
+        body = {"dag_run_id": run, "task_ids": [task], "include_downstream": True, "only_failed": False}
+        self._ask("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", {**body, "dry_run": False})
+
+    def answer(self, dag_id: str, run: str, task: str, option: str) -> None:
+        """Answer a task that waits for a person, as a user does under Required Actions."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails"
+        self._ask("PATCH", path, {"chosen_options": [option], "params_input": {}})
+
+    def question(self, dag_id: str, run: str, task: str) -> Json:
+        """What such a task asks, and its answer."""
+        return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails")
+
+    def returned(self, dag_id: str, run: str, task: str) -> Any:
+        """What a task has returned."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries/return_value"
+        return self._ask("GET", f"{path}?deserialize=true")["value"]

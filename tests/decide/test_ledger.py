@@ -10,7 +10,7 @@ from ferry.decide.ledger.codec import claim_record, encode, pause_record, resume
 from ferry.decide.ledger.ledger import LedgerView, claims, fold, intruder, pauses
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.receipt_codec import receipt_records
-from ferry.decide.ledger.receipts import every_receipt, lane_ends, last_receipts, receipts
+from ferry.decide.ledger.receipts import lane_ends, last_receipts, open_receipts, receipts
 from ferry.decide.ledger.run_codec import attempt_record, ended_record, fenced_record, outcome_record, run_record
 from ferry.decide.ledger.runs import (
     Outcome,
@@ -253,4 +253,4 @@ def test_what_a_stranger_writes_stands_against_nothing(key: bytes) -> None:
     stray = LedgerRecord(offset=5, fate=Fate.COMMITTED, key=key, value=b"1", producer_id=7)
     assert intruder([stray], lane=LANE, generation=3, own_offsets=frozenset(), starts={}) is None
     undecided = fold([stray, replace(stray, offset=6, fate=Fate.OPEN)], 7)
-    assert (list(every_receipt(undecided)), list(receipts(undecided))) == ([], [])
+    assert (list(open_receipts(undecided)), list(receipts(undecided))) == ([], [])

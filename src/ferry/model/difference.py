@@ -8,7 +8,7 @@ from enum import StrEnum
 from ferry.model.flow import TopicPartition
 
 Range = tuple[int, int]
-"""Offsets `[start, end)`; an empty one says where something would lie."""
+"""Offsets `[start, end)`; of a difference, an empty one says where something would lie."""
 
 
 class DifferenceKind(StrEnum):

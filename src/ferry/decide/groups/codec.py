@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.ledger.codec import LEDGER_VERSION, Json, decode_value, encode
-from ferry.decide.ledger.ledger import LedgerView
-from ferry.model import CommittedOffset, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why
+from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.model import CommittedOffset, GroupOutcome, Left, Record, TopicPartition, Why
 
 SHOWN = 200
 """Groups and partitions that the record of a run names one by one; the others are counted."""
@@ -67,7 +67,7 @@ def parse_group(body: Json) -> HeldGroup:
 def held_groups(view: LedgerView, lane: str, takes: Callable[[str], bool]) -> dict[str, HeldGroup]:
     """What the ledger says of the groups that `takes` is true of."""
     return {
-        key[2]: replace(parse_group(_body(record)), at=record.offset)
+        key[2]: replace(parse_group(body_of(record)), at=record.offset)
         for key, record in view.of_kind("group")
         if key[1] == lane and takes(key[2])
     }
@@ -108,7 +108,7 @@ def snapshots(view: LedgerView, lane: str) -> dict[str, Snapshot]:
     found = {}
     for key, record in view.of_kind("snapshot"):
         if key[1] == lane:
-            body = _body(record)
+            body = body_of(record)
             found[key[2]] = Snapshot(name=key[2], at_ms=body["at_ms"], who=body["who"], groups=body["groups"])
     return dict(sorted(found.items(), key=lambda entry: entry[1].at_ms))
 
@@ -140,7 +140,7 @@ def saved_groups(view: LedgerView, lane: str, snapshot: str) -> dict[str, dict[T
     if saved_places(view, lane, snapshot):
         raise LookupError(f"what snapshot {snapshot!r} of lane {lane} holds was not read from the ledger")
     return {
-        key[3]: _parse_saved(_body(record))
+        key[3]: _parse_saved(body_of(record))
         for key, record in view.of_kind("offsets")
         if key[1] == lane and key[2] == snapshot
     }
@@ -188,7 +188,7 @@ def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
     """What a run's record says; None when its groups were not looked at (yet)."""
     for key, record in view.of_kind("checkpoint"):
         if key[1:] == [lane, run]:
-            body = _body(record)
+            body = body_of(record)
             return GroupOutcome(
                 groups=body["groups"],
                 offsets=body["offsets"],
@@ -228,7 +228,3 @@ def left_json(left: Left) -> Json:
 def _parse_left(body: Json) -> Left:
     place = None if body["topic"] is None else TopicPartition(body["topic"], body["partition"])
     return Left(group=body["group"], place=place, why=Why(body["why"]), message=body["message"])
-
-
-def _body(record: LedgerRecord) -> Json:
-    return decode_value(record.value or b"", f"ledger record at offset {record.offset}")

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from ferry.decide.ledger.ledger import LedgerView, claims, shared_topics
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.receipts import open_receipts
-from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition
-
-Range = tuple[int, int]
-"""Offsets `[start, end)`."""
+from ferry.model import Plan, Range, Receipt, Refusal, RefusalKind, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

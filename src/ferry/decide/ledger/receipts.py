@@ -85,12 +85,6 @@ def heard_receipts(
     return found, first_open
 
 
-def every_receipt(view: LedgerView) -> Iterable[Receipt]:
-    """Committed receipts of all lanes, and those whose transactions are not decided yet."""
-    yield from receipts(view)
-    yield from open_receipts(view)
-
-
 def open_receipts(view: LedgerView, lane: str | None = None) -> Iterable[Receipt]:
     """Receipts (of a lane) whose transactions are not decided yet."""
     for record in view.open:

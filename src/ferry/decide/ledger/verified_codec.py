@@ -13,14 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from ferry.config.flow.flow import Verification
-from ferry.decide.ledger.codec import LEDGER_VERSION, decode_value, encode
-from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.codec import LEDGER_VERSION, encode
+from ferry.decide.ledger.ledger import LedgerView, body_of
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.runs import opened_run
 from ferry.model import (
     Difference,
     DifferenceKind,
-    LedgerRecord,
     NotCompared,
     Record,
     RunVerified,
@@ -113,7 +112,9 @@ def due(view: LedgerView, lane: str, run: str, verification: Verification) -> Ve
 
 def _generations(view: LedgerView, lane: str, but: str) -> list[int]:
     """Of the runs that verified themselves, but for one."""
-    return [_body(record)["generation"] for key, record in view.of_kind("verified") if key[1] == lane and key[2] != but]
+    return [
+        body_of(record)["generation"] for key, record in view.of_kind("verified") if key[1] == lane and key[2] != but
+    ]
 
 
 def of_run(result: Verified, mode: VerifyMode, generation: int, at_ms: int) -> RunVerified:
@@ -161,7 +162,7 @@ def run_verified(view: LedgerView, lane: str, run: str) -> RunVerified | None:
     """What a run's record says; None when it did not verify itself (yet)."""
     for key, record in view.of_kind("verified"):
         if key[1:] == [lane, run]:
-            body = _body(record)
+            body = body_of(record)
             return RunVerified(
                 mode=VerifyMode(body["mode"]),
                 generation=body["generation"],
@@ -198,7 +199,3 @@ def _parse_place(body: dict[str, Any]) -> Difference:
         target_range=(body["target_range"][0], body["target_range"][1]),
         kind=DifferenceKind(body["kind"]),
     )
-
-
-def _body(record: LedgerRecord) -> dict[str, Any]:
-    return decode_value(record.value or b"", f"ledger record at offset {record.offset}")

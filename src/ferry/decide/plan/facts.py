@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ferry.decide.ledger.neighbours import Neighbour, Range
+from ferry.decide.ledger.neighbours import Neighbour
 from ferry.decide.plan.topic_settings import TopicSettings
-from ferry.model import Gap, Pause, Position, Receipt, RefusalKind, TopicPartition
+from ferry.model import Gap, Pause, Position, Range, Receipt, RefusalKind, TopicPartition
 
 T = TypeVar("T")
 

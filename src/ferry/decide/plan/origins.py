@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ferry.decide.ledger.neighbours import Range, owned_elsewhere, owned_refusal
+from ferry.decide.ledger.neighbours import owned_elsewhere, owned_refusal
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.rules import Rules
-from ferry.model import Flow, Refusal, RefusalKind, TopicPartition
+from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition
 from ferry.policy import MAX_TOPIC_NAME, illegal_name
 
 

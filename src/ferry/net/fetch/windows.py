@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ferry.decide.ledger.neighbours import Range
 from ferry.decide.takeover.seam import Content
 from ferry.errors import Retryable, Unreachable
-from ferry.model import TopicPartition
+from ferry.model import Range, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.requests import READ_COMMITTED, FetchedPartition, fetch_request, fetched

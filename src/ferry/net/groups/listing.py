@@ -20,8 +20,6 @@ from ferry.net.groups.messages import ConsumerGroupDescribeRequest
 _DESCRIBED_AT_ONCE = 100
 _CONSUMER = "consumer"
 """Protocol type of groups whose members' assignments are partitions (`ConsumerProtocol.PROTOCOL_TYPE`)."""
-_DEAD = "Dead"
-"""The state in which a coordinator describes a group that does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from dataclasses import replace
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.decide.ledger.map_block import Chain
-from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, neighbour_of, ranges
+from ferry.decide.ledger.neighbours import Neighbour, gaps, neighbour_of, ranges
 from ferry.decide.ledger.receipts import open_receipts
 from ferry.decide.plan.facts import Facts, Unserved
-from ferry.model import Receipt, TopicPartition
+from ferry.model import Range, Receipt, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED

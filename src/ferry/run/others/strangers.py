@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ferry.decide.ledger.neighbours import Range
 from ferry.decide.plan.facts import Unserved
 from ferry.errors import Retryable, Unreachable
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import Range, RefusalKind, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, listed_offsets

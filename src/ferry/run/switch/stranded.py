@@ -16,11 +16,11 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, skips
-from ferry.decide.ledger.neighbours import Range, gaps, ranges
+from ferry.decide.ledger.neighbours import gaps, ranges
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import BadInput, Refused
-from ferry.model import TopicPartition
+from ferry.model import Range, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.net.fetch.committed import ReadRecord, read_committed
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets

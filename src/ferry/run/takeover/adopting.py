@@ -14,7 +14,6 @@ from ferry.decide.ledger.adoption_codec import adoption_records
 from ferry.decide.ledger.codec import resume_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.neighbours import Range
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.skipping import idle_plan, refuse_while_at_work
 from ferry.decide.takeover.adoption import Left, Pair, Takeover, Verdict, adoptions_of, judged, takeover
@@ -22,7 +21,7 @@ from ferry.decide.takeover.connect_offsets import connector_offsets
 from ferry.decide.takeover.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, seam
 from ferry.decide.takeover.wanted import refuse_unknown_topics
 from ferry.errors import BadInput, Refused
-from ferry.model import Fate, OpenedRun, Origin, Plan, Predecessor, TopicPartition
+from ferry.model import Fate, OpenedRun, Origin, Plan, Predecessor, Range, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, group_offsets, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED

@@ -23,6 +23,7 @@ from ferry.decide.groups.codec import (
     snapshots,
 )
 from ferry.decide.lanes.codec import dropped_lanes, dropped_record, parse_window, window_record
+from ferry.decide.ledger import codec
 from ferry.decide.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.decide.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.decide.ledger.codec import (
@@ -271,6 +272,10 @@ def test_a_documented_record_is_what_ferry_reads_and_writes(record: Record) -> N
 def test_every_kind_of_record_has_a_line_and_an_example() -> None:
     keys = DOCUMENT[DOCUMENT.index("| key | value |") : DOCUMENT.index("## Every other record")]
     assert set(re.findall(r'`\["(\w+)"', keys)) == {kind(record) for record in documented()}
+
+
+def test_the_code_names_every_kind_of_record_in_one_place() -> None:
+    assert set(re.findall(r'\["(\w+)"', codec.__doc__ or "")) == {kind(record) for record in documented()}
 
 
 def test_the_documented_receipt_has_all_fields() -> None:

@@ -12,6 +12,7 @@ A key is a compact JSON array whose first element is the kind, so that compactio
                                           a sixth part, `since`, where a run went back on the partition
 ["last", lane, topic, partition]          the same value again: a target partition's last receipt
 ["outcome", lane, run]                    what the run's tasks refused
+["began", lane], ["start", lane, topic]   where the lane's first run began (ferry.decide.plan.starts)
 ["claim", topic, lane]                    a lane of this flow owns a target topic
 ["share", topic]                          this flow agrees to write a target topic together with other flows
 ["accounted", lane, topic]                how far a target topic was looked through for records of others
@@ -19,6 +20,13 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["seen", lane, topic]                     when the lane last had all of a compacted source topic
 ["gap", lane, topic, partition, start]    source offsets that were passed over on purpose; two more parts, `since`
                                           and `why`, but where retention took them first
+["adopted", lane, topic, partition, end]  what another replicator had copied and the lane took over (adoption_codec)
+["acl", lane, ...], ["acls", lane]        an ACL that Ferry made; the last whole sync of them (acl_codec)
+["mirror", lane]                          what was written last to MirrorMaker 2's topics (mirror_state)
+["group", lane, group]                    what is meant to be written of a consumer group (ferry.decide.groups.codec)
+["offsets", lane, snapshot, group]        what a group had on the target, and what was written over it (there, too)
+["snapshot", lane, snapshot]              names a snapshot of groups (there, too)
+["checkpoint", lane, run]                 what became of the groups in a run (there, too)
 ["map", lane, topic, partition, generation, number]  a block of an offset map (ferry.decide.ledger.summary)
 ["pruned", lane, topic, partition]         receipts that are given up (ferry.decide.ledger.pruning)
 ["summary", generation, part]             a piece of a summary of the ledger; part "seal" makes it exist

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.model import Origin, Segment
+from ferry.model import Ages, Origin, Segment
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.outgoing import as_it_is
 from ferry.wire.batch import Batch, batches
@@ -78,3 +78,45 @@ def test_of_a_batch_that_stays_behind_only_what_lies_in_the_range_counts() -> No
     progress = replace(part(merged=False), piece=piece(end=13), start=0, end=0)
     progress.pass_over(held(20, 0))
     assert (progress.receipt().end, progress.receipt().missing) == (13, 0)
+
+
+def timed(count: int, base: int, first_ms: int, last_ms: int) -> Batch:
+    """The same, with the timestamps that its header tells."""
+    return held(count, base)._replace(base_timestamp=first_ms, max_timestamp=last_ms)
+
+
+def test_ages_are_those_of_the_records_by_their_batches_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 10_000
+    monkeypatch.setattr("ferry.run.copy.chunk.wall_ms", lambda: now)
+    progress = replace(part(merged=False), end=0)
+    progress.sent(as_it_is(timed(1, 0, 4_000, 4_000)))
+    now = 12_000
+    progress.sent(as_it_is(timed(3, 1, 5_000, 7_000)))
+    progress.sent(as_it_is(timed(9, 4, -1, -1)))  # of format v0: no timestamp
+    now = 15_000
+    receipt = progress.receipt()
+    assert receipt.ages == Ages(min=5_000, mean=6_000, max=7_000, records=4)
+    assert (receipt.min_timestamp_ms, receipt.mean_timestamp_ms, receipt.max_timestamp_ms) == (4_000, 5_500, 7_000)
+    assert receipt.latency == Ages(min=8_000, mean=9_500, max=11_000, records=4)
+
+
+@given(st.lists(st.lists(st.integers(0, 2_000), min_size=1, max_size=5).map(sorted), min_size=1, max_size=6))
+def test_the_mean_is_off_by_half_a_batchs_span_at_most(stamps: list[list[int]]) -> None:
+    """Held against every record's own timestamp: the youngest and, in batches in order, the oldest are exact."""
+    progress, at = replace(part(merged=False), end=0), 0
+    for times in stamps:
+        progress.sent(as_it_is(timed(len(times), at, times[0], times[-1])))
+        at += len(times)
+    every = [time for times in stamps for time in times]
+    receipt = progress.receipt()
+    assert (receipt.min_timestamp_ms, receipt.max_timestamp_ms) == (min(every), max(every))
+    half_spans = sum((times[-1] - times[0]) / 2 * len(times) for times in stamps)
+    assert abs(receipt.mean_timestamp_ms - sum(every) / len(every)) <= half_spans / len(every) + 1
+    assert receipt.latency is not None
+    assert receipt.latency.min <= receipt.latency.mean <= receipt.latency.max
+
+
+def test_records_without_a_timestamp_have_no_age() -> None:
+    progress = replace(part(merged=False), end=0)
+    progress.sent(as_it_is(timed(2, 0, -1, -1)))
+    assert progress.receipt().ages is progress.receipt().latency is None

@@ -2,6 +2,7 @@
 
 from ferry.model.acl import EVERYBODY, WILDCARD, AclBinding, AclChange
 from ferry.model.adoption import Adoption, Predecessor
+from ferry.model.ages import Ages, all_ages
 from ferry.model.checkpoint import Checkpoint, Found
 from ferry.model.compression import Codec, Compression
 from ferry.model.content import Content
@@ -34,6 +35,7 @@ __all__ = [
     "AclBinding",
     "AclChange",
     "Adoption",
+    "Ages",
     "Attempt",
     "ChangeKind",
     "Checkpoint",
@@ -88,6 +90,7 @@ __all__ = [
     "Window",
     "WindowRecord",
     "Witness",
+    "all_ages",
     "check_lane",
     "joined",
     "lane_kind",

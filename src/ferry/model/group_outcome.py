@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.model.ages import Ages
 from ferry.model.flow import TopicPartition
 
 
@@ -53,6 +54,8 @@ class GroupOutcome:
     inexact: Mapping[str, int]
     more: int = 0
     at_ms: int = 0
+    latency: Ages | None = None
+    """From asking the source for offsets to the target's answer, over the groups that were written; None: none was."""
 
     @property
     def is_empty(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ferry.model.ages import Ages
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.run import LOCAL, Origin
 from ferry.model.segment import Segment
@@ -44,6 +45,12 @@ class Receipt:
     control_batches: int = 0
     missing: int | None = None
     max_timestamp_ms: int = -1
+    min_timestamp_ms: int = -1
+    """The smallest first timestamp of its batches, which stay closed; -1: none had one, or it is not known."""
+    mean_timestamp_ms: int = -1
+    """The records' mean, each taken to lie in the middle between its batch's first and largest timestamp."""
+    ages: Ages | None = None
+    """How old the records were when they went to the target; None where their timestamps are not known."""
     source_epoch: int = -1
     source_topic_id: str = ""
     target_topic_id: str = ""
@@ -55,6 +62,15 @@ class Receipt:
     """Who copied the partition up to here where the lane did not itself (`Predecessor`): an empty receipt (ADR 23)."""
     origin: Origin = LOCAL
     throttled: Throttled = NOT_THROTTLED
+
+    @property
+    def latency(self) -> Ages | None:
+        """How old the records were when the receipt was written, which the commit follows at once."""
+        if self.ages is None:
+            return None
+        youngest, mean, oldest = self.max_timestamp_ms, self.mean_timestamp_ms, self.min_timestamp_ms
+        at, count = self.at_ms, self.ages.records
+        return Ages(min=at - youngest, mean=at - mean, max=at - oldest, records=count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.receipt_codec import ages_row, parse_ages
 from ferry.model import CommittedOffset, GroupOutcome, Left, Record, TopicPartition, Why
 
 SHOWN = 200
@@ -197,6 +198,7 @@ def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
                 inexact=body["inexact"],
                 more=body["more"],
                 at_ms=body["at_ms"],
+                latency=parse_ages(body.get("latency_ms")),
             )
     return None
 
@@ -211,6 +213,7 @@ def outcome_json(found: GroupOutcome) -> Json:
         "left": [left_json(one) for one in found.left],
         "more": found.more,
         "at_ms": found.at_ms,
+        "latency_ms": ages_row(found.latency),
     }
 
 

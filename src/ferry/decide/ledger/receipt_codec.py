@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
-from ferry.model import Flow, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
+from ferry.model import Ages, Flow, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
 
 
 def receipt_records(receipt: Receipt) -> tuple[Record, Record]:
@@ -55,6 +55,9 @@ def receipt_json(receipt: Receipt) -> Json:
         "control_batches": receipt.control_batches,
         "missing": receipt.missing,
         "max_timestamp_ms": receipt.max_timestamp_ms,
+        "min_timestamp_ms": receipt.min_timestamp_ms,
+        "mean_timestamp_ms": receipt.mean_timestamp_ms,
+        "record_age_ms": ages_row(receipt.ages),
         "source_epoch": receipt.source_epoch,
         "source_topic_id": receipt.source_topic_id,
         "target_topic_id": receipt.target_topic_id,
@@ -96,8 +99,24 @@ def parse_receipt(body: Json) -> Receipt:
         # These are absent in records of earlier Ferrys, which pass them over in turn.
         target_cluster_id=body.get("target_cluster_id", ""),
         missing=body.get("missing"),
+        min_timestamp_ms=body.get("min_timestamp_ms", -1),
+        mean_timestamp_ms=body.get("mean_timestamp_ms", -1),
+        ages=parse_ages(body.get("record_age_ms")),
         since=body.get("since", -1),
         adopted=body.get("adopted", ""),
         origin=Origin(**body["origin"]),
         throttled=Throttled(**body.get("throttled_ms", {})),
     )
+
+
+def ages_row(ages: Ages | None) -> list[int] | None:
+    """The least, the mean, the most, and of how many."""
+    return None if ages is None else [ages.min, ages.mean, ages.max, ages.records]
+
+
+def parse_ages(row: list[int] | None) -> Ages | None:
+    """Inverse of `ages_row`; None also in records of earlier Ferrys."""
+    if row is None:
+        return None
+    youngest, mean, oldest, records = row
+    return Ages(min=youngest, mean=mean, max=oldest, records=records)

@@ -6,11 +6,12 @@ Never by TxnOffsetCommit: the broker refuses the plain request while the group h
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 
+from ferry.clock import wall_ms
 from ferry.errors import FerryError, Refused
 from ferry.model import CommittedOffset, TopicPartition
 from ferry.net.connect import codes
@@ -174,6 +175,8 @@ class CommittedOffsets:
     failed: dict[str, FerryError]
     """GroupActive, NotPermittedGroup or Refused: nothing was written. Unreachable: it may have been, or in part."""
     refused: dict[str, dict[TopicPartition, str]]
+    answered_ms: dict[str, int] = field(default_factory=dict, compare=False)
+    """When a group's last answer came."""
 
 
 async def commit_offsets(
@@ -185,12 +188,14 @@ async def commit_offsets(
     harm. A group with many offsets is written in several requests.
     """
     refused: dict[str, dict[TopicPartition, str]] = {}
+    answered_ms: dict[str, int] = {}
     pieces = [piece for group, places in offsets.items() for piece in _in_pieces(group, places)]
 
     async def ask(node: int, part: list[Piece[_Offsets]]) -> list[tuple[Piece[_Offsets], Any]]:
         return [(piece, await cluster.ask(_commit_request(piece), node)) for piece in part]
 
     def judge(piece: Piece[_Offsets], answer: Any) -> None:
+        answered_ms[piece.group] = wall_ms()
         for topic in answer.topics:
             for part in topic.partitions:
                 code = part.error_code
@@ -205,7 +210,7 @@ async def commit_offsets(
                     check_group(cluster, piece.group, code, "written", "READ")
 
     failed = await settle_groups(cluster, pieces, ask, judge, room=1, operation="READ")
-    return CommittedOffsets(failed=failed, refused=refused)
+    return CommittedOffsets(failed=failed, refused=refused, answered_ms=answered_ms)
 
 
 _Offsets = Mapping[TopicPartition, CommittedOffset]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ferry.clock import wall_ms
-from ferry.model import NOT_THROTTLED, Origin, Plan, Receipt, Segment, Slice, Throttled
+from ferry.model import NOT_THROTTLED, Ages, Origin, Plan, Receipt, Segment, Slice, Throttled
 from ferry.run.copy.outgoing import Outgoing
 from ferry.wire.batch import Batch, extended_digest
 from ferry.wire.renumber import Run
@@ -34,6 +34,13 @@ class PartProgress:
     left_behind: int = 0
     """Records that were there and are not copied: markers and those of aborted transactions."""
     max_timestamp: int = -1
+    min_timestamp: int = -1
+    timed: int = 0
+    """Records whose batches have a timestamp; `timestamps` and `ages` are sums over them, `age_min` the youngest's."""
+    timestamps: int = 0
+    ages: int = 0
+    age_min: int = 0
+    age_max: int = 0
     source_epoch: int = -1
     throttled: Throttled = NOT_THROTTLED
     expected: int = -1
@@ -71,14 +78,34 @@ class PartProgress:
 
     def sent(self, out: Outgoing) -> None:
         """A batch on its way; all answers are awaited before the chunk counts."""
+        batch, count = out.batch, out.batch.record_count
+        first, last = batch.base_timestamp, batch.max_timestamp
         self.end = max(self.end, out.end)
-        self.records += out.batch.record_count
-        self.bytes += len(out.batch.data)
+        self.records += count
+        self.bytes += len(batch.data)
         self.batches += 1
         self.transcoded += out.transcoded
-        self.digest = extended_digest(self.digest, out.batch)
-        self.max_timestamp = max(self.max_timestamp, out.batch.max_timestamp)
+        self.digest = extended_digest(self.digest, batch)
         self.source_epoch = out.source_epoch
+        if last > self.max_timestamp:
+            self.max_timestamp = last
+        if first < 0:  # no timestamp
+            return
+        # Records are not opened: they count as if they lay in the middle between their batch's first and largest time.
+        # Once per batch, hence by hand.
+        middle, now = (first + last) // 2, wall_ms()
+        self.timestamps += count * middle
+        self.ages += count * (now - middle)
+        if not self.timed:
+            self.min_timestamp, self.age_min, self.age_max = first, now - last, now - first
+        else:
+            if first < self.min_timestamp:
+                self.min_timestamp = first
+            if now - last < self.age_min:
+                self.age_min = now - last
+            if now - first > self.age_max:
+                self.age_max = now - first
+        self.timed += count
 
     def written(self, runs: Iterable[Run], target_base: int) -> bool:
         """The broker's answer for one batch; False when another writer's records lie between ours."""
@@ -124,6 +151,9 @@ class PartProgress:
             control_batches=self.control,
             missing=self.missing,
             max_timestamp_ms=self.max_timestamp,
+            min_timestamp_ms=self.min_timestamp,
+            mean_timestamp_ms=self.timestamps // self.timed if self.timed else -1,
+            ages=self._ages(),
             source_epoch=self.source_epoch,
             source_topic_id=self.piece.source_topic_id,
             target_topic_id=self.piece.target_topic_id,
@@ -133,6 +163,11 @@ class PartProgress:
             origin=self.origin,
             throttled=self.throttled,
         )
+
+    def _ages(self) -> Ages | None:
+        if not self.timed:
+            return None
+        return Ages(min=self.age_min, mean=self.ages // self.timed, max=self.age_max, records=self.timed)
 
     def position(self) -> tuple[int, str]:
         """Offset and metadata for the position group."""

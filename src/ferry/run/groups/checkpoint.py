@@ -38,7 +38,7 @@ from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups.offset_maps import offset_maps
 from ferry.run.groups.rules import group_rules
 from ferry.run.groups.saved_offsets import with_saved
-from ferry.run.groups.written import outcome_of, written
+from ferry.run.groups.written import latency_of, outcome_of, written
 
 KEPT_SNAPSHOTS = 10
 """Runs whose group offsets of before stay in the ledger; named snapshots stay until they are dropped."""
@@ -57,6 +57,8 @@ class Looked:
     decided: Decided
     held: Mapping[str, HeldGroup]
     left: tuple[Left, ...]
+    asked_ms: int
+    """When the source was asked for its offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,7 @@ class GroupSync:
             rules = replace(rules, takes_group=held.__contains__)
         taken, left = chosen(rules, here.groups)
         unlisted = self._unlisted(rules, here, held)
+        asked_ms = wall_ms()
         read = await fetch_offsets(source, dict.fromkeys([*(group.name for group in taken), *unlisted]), stable=False)
         left += [_failed(group, error) for group, error in read.failed.items()]
         left += [_failed(group, why) for group in sorted(rules.only or ()) if (why := self._why_not(group, here, read))]
@@ -94,7 +97,7 @@ class GroupSync:
         groups = await self._translated(rules, offsets, missing.denied)
         targets = await self._target(there, groups, known)
         decided = decide_groups(rules, groups, targets, known, now_ms=wall_ms())
-        return Looked(groups=groups, decided=decided, held=held, left=(*left, *decided.left))
+        return Looked(groups=groups, decided=decided, held=held, left=(*left, *decided.left), asked_ms=asked_ms)
 
     def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:
         """Why a group that was asked for by name is not looked at; None when it is."""
@@ -203,7 +206,7 @@ class GroupSync:
         }
         done = await commit_offsets(self.connections.target, wanted)
         outcome = outcome_of(wanted, done, left=(*looked.left, *changed), unchanged=decided.unchanged, at_ms=now_ms)
-        return replace(outcome, inexact=_inexact(writes, done))
+        return replace(outcome, inexact=_inexact(writes, done), latency=latency_of(wanted, done, looked.asked_ms))
 
     def _relieved(
         self, looked: Looked, since: Iterable[LedgerRecord], *, own: frozenset[int] = frozenset(), is_run: bool

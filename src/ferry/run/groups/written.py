@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ferry.model import GroupOutcome, Left, TopicPartition, Why
+from ferry.model import Ages, GroupOutcome, Left, TopicPartition, Why
 from ferry.net.groups.offsets import CommittedOffsets, GroupActive
 
 
@@ -40,6 +40,14 @@ def outcome_of(
         inexact={},
         at_ms=at_ms,
     )
+
+
+def latency_of(wanted: Mapping[str, Collection[TopicPartition]], done: CommittedOffsets, asked_ms: int) -> Ages | None:
+    """How long the groups' offsets took to be on the target; None when none is."""
+    took = [done.answered_ms[group] - asked_ms for group, places in wanted.items() if written(group, places, done)]
+    if not took:
+        return None
+    return Ages(min=min(took), mean=sum(took) // len(took), max=max(took), records=len(took))
 
 
 def written(group: str, places: Collection[TopicPartition], done: CommittedOffsets) -> set[TopicPartition]:

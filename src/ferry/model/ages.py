@@ -1,0 +1,33 @@
+"""How old records, or offsets of groups, were at some moment of their way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ages:
+    """Milliseconds to a moment: the least, the mean and the most, of so many records (or groups, where it says so).
+
+    Below 0 where a timestamp lay ahead of it.
+    """
+
+    min: int
+    mean: int
+    max: int
+    records: int
+
+
+def all_ages(ages: Iterable[Ages | None]) -> Ages | None:
+    """The ages of all; None where none is known."""
+    known = [one for one in ages if one is not None]
+    if not known:
+        return None
+    records = sum(one.records for one in known)
+    return Ages(
+        min=min(one.min for one in known),
+        mean=round(sum(one.mean * one.records for one in known) / records),
+        max=max(one.max for one in known),
+        records=records,
+    )

@@ -82,7 +82,7 @@ class FerryReportOperator(FerryOperator):
                 complaint = None
             else:
                 report, newer = steps.report_of(flow, run_of(context))
-                metrics.count_guards(report)
+                metrics.tell_stats(report, per_partition=flow.alerts.metrics_per_partition)
                 lines = tables.report_lines(report)
                 complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
                 told = tell_run(flow, report)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ferry.clock import wall_ms
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.samples import Values, labelled
 from ferry.dev import RunningCluster
@@ -26,6 +27,7 @@ def test_runs_leave_their_metrics_with_lag_refusals_and_comparisons(
     lab = Lab(source=source_cluster, target=target_cluster, alias=alias, topics=(good, bad), settings=settings)
     config = tmp_path / "flow.properties"
     config.write_text(lab.text)
+    began_ms = wall_ms()
     for name in (good, bad):
         create_topic(source_cluster, name)
         send(producer(source_cluster, batch_num_messages=10), name, numbered(100))
@@ -41,6 +43,11 @@ def test_runs_leave_their_metrics_with_lag_refusals_and_comparisons(
     def of(metric: m.Metric, **more: str) -> float | None:
         return told().get((metric.name, labelled(common, **more)))
 
+    def there(metric: m.Metric) -> float:
+        found = of(metric, topic=lab.target_topic(good))
+        assert found is not None, metric.name
+        return found
+
     first = ferry("run", config=config)
     assert first.code == 1, first.err
     copy = lab.target_topic(good)
@@ -49,6 +56,13 @@ def test_runs_leave_their_metrics_with_lag_refusals_and_comparisons(
     assert copied + (of(m.LAG_RECORDS, topic=copy) or 0) == 100
     assert of(m.LAG_RECORDS, topic=lab.target_topic(bad)) == 100
     assert of(m.LAG_LIMIT) == 900
+    assert of(m.SOURCE_RECORD_WRITE) == copied
+    age, least, most, mean = (there(metric) for metric in m.RECORD_AGE_MS.all)
+    latency, quickest, slowest, middle = (there(metric) for metric in m.REPLICATION_LATENCY_MS.all)
+    assert 0 <= least <= mean <= most <= slowest <= wall_ms() - began_ms, "no record is older than this test"
+    assert least <= quickest <= middle <= slowest
+    assert least <= age
+    assert quickest <= latency
     assert of(m.LAST_RUN_STATE, state="partial") == 1
     assert of(m.LAST_SUCCESS_TIME) is None
     assert of(m.GUARD_COUNT, guard="foreign-writer", outcome="refused") == 1

@@ -19,7 +19,8 @@ from ferry.decide.metrics.due import due_ms, shortest_interval
 from ferry.decide.metrics.of_run import after_run, only_of, with_lag
 from ferry.decide.metrics.samples import Values, labelled
 from ferry.decide.plan.lag import PartitionLag
-from ferry.model import Flow, Gap, Lifted, RefusalKind, RunVerified, Throttled, VerifyMode
+from ferry.model import Ages, Flow, Gap, GroupOutcome, Lifted, Receipt, RefusalKind, RunVerified, Throttled, VerifyMode
+from ferry.run.metrics.textfile import exposition, parse
 from tests.decide.values import PLAN, RECEIPT, place, refusal
 
 COMMON = labelled((), source="a", target="b", lane="live")
@@ -158,3 +159,74 @@ def test_what_somebody_should_hear_of_is_one_sentence_each() -> None:
         assert words in said
     assert alerts_of(FLOW, report(1, 1), [replace(behind, seconds=600.0)]) == []
     assert alerts_of(FLOW, report(1, 1), [replace(behind, records=None, seconds=None)]), "unknown is not health"
+
+
+def aged(generation: int, *receipts: Receipt) -> Report:
+    return replace(report(generation, 0), receipts=receipts)
+
+
+def old(number: int, topic: str, at_ms: int, ages: tuple[int, int, int, int] | None, read_ms: int = 0) -> Receipt:
+    """A receipt whose records were so old when they went to the target, `read_ms` before it was written."""
+    if ages is None:
+        return replace(RECEIPT, target=place(topic, number), at_ms=at_ms)
+    youngest, mean, oldest, records = ages
+    return replace(
+        RECEIPT,
+        target=place(topic, number),
+        at_ms=at_ms,
+        records=records,
+        ages=Ages(min=youngest, mean=mean, max=oldest, records=records),
+        max_timestamp_ms=at_ms - read_ms - youngest,
+        mean_timestamp_ms=at_ms - read_ms - mean,
+        min_timestamp_ms=at_ms - read_ms - oldest,
+    )
+
+
+def test_ages_and_latencies_of_a_topic_are_those_of_all_its_records() -> None:
+    found = aged(
+        1,
+        old(0, "a.t", 1_002_000, (100, 200, 300, 30), read_ms=50),
+        old(1, "a.t", 1_004_000, (700, 800, 900, 10), read_ms=10),
+        old(0, "a.u", 1_004_000, None),
+    )
+    values = after_run({}, found, FLOW)
+    ages = [value(values, metric, topic="a.t") for metric in m.RECORD_AGE_MS.all]
+    assert ages == [700, 100, 900, 350], "the last transaction's youngest, the least, the most, the mean of 40 records"
+    latencies = [value(values, metric, topic="a.t") for metric in m.REPLICATION_LATENCY_MS.all]
+    assert latencies == [710, 150, 910, 390]
+    assert value(values, m.RECORD_RATE, topic="a.t") == 40 / 4
+    assert value(values, m.SOURCE_RECORD_WRITE_RATE) == 80 / 4
+    assert value(values, m.RECORD_AGE_MS.avg, topic="a.u") is None, "an earlier Ferry's receipt tells no ages"
+    assert not [key for key in after_run(values, report(2, 0), FLOW) if key[0] == m.RECORD_RATE.name]
+
+
+def test_what_was_read_counts_markers_and_aborted_records_and_no_holes() -> None:
+    receipt = replace(RECEIPT, start=0, end=60, records=40, missing=5)
+    values = after_run({}, aged(1, receipt, replace(RECEIPT, start=0, end=500, records=0, adopted="mm2")), FLOW)
+    assert (value(values, m.SOURCE_RECORD_POLL), value(values, m.SOURCE_RECORD_WRITE)) == (55, 40)
+
+
+def test_how_long_groups_took_is_told_of_the_flow() -> None:
+    took = GroupOutcome(
+        groups=2, offsets=9, unchanged=0, left=(), inexact={}, latency=Ages(min=20, mean=30, max=40, records=2)
+    )
+    values = after_run({}, replace(report(1, 1), groups=took), FLOW)
+    assert [value(values, metric) for metric in m.CHECKPOINT_LATENCY_MS.all] == [30, 20, 40, 30]
+
+
+def test_a_flow_that_turns_to_partitions_begins_those_counters_anew_and_keeps_the_others() -> None:
+    per_partition = flow("ferry.schedule = */5 * * * *", "ferry.metrics.per.partition = true")
+    first, second = old(0, "a.t", 1_002_000, (1, 2, 3, 30)), old(1, "a.t", 1_002_000, (1, 2, 3, 10))
+    values = after_run({}, aged(1, first, second), FLOW)
+    values = after_run(values, aged(2, first, second), per_partition)
+    values = after_run(values, aged(3, first, second), per_partition)
+    assert value(values, m.RECORD_COUNT, topic="a.t", partition="0") == 60
+    assert value(values, m.RECORD_COUNT, topic="a.t", partition="1") == 20
+    assert value(values, m.RECORD_COUNT, topic="a.t") is None
+    assert value(values, m.RUN_COUNT) == 3
+    lag = PartitionLag(
+        source=place("t", 1), target=place("a.t", 1), position=0, source_end=9, records=9, bytes=9, seconds=7.0
+    )
+    behind = with_lag(values, per_partition, [lag], 0)
+    assert value(behind, m.LAG_RECORDS, topic="a.t", partition="1") == 9
+    assert parse(exposition(behind)) == behind

@@ -16,6 +16,8 @@ class Alerts:
 
     metrics_folder: str | None = None
     """Where Prometheus's node_exporter looks for text files; None: none are written."""
+    metrics_per_partition: bool = False
+    """Whether what is told per topic is told per partition instead."""
     late_intervals: int = 3
     """So many times in a row a run was due and none succeeded; 0: nobody counts."""
     callback: str | None = None

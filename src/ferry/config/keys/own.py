@@ -313,6 +313,13 @@ FERRY_KEYS = (
         " node_exporter's textfile collector",
     ),
     FerryKey(
+        name="ferry.metrics.per.partition",
+        default="false",
+        values="`true` or `false`",
+        meaning="whether [metrics](metrics.md) that have a topic are told of each of its partitions instead, with "
+        "MirrorMaker 2's label `partition`: some twenty-five series each, so mind Prometheus where partitions are many",
+    ),
+    FerryKey(
         name="ferry.rto.seconds",
         default="",
         values="seconds, at least 0; empty: no goal",

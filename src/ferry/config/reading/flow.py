@@ -237,6 +237,7 @@ class FlowReader:
     def _alerts(self) -> Alerts:
         return Alerts(
             metrics_folder=self._value("ferry.metrics.folder", alerts.folder),
+            metrics_per_partition=self._value("ferry.metrics.per.partition", values.boolean),
             late_intervals=self._value("ferry.alert.late.intervals", values.integer(0, 1000)),
             callback=self._value("ferry.alert.callback", alerts.import_path),
             arguments=self._value("ferry.alert.callback.arguments", alerts.arguments),

@@ -9,9 +9,9 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import GUARDS, Report, RunState, guard_counts
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.due import due_ms
-from ferry.decide.metrics.samples import Labels, Metric, Values, labelled, summed
+from ferry.decide.metrics.samples import Labels, Metric, Spread, Values, labelled, summed
 from ferry.decide.plan.lag import PartitionLag
-from ferry.model import Flow, Verified
+from ferry.model import Ages, Flow, Receipt, TopicPartition, Verified, all_ages
 
 _MS = 1000
 _OUTCOMES = ("refused", "skipped", "restarted")
@@ -22,7 +22,13 @@ def labels_of(flow: Flow, lane: str) -> Labels:
     return labelled((), source=flow.source, target=flow.target, lane=lane)
 
 
-def run_counts(report: Report) -> dict[tuple[Metric, Labels], float]:
+def of_place(common: Labels, place: TopicPartition, *, per_partition: bool) -> Labels:
+    """MirrorMaker 2's tags of a target topic or, where the file says so, of its partition."""
+    more = {"partition": str(place.partition)} if per_partition else {}
+    return labelled(common, topic=place.topic, **more)
+
+
+def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Metric, Labels], float]:
     """What a run adds to the counters. Guards are there with 0, too: one that appears with 1 shows no increase."""
     common = labels_of(report.plan.flow, report.plan.lane)
     counts: dict[tuple[Metric, Labels], float] = {
@@ -31,7 +37,7 @@ def run_counts(report: Report) -> dict[tuple[Metric, Labels], float]:
         (m.UNFINISHED_COUNT, common): len(report.unfinished),
     }
     for receipt in report.receipts:
-        topic = labelled(common, topic=receipt.target.topic)
+        topic = of_place(common, receipt.target, per_partition=per_partition)
         for metric, value in (
             (m.RECORD_COUNT, receipt.records),
             (m.BYTE_COUNT, receipt.bytes),
@@ -40,6 +46,10 @@ def run_counts(report: Report) -> dict[tuple[Metric, Labels], float]:
             (m.MISSING_COUNT, receipt.missing or 0),
         ):
             counts[metric, topic] = counts.get((metric, topic), 0) + value
+    counts[m.SOURCE_RECORD_POLL, common] = sum(
+        receipt.end - receipt.start - (receipt.missing or 0) for receipt in report.receipts if not receipt.adopted
+    )
+    counts[m.SOURCE_RECORD_WRITE, common] = report.records
     throttled = report.throttled
     for by, ms in (("ferry", throttled.ferry), ("source", throttled.source), ("target", throttled.target)):
         counts[m.THROTTLE_MS, labelled(common, by=by)] = ms
@@ -55,6 +65,42 @@ def run_counts(report: Report) -> dict[tuple[Metric, Labels], float]:
     return counts
 
 
+def run_gauges(report: Report, *, per_partition: bool = False) -> dict[tuple[Metric, Labels], float]:
+    """What a run says of itself: its rates, and how old its records were; nothing of topics without any."""
+    common = labels_of(report.plan.flow, report.plan.lane)
+    gauges: dict[tuple[Metric, Labels], float] = {}
+    counts = run_counts(report, per_partition=per_partition)
+    for rate, counter in (
+        (m.RECORD_RATE, m.RECORD_COUNT),
+        (m.BYTE_RATE, m.BYTE_COUNT),
+        (m.SOURCE_RECORD_POLL_RATE, m.SOURCE_RECORD_POLL),
+        (m.SOURCE_RECORD_WRITE_RATE, m.SOURCE_RECORD_WRITE),
+    ):
+        for (metric, labels), value in counts.items():
+            if metric is counter:
+                gauges[rate, labels] = value / report.seconds if report.seconds else 0.0
+    topics: dict[Labels, list[Receipt]] = {}
+    for receipt in report.receipts:
+        topics.setdefault(of_place(common, receipt.target, per_partition=per_partition), []).append(receipt)
+    for labels, receipts in topics.items():
+        newest = max((one for one in receipts if one.ages), key=lambda one: one.at_ms, default=None)
+        if newest is not None and newest.ages is not None and newest.latency is not None:
+            gauges |= _spread(m.RECORD_AGE_MS, labels, all_ages(one.ages for one in receipts), newest.ages.min)
+            latency = all_ages(one.latency for one in receipts)
+            gauges |= _spread(m.REPLICATION_LATENCY_MS, labels, latency, newest.latency.min)
+    groups = report.groups
+    if groups is not None and groups.latency is not None:
+        gauges |= _spread(m.CHECKPOINT_LATENCY_MS, common, groups.latency, groups.latency.mean)
+    return gauges
+
+
+def _spread(of: Spread, labels: Labels, ages: Ages | None, last: int) -> dict[tuple[Metric, Labels], float]:
+    if ages is None:
+        return {}
+    values = ((of.last, last), (of.min, ages.min), (of.max, ages.max), (of.avg, ages.mean))
+    return {(metric, labels): value for metric, value in values}
+
+
 def ended_ms(report: Report) -> int:
     """When the run ended: its last receipt's time, or its own where it copied nothing."""
     return report.started_ms + int(report.seconds * _MS)
@@ -66,14 +112,19 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
     A run that was told before may have copied more since (`--resume`, a task that was cleared). One that is older than
     the last one told changes nothing.
     """
-    common = labels_of(flow.flow, flow.lane)
+    common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
+    before = _of_shape(before, per_partition=per_partition)
     told = int(before.get((m.GENERATION.name, common), -1))
     if report.plan.generation < told:
         return dict(before)
     again = report.plan.generation == told
-    twins = {metric.last_run for metric in m.COUNTERS}
-    after = {key: value for key, value in before.items() if key[0] not in {*twins, m.LAST_RUN_STATE.name}}
-    for (metric, labels), value in run_counts(report).items():
+    of_last = {metric.last_run for metric in m.COUNTERS} | {metric.name for metric in m.OF_LAST_RUN}
+    after = {key: value for key, value in before.items() if key[0] not in {*of_last, m.LAST_RUN_STATE.name}}
+    after |= {
+        (metric.name, labels): value
+        for (metric, labels), value in run_gauges(report, per_partition=per_partition).items()
+    }
+    for (metric, labels), value in run_counts(report, per_partition=per_partition).items():
         earlier = before.get((metric.last_run, labels), 0) if again else 0
         after[metric.name, labels] = before.get((metric.name, labels), 0) + max(0, value - earlier)
         after[metric.last_run, labels] = max(value, earlier) if metric is m.SUCCESS_COUNT else value
@@ -94,6 +145,15 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
     _set(after, m.SUCCESS_DUE_TIME, common, _due_s(after, report, flow, common))
     _set(after, m.LAG_LIMIT, common, flow.rpo.seconds)
     return after
+
+
+def _of_shape(values: Values, *, per_partition: bool) -> Values:
+    """Without what was told per topic where it is told per partition now, or the other way round: it begins anew."""
+    return {
+        key: value
+        for key, value in values.items()
+        if (names := {name for name, _ in key[1]}) and ("topic" not in names or ("partition" in names) is per_partition)
+    }
 
 
 def _due_s(after: Values, report: Report, flow: FlowConfig, common: Labels) -> float | None:
@@ -119,10 +179,10 @@ def with_lag(
     before: Values, flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int
 ) -> dict[tuple[str, Labels], float]:
     """The same with a flow's lag, per topic: sums, and the age of the oldest record."""
-    common = labels_of(flow.flow, flow.lane)
+    common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
     names = {metric.name for metric in (m.LAG_RECORDS, m.LAG_BYTES, m.LAG_SECONDS, m.LAG_UNKNOWN)}
     after = {key: value for key, value in before.items() if key[0] not in names}
-    topics = [(labelled(common, topic=lag.target.topic), lag) for lag in lags]
+    topics = [(of_place(common, lag.target, per_partition=per_partition), lag) for lag in lags]
     after |= summed(((labels, lag.records or 0) for labels, lag in topics), m.LAG_RECORDS.name)
     after |= summed(((labels, lag.bytes or 0) for labels, lag in topics), m.LAG_BYTES.name)
     unknown = ((labels, float(lag.records is None or lag.seconds is None)) for labels, lag in topics)

@@ -19,12 +19,18 @@ Values = Mapping[tuple[str, Labels], float]
 """Values by metric and labels."""
 
 
+BY_TOPIC = ("topic",)
+"""Labels of what is told per topic, and per partition where the file says so (`ferry.metrics.per.partition`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One metric. `name` is without the `_total` that Prometheus puts behind a counter's."""
 
     name: str
     meaning: str
+    labels: tuple[str, ...] = ()
+    """Beside source, target and lane, which all have."""
     counts: bool = False
     """Whether it only grows: a counter, else a gauge."""
 
@@ -33,26 +39,48 @@ class Metric:
         """A counter's twin: what the last run added."""
         return LAST_RUN + self.name.removeprefix(PREFIX)
 
+    @property
+    def written(self) -> str:
+        """Its name in Prometheus's text."""
+        return self.name + ("_total" if self.counts else "")
 
-def _counter(name: str, meaning: str) -> Metric:
-    return Metric(name=PREFIX + name, meaning=meaning, counts=True)
+    @property
+    def word(self) -> str:
+        """Its name in MirrorMaker 2's spelling, without Ferry's own prefix: `record-count`."""
+        return self.name.removeprefix(PREFIX).replace("_", "-")
 
 
-def _gauge(name: str, meaning: str) -> Metric:
-    return Metric(name=PREFIX + name, meaning=meaning)
+def _counter(name: str, meaning: str, *labels: str) -> Metric:
+    return Metric(name=PREFIX + name, meaning=meaning, labels=labels, counts=True)
+
+
+def _gauge(name: str, meaning: str, *labels: str) -> Metric:
+    return Metric(name=PREFIX + name, meaning=meaning, labels=labels)
 
 
 RUN_COUNT = _counter("run_count", "Runs that were reported")
 SUCCESS_COUNT = _counter("success_count", "Runs that succeeded: nothing refused, nothing missing, no group failed")
-RECORD_COUNT = _counter("record_count", "Records copied; topic is the name at the target")
-BYTE_COUNT = _counter("byte_count", "Bytes copied, as stored")
-BATCH_COUNT = _counter("batch_count", "Batches written")
-TRANSCODED_BATCH_COUNT = _counter("transcoded_batch_count", "Batches that could not go as bytes and were written anew")
-MISSING_COUNT = _counter("missing_record_count", "Offsets in what was copied of which the source has no record")
-THROTTLE_MS = _counter("throttle_ms", "Milliseconds that tasks were held back, added up; by ferry, source or target")
-GUARD_COUNT = _counter("guard_count", "Guards that tripped, by guard and outcome: refused, skipped or restarted")
-REFUSAL_COUNT = _counter("refusal_count", "What a run refused, by kind")
-GAP_COUNT = _counter("gap_count", "Gaps that policies made, by kind")
+RECORD_COUNT = _counter("record_count", "Records copied; topic is the name at the target", *BY_TOPIC)
+BYTE_COUNT = _counter("byte_count", "Bytes copied, as stored", *BY_TOPIC)
+BATCH_COUNT = _counter("batch_count", "Batches written", *BY_TOPIC)
+TRANSCODED_BATCH_COUNT = _counter(
+    "transcoded_batch_count", "Batches that could not go as bytes and were written anew", *BY_TOPIC
+)
+MISSING_COUNT = _counter(
+    "missing_record_count", "Offsets in what was copied of which the source has no record", *BY_TOPIC
+)
+SOURCE_RECORD_POLL = _counter(
+    "source_record_poll", "Records read, with markers and those of aborted transactions, which stay behind"
+)
+SOURCE_RECORD_WRITE = _counter("source_record_write", "Records copied, over all topics")
+THROTTLE_MS = _counter(
+    "throttle_ms", "Milliseconds that tasks were held back, added up; by ferry, source or target", "by"
+)
+GUARD_COUNT = _counter(
+    "guard_count", "Guards that tripped, by guard and outcome: refused, skipped or restarted", "guard", "outcome"
+)
+REFUSAL_COUNT = _counter("refusal_count", "What a run refused, by kind", "kind")
+GAP_COUNT = _counter("gap_count", "Gaps that policies made, by kind", "kind")
 UNFINISHED_COUNT = _counter("unfinished_count", "Slices that were planned and neither copied nor refused")
 
 COUNTERS = (
@@ -63,6 +91,8 @@ COUNTERS = (
     BATCH_COUNT,
     TRANSCODED_BATCH_COUNT,
     MISSING_COUNT,
+    SOURCE_RECORD_POLL,
+    SOURCE_RECORD_WRITE,
     THROTTLE_MS,
     GUARD_COUNT,
     REFUSAL_COUNT,
@@ -73,20 +103,83 @@ COUNTERS = (
 LAST_RUN_TIME = _gauge("last_run_timestamp_seconds", "When the last run ended, in seconds since 1970")
 LAST_SUCCESS_TIME = _gauge("last_success_timestamp_seconds", "When the last run that succeeded ended")
 SUCCESS_DUE_TIME = _gauge("success_due_timestamp_seconds", "When the next success is overdue, by schedule and patience")
-LAST_RUN_STATE = _gauge("last_run_state", "1 for the state of the last run: success, partial or failed")
+LAST_RUN_STATE = _gauge("last_run_state", "1 for the state of the last run: success, partial or failed", "state")
 LAST_RUN_SECONDS = _gauge("last_run_seconds", "How long the last run took, to its last receipt")
 GENERATION = _gauge("last_run_generation", "The last run's place in the ledger")
-LAG_RECORDS = _gauge("lag_records", "Offsets not yet copied when the last run ended, an upper bound of records")
-LAG_BYTES = _gauge("lag_bytes", "About how many bytes that is")
-LAG_SECONDS = _gauge("lag_seconds", "Age of the oldest record that was not yet copied then")
-LAG_UNKNOWN = _gauge("lag_unknown_partitions", "Partitions that do not tell how far they are behind, or how old it is")
+LAG_RECORDS = _gauge(
+    "lag_records", "Offsets not yet copied when the last run ended, an upper bound of records", *BY_TOPIC
+)
+LAG_BYTES = _gauge("lag_bytes", "About how many bytes that is", *BY_TOPIC)
+LAG_SECONDS = _gauge("lag_seconds", "Age of the oldest record that was not yet copied then", *BY_TOPIC)
+LAG_UNKNOWN = _gauge(
+    "lag_unknown_partitions", "Partitions that do not tell how far they are behind, or how old it is", *BY_TOPIC
+)
 LAG_TIME = _gauge("lag_timestamp_seconds", "When the lag was measured")
 LAG_LIMIT = _gauge("lag_limit_seconds", "The flow's recovery point objective, ferry.rpo.seconds")
-VERIFIED_TIME = _gauge("verification_timestamp_seconds", "When was last compared: by a run, or by ferry verify")
-VERIFIED_EQUAL = _gauge("verification_equal", "1 when all that was compared agreed, else 0")
-VERIFIED_DIFFERENCES = _gauge("verification_differences", "Differences that were found")
+VERIFIED_TIME = _gauge("verification_timestamp_seconds", "When was last compared: by a run, or by ferry verify", "by")
+VERIFIED_EQUAL = _gauge("verification_equal", "1 when all that was compared agreed, else 0", "by")
+VERIFIED_DIFFERENCES = _gauge("verification_differences", "Differences that were found", "by")
+
+RECORD_RATE = _gauge("record_rate", "Records per second in the last run", *BY_TOPIC)
+BYTE_RATE = _gauge("byte_rate", "Bytes per second in the last run", *BY_TOPIC)
+SOURCE_RECORD_POLL_RATE = _gauge("source_record_poll_rate", "Records read per second in the last run")
+SOURCE_RECORD_WRITE_RATE = _gauge("source_record_write_rate", "Records copied per second in the last run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Four gauges of one quantity in the last run: the newest, the least, the most and the mean of its values."""
+
+    last: Metric
+    min: Metric
+    max: Metric
+    avg: Metric
+
+    @property
+    def all(self) -> tuple[Metric, ...]:
+        """The four."""
+        return self.last, self.min, self.max, self.avg
+
+
+def _spread(name: str, what: str, last: str, *labels: str) -> Spread:
+    return Spread(
+        last=_gauge(name, f"{what}: {last}", *labels),
+        min=_gauge(f"{name}_min", f"{what}: the least in the last run", *labels),
+        max=_gauge(f"{name}_max", f"{what}: the most in the last run", *labels),
+        avg=_gauge(f"{name}_avg", f"{what}: the mean in the last run", *labels),
+    )
+
+
+RECORD_AGE_MS = _spread(
+    "record_age_ms",
+    "Milliseconds from a record's timestamp to its way to the target",
+    "the youngest of the last transaction",
+    *BY_TOPIC,
+)
+REPLICATION_LATENCY_MS = _spread(
+    "replication_latency_ms",
+    "Milliseconds from a record's timestamp to the receipt with which it was committed",
+    "the youngest of the last transaction",
+    *BY_TOPIC,
+)
+CHECKPOINT_LATENCY_MS = _spread(
+    "checkpoint_latency_ms",
+    "Milliseconds from asking the source for a group's offsets to the target's answer",
+    "the mean in the last run",
+)
+SPREADS = (RECORD_AGE_MS, REPLICATION_LATENCY_MS, CHECKPOINT_LATENCY_MS)
+
+OF_LAST_RUN = (
+    RECORD_RATE,
+    BYTE_RATE,
+    SOURCE_RECORD_POLL_RATE,
+    SOURCE_RECORD_WRITE_RATE,
+    *(metric for spread in SPREADS for metric in spread.all),
+)
+"""Gauges that say something of the last run alone: where it copied nothing of a topic, they are not there."""
 
 GAUGES = (
+    *OF_LAST_RUN,
     LAST_RUN_TIME,
     LAST_SUCCESS_TIME,
     SUCCESS_DUE_TIME,
@@ -107,7 +200,9 @@ GAUGES = (
 METRICS = (
     *COUNTERS,
     *(
-        Metric(name=one.last_run, meaning=f"In the last run: {one.meaning[0].lower()}{one.meaning[1:]}")
+        Metric(
+            name=one.last_run, meaning=f"In the last run: {one.meaning[0].lower()}{one.meaning[1:]}", labels=one.labels
+        )
         for one in COUNTERS
     ),
     *GAUGES,

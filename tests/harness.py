@@ -24,7 +24,7 @@ from ferry.run.copy.ends import end_of
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 """Offset, key, value, headers and timestamp (ms)."""

@@ -11,7 +11,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import Report
 from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry.run.verify.own_run import OwnRun
 from ferry.run.verify.wanted import Wanted, bound
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE

@@ -16,7 +16,7 @@ from ferry.model import LaneKind, OffsetWindow, Origin, Plan, TimeWindow, Window
 from ferry.run.lanes.backfill import Opened
 from ferry.run.lanes.backfill import copy_window as run_by_run
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry_airflow.steps import LISTED, options_of
 
 

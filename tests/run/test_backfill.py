@@ -19,7 +19,7 @@ from ferry.run.lanes import dropping
 from ferry.run.lanes.dropping import RUN_PREFIX, LaneDrop
 from ferry.run.lanes.listing import list_lanes
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
 
 HOUR = 3_600_000

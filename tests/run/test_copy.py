@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from tests.harness import (
     Feeder,
     Lab,

@@ -32,7 +32,7 @@ from ferry.run.groups.snapshots import GroupSnapshots
 from ferry.run.groups.translate import translate
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 
 

@@ -14,7 +14,7 @@ from ferry.model import RefusalKind
 from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, Message, producer, send
 from tests.run.conftest import small_lab
 from tests.run.hooks import Hooks, copy_held

@@ -10,7 +10,7 @@ from contextlib import closing
 from ferry.decide.ledger.report import Report, RunState, missing_notes
 from ferry.dev import RunningCluster
 from ferry.model import Codec
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry.wire.batch import batches, obstacle
 from tests.harness import Lab, new_alias
 from tests.nasty import HUGE_VALUE, KINDS, Topic, Writers, compact, create, delete_records, topics, write_old_formats

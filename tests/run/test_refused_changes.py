@@ -15,7 +15,7 @@ from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.micro_run import local_origin
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.run.test_topic_changes import configure, settings_of
 

@@ -23,7 +23,8 @@ from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_l
 from ferry.net.fetch.offsets import EARLIEST, LATEST
 from ferry.net.write.ledger import LedgerTopic
 from ferry.run.flow.known_ledger import KnownLedgers
-from ferry.run.plan.planner import WHOLE, Planner
+from ferry.run.plan.options import WHOLE
+from ferry.run.plan.planner import Planner
 from tests.decide.values import LANE, lying, run_of
 
 SERVED, AWAY = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)

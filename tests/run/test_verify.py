@@ -17,7 +17,7 @@ from ferry.decide.ledger.report import Report, RunState
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Unreachable
 from ferry.model import DifferenceKind, NotComparedKind, TopicPartition, Verified
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry.run.verify.verifier import NOTHING, Verifier
 from ferry.run.verify.wanted import Wanted
 from tests.cli.program import ferry

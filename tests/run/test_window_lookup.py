@@ -12,7 +12,8 @@ from ferry.decide.lanes.windows import WindowLook
 from ferry.errors import BadInput, Refused
 from ferry.model import OpenedRun, Plan, RefusalKind, TimeWindow
 from ferry.run.flow.known_ledger import KnownLedgers
-from ferry.run.plan.planner import WHOLE, Planner, RunOptions
+from ferry.run.plan.options import WHOLE, RunOptions
+from ferry.run.plan.planner import Planner
 from tests.decide.values import run_of
 from tests.run.test_starts import ALIVE, AWAY, DEAD, LONG_AGO, NOBODY, SERVED, Lane, lane
 

@@ -41,7 +41,8 @@ from ferry.run.groups.checkpoint import GroupSync, Looked, StoodBack
 from ferry.run.groups.mirror_topics import MirrorTopics
 from ferry.run.plan.gather import isolation_of
 from ferry.run.plan.opening import begin_attempt
-from ferry.run.plan.planner import WHOLE, Planner, RunOptions
+from ferry.run.plan.options import WHOLE, RunOptions
+from ferry.run.plan.planner import Planner
 from ferry.run.plan.skipping import preview_skip, skip
 from ferry.run.takeover.adopting import AdoptionOptions, PredecessorPlace, adopt, preview_adoption, read_left
 from ferry.run.takeover.at_rest import Mm2Place

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.report import Report
     from ferry.run.lanes.backfill import Opened
     from ferry.run.micro_run import MicroRuns
-    from ferry.run.plan.planner import RunOptions
+    from ferry.run.plan.options import RunOptions
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def backfill_command(
     from ferry.config.flow.windows import parse_window
     from ferry.model import LaneKind, OffsetWindow, check_lane
     from ferry.run.micro_run import MicroRuns
-    from ferry.run.plan.planner import RunOptions
+    from ferry.run.plan.options import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     window = parse_window(start, end, start_offset or (), end_offset or (), allow_deleted=allow_deleted)

@@ -62,7 +62,7 @@ def plan_command(
     """
     # Imported here: the command line starts light.
     from ferry.run.micro_run import MicroRuns
-    from ferry.run.plan.planner import RunOptions
+    from ferry.run.plan.options import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if why is not None and not why:

@@ -62,7 +62,7 @@ def run_command(
     from ferry.decide.ledger.report import RunState
     from ferry.run.metrics.told import PATIENCE_S, tell_run
     from ferry.run.micro_run import MicroRuns, local_origin
-    from ferry.run.plan.planner import RunOptions
+    from ferry.run.plan.options import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     if resume is not None and (run or topic or max_bytes or max_records or max_seconds or take_over or dry_run):

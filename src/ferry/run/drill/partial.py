@@ -27,7 +27,7 @@ from ferry.run.flow.connections import FlowConnections
 from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry.run.verify.wanted import Wanted
 from ferry.words import count_of
 

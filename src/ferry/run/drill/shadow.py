@@ -37,7 +37,7 @@ from ferry.run.lanes.dropping import LaneDrop
 from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry.run.verify.wanted import Wanted
 from ferry.words import count_of
 

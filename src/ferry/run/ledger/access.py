@@ -11,7 +11,7 @@ from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain
 from ferry.model import Receipt, Record
 from ferry.run.flow.connections import TargetConnection
-from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
+from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.carried import CarriedFile
 from ferry.run.ledger.exported import Beside, Contents, Lines, portions, read_export
 from ferry.run.plan.gather import position_of
-from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
+from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
 
 _WINDOW = 100_000
 

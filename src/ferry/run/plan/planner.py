@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from operator import attrgetter
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.acls import AclDiff
 from ferry.decide.lanes.codec import window_record
@@ -30,7 +29,6 @@ from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lost_ledger import forgotten_places
 from ferry.decide.plan.not_copied import not_copied
 from ferry.decide.plan.planning import decide_plan, without_foreign
-from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.starts import settled_records, start_records
 from ferry.decide.plan.tombstones import seen_records
 from ferry.decide.plan.topics import creation_notes
@@ -38,14 +36,12 @@ from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import (
     ChangeKind,
     LaneKind,
-    OffsetWindow,
     OpenedRun,
     Origin,
     Plan,
     Record,
     RefusalKind,
     RunRecord,
-    Window,
     lane_kind,
 )
 from ferry.net.admin.uncopied import client_quotas, scram_users
@@ -60,36 +56,12 @@ from ferry.run.plan.change_topics import Changed, change_topics
 from ferry.run.plan.gather import Positions, gather_facts, gather_outline
 from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
+from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
 from ferry.run.plan.sync_acls import AclSyncer
 from ferry.run.plan.truncation import with_truncations
 from ferry.run.plan.windows import Windowed, windowed
 
-DEFAULT_LEDGER_REPLICATION = 3
-
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """What one run is narrowed to: some source topics, smaller budgets (bytes, records, seconds)."""
-
-    only: frozenset[str] | None = None
-    max_bytes: int | None = None
-    max_records: int | None = None
-    max_seconds: int | None = None
-    window: Window | None = None
-    """What of the past is copied, and nothing else; a backfill lane needs one."""
-    take_over: bool = False
-    """Whether the lane is taken from another deployment with another configuration, on purpose."""
-
-    @property
-    def topics(self) -> frozenset[str] | None:
-        """The source topics that the run is for; None is all."""
-        return self.window.topics if isinstance(self.window, OffsetWindow) else self.only
-
-
-WHOLE = RunOptions()
-"""All that the flow selects, within its own budgets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,37 +350,3 @@ def _unclaimed(plan: Plan, facts: Facts) -> list[str]:
 def _concerns_acls(options: RunOptions, facts: Facts) -> bool:
     """Whether a run syncs ACLs: not one that is narrowed to some topics, nor while the whole flow is paused."""
     return options.topics is None and options.window is None and "" not in facts.pauses
-
-
-def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
-    """What planning obeys: the flow's configuration, narrowed to what one run is for."""
-    budget, kind = flow.budget, lane_kind(lane)
-    factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
-    return Rules(
-        flow=flow.flow,
-        lane=lane,
-        policy=flow.policy,
-        max_tasks=flow.tasks_max,
-        max_bytes=_least(budget.max_bytes, options.max_bytes),
-        max_records=_least(budget.max_records, options.max_records),
-        max_seconds=min(budget.max_seconds, options.max_seconds or budget.max_seconds),
-        replication_factor=factor,
-        replication_from_source=flow.replication_from_source,
-        config_excluded=cache(flow.config_exclude.matches),
-        sync_configs=flow.sync_topic_configs and flow.sync_topic_configs_interval_s is not None,
-        defaults_from_source=flow.use_defaults_from == "source",
-        topic_deletes=flow.sync_topic_deletes,
-        free_percent=flow.target_free_percent,
-        policy_name=flow.policy_name,
-        way_back=flow.selection.way_back,
-        merges=flow.merge.matches,
-        guards=flow.guards,
-        scratch=kind is not None and kind.has_scratch_topics,
-        beside_live=kind is LaneKind.APPEND,
-        only=options.topics,
-    )
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    given = [value for value in (one, other) if value is not None]
-    return min(given) if given else None

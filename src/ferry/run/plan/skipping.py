@@ -19,7 +19,8 @@ from ferry.model import Gap, OpenedRun, Origin, Plan, RunRecord
 from ferry.run.copy.port import FencePort
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
-from ferry.run.plan.planner import WHOLE, Planner, rules_of
+from ferry.run.plan.options import WHOLE, rules_of
+from ferry.run.plan.planner import Planner
 
 DecideGap = Callable[[LedgerView, OpenedRun], Awaitable[Gap]]
 

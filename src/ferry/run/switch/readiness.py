@@ -17,7 +17,8 @@ from ferry.run.flow.connections import FlowConnections
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.groups.checkpoint import GroupSync
 from ferry.run.plan.lag import first_timestamps, with_oldest
-from ferry.run.plan.planner import WHOLE, Planner
+from ferry.run.plan.options import WHOLE
+from ferry.run.plan.planner import Planner
 
 
 def check_readiness(

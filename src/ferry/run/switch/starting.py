@@ -18,7 +18,7 @@ from ferry.net.fetch.offsets import LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow import connections
 from ferry.run.flow.connections import FlowConnections
-from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION
+from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
 from ferry.run.switch.sides import Sides
 
 

@@ -29,7 +29,8 @@ from ferry.net.fetch.whole_topic import read_topic
 from ferry.net.fetch.windows import read_windows
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
-from ferry.run.plan.planner import DEFAULT_LEDGER_REPLICATION, Planner, RunOptions, rules_of
+from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
+from ferry.run.plan.planner import Planner
 from ferry.run.takeover.at_rest import (
     Mm2Place,
     copies_of,

@@ -25,7 +25,8 @@ from ferry.net.write.appending import Appender
 from ferry.net.write.internal_topic import InternalTopic
 from ferry.run.plan.gather import Positions
 from ferry.run.plan.opening import open_run
-from ferry.run.plan.planner import Planner, RunOptions, rules_of
+from ferry.run.plan.options import RunOptions, rules_of
+from ferry.run.plan.planner import Planner
 from ferry.run.takeover.at_rest import Mm2Place, copies_of, refuse_moving_mm2, refuse_running_mm2, refuse_undecided
 
 _OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3

@@ -1,0 +1,69 @@
+"""What one run is narrowed to, and the rules that planning obeys by it and by the flow's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.decide.plan.rules import Rules
+from ferry.model import LaneKind, OffsetWindow, Window, lane_kind
+
+DEFAULT_LEDGER_REPLICATION = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What one run is narrowed to: some source topics, smaller budgets (bytes, records, seconds)."""
+
+    only: frozenset[str] | None = None
+    max_bytes: int | None = None
+    max_records: int | None = None
+    max_seconds: int | None = None
+    window: Window | None = None
+    """What of the past is copied, and nothing else; a backfill lane needs one."""
+    take_over: bool = False
+    """Whether the lane is taken from another deployment with another configuration, on purpose."""
+
+    @property
+    def topics(self) -> frozenset[str] | None:
+        """The source topics that the run is for; None is all."""
+        return self.window.topics if isinstance(self.window, OffsetWindow) else self.only
+
+
+WHOLE = RunOptions()
+"""All that the flow selects, within its own budgets."""
+
+
+def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
+    """What planning obeys: the flow's configuration, narrowed to what one run is for."""
+    budget, kind = flow.budget, lane_kind(lane)
+    factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
+    return Rules(
+        flow=flow.flow,
+        lane=lane,
+        policy=flow.policy,
+        max_tasks=flow.tasks_max,
+        max_bytes=_least(budget.max_bytes, options.max_bytes),
+        max_records=_least(budget.max_records, options.max_records),
+        max_seconds=min(budget.max_seconds, options.max_seconds or budget.max_seconds),
+        replication_factor=factor,
+        replication_from_source=flow.replication_from_source,
+        config_excluded=cache(flow.config_exclude.matches),
+        sync_configs=flow.sync_topic_configs and flow.sync_topic_configs_interval_s is not None,
+        defaults_from_source=flow.use_defaults_from == "source",
+        topic_deletes=flow.sync_topic_deletes,
+        free_percent=flow.target_free_percent,
+        policy_name=flow.policy_name,
+        way_back=flow.selection.way_back,
+        merges=flow.merge.matches,
+        guards=flow.guards,
+        scratch=kind is not None and kind.has_scratch_topics,
+        beside_live=kind is LaneKind.APPEND,
+        only=options.topics,
+    )
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    given = [value for value in (one, other) if value is not None]
+    return min(given) if given else None

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # system_packages.sh PYTHON: see that what tests need of the system is here: what gssapi is built against, the programs of
-# two Kerberos realms, and a browser.
+# two Kerberos realms, a browser, Compose and Postgres.
 # Looked for by command, because it may come from anywhere. As root on Debian what is absent is installed; elsewhere it
 # is named.
 set -euo pipefail
@@ -25,6 +25,9 @@ kinit         krb5-user
 chromium      chromium
 chromedriver  chromium-driver
 END
+docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null || absent+=(docker-compose)
+# Debian keeps the server's programs out of PATH.
+[ -n "$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || absent+=(postgresql)
 [ -e /usr/include/stdio.h ] || absent+=(libc6-dev)
 has_python_headers || absent+=(python3-dev)
 [ ${#absent[@]} -gt 0 ] || exit 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -13,11 +13,10 @@ from ferry.config.flow.guards import OnGuard
 from ferry.decide.acls import AclDiff
 from ferry.decide.lanes.codec import window_record
 from ferry.decide.lanes.windows import WindowLook, refuse_endless
-from ferry.decide.ledger.codec import accounted_records, claim_record, gap_record, released_claim, share_record
+from ferry.decide.ledger.codec import gap_record
 from ferry.decide.ledger.deployments import admitted, conflict
-from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
+from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.map_block import Chain
-from ferry.decide.ledger.neighbours import without_owned_elsewhere
 from ferry.decide.ledger.pruning import unswept
 from ferry.decide.ledger.rebuilt import rebuild_notes
 from ferry.decide.ledger.receipts import last_receipts
@@ -28,21 +27,19 @@ from ferry.decide.plan.deletes import deleted_note, forgetting, forgotten
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lost_ledger import forgotten_places
 from ferry.decide.plan.not_copied import not_copied
-from ferry.decide.plan.planning import decide_plan, without_foreign
+from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.starts import settled_records, start_records
 from ferry.decide.plan.tombstones import seen_records
 from ferry.decide.plan.topics import creation_notes
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import (
     ChangeKind,
-    LaneKind,
     OpenedRun,
     Origin,
     Plan,
     Record,
     RefusalKind,
     RunRecord,
-    lane_kind,
 )
 from ferry.net.admin.uncopied import client_quotas, scram_users
 from ferry.net.connect.cluster import Cluster
@@ -51,8 +48,9 @@ from ferry.run.copy.kafka_port import KafkaLane, transactional_id
 from ferry.run.flow.known_ledger import KnownLedger, KnownLedgers
 from ferry.run.flow.pruning import give_up, sweep, tombstones_of, unswept_tombstones
 from ferry.run.others.foreign import with_foreign_writers, without_own
-from ferry.run.others.neighbours import names_tell_flows_apart, read_neighbours, with_neighbours
+from ferry.run.others.neighbours import with_neighbours
 from ferry.run.plan.change_topics import Changed, change_topics
+from ferry.run.plan.claims import Claims
 from ferry.run.plan.gather import Positions, gather_facts, gather_outline
 from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
@@ -206,7 +204,7 @@ class Planner:
             facts = await self._changed(view, facts, wish, changed)
             plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         await self._record_starts(view, gathered)
-        plan = await self._claim(view, facts, plan)
+        plan = await self._claims.claim(view, facts, plan)
         kept = seen_records(rules, facts, plan) if found is None else map(window_record, found.records)
         await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept])
         taken = opened.record.took_over
@@ -273,54 +271,14 @@ class Planner:
             start_records(self.lane, facts) if facts.first_run else settled_records(view, self.lane, facts)
         )
 
-    async def _claim(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
-        """Claim target topics; the plan without those that another lane claimed first.
-
-        `view` is read on from, up to the own claims: what another lane claimed before them lies there.
-        """
-        merged = {
-            self.flow.policy.format_remote_topic(self.flow.flow.source, name)
-            for name in facts.sources
-            if self.flow.merge.matches(name)
-        }
-        # A lane that appends to live's topics leaves them live's.
-        names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts)
-        own = {name for name, lane in facts.claims.items() if lane == self.lane} | set(names)
-        records = [
-            *(claim_record(name, self.flow.flow, self.lane) for name in names),
-            *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
-            *accounted_records(
-                self.lane, facts.accounted, {name: topic.topic_id for name, topic in facts.targets.items()}
-            ),
-        ]
-        if not records:
-            return plan
-        last = await self.ledger.append(records)
-        if not names:
-            return plan
-        view = fold_on(view, *await self.ledger.read(resume_at(view) or None, last + 1))
-        self.known.learn(view)
-        plan = without_foreign(plan, claims(view))
-        return await self._without_owned_elsewhere(plan, names, merged)
-
-    async def _without_owned_elsewhere(self, plan: Plan, names: Collection[str], merged: Collection[str]) -> Plan:
-        """The plan without topics that another flow claimed meanwhile; new claims on those are taken back.
-
-        Each flow writes its claim before it looks at the others': of two that come at once, one sees the other.
-        """
-        if names_tell_flows_apart(self.flow):
-            return plan
-        neighbours = await read_neighbours(self.flow, self.target, self.ledgers, names)
-        kept = without_owned_elsewhere(plan, merged, neighbours)
-        lost = {piece.target.topic for piece in plan.slices} - {piece.target.topic for piece in kept.slices}
-        if lost:
-            await self.ledger.append([released_claim(name, self.lane) for name in sorted(lost)])
-        return kept
-
     @property
     def acls(self) -> AclSyncer:
         """Who takes the source's ACLs over."""
         return AclSyncer(flow=self.flow, lane=self.lane, source=self.source, target=self.target, ledger=self.ledger)
+
+    @property
+    def _claims(self) -> Claims:
+        return Claims(flow=self.flow, lane=self.lane, target=self.target, ledger=self.ledger, ledgers=self.ledgers)
 
     @property
     def known(self) -> KnownLedger:
@@ -340,11 +298,6 @@ class Planner:
         writers = frozenset(transactional_id(self.flow.flow, self.lane, slot) for slot in slots)
         facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view, writers)
         return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)
-
-
-def _unclaimed(plan: Plan, facts: Facts) -> list[str]:
-    """The target topics of a plan that no lane owns yet."""
-    return sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
 
 
 def _concerns_acls(options: RunOptions, facts: Facts) -> bool:

@@ -1,0 +1,78 @@
+"""Claims of target topics: of two lanes or flows that come at once, one sees the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.decide.ledger.codec import accounted_records, claim_record, released_claim, share_record
+from ferry.decide.ledger.ledger import LedgerView, claims, fold_on, resume_at
+from ferry.decide.ledger.neighbours import without_owned_elsewhere
+from ferry.decide.plan.facts import Facts
+from ferry.decide.plan.planning import without_foreign
+from ferry.model import LaneKind, Plan, lane_kind
+from ferry.net.connect.cluster import Cluster
+from ferry.net.write.ledger import LedgerTopic
+from ferry.run.flow.known_ledger import KnownLedgers
+from ferry.run.others.neighbours import names_tell_flows_apart, read_neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """Claims for one lane of a flow, over open connections. Lives on their event loop."""
+
+    flow: FlowConfig
+    lane: str
+    target: Cluster
+    ledger: LedgerTopic
+    ledgers: KnownLedgers
+
+    async def claim(self, view: LedgerView, facts: Facts, plan: Plan) -> Plan:
+        """Claim target topics; the plan without those that another lane claimed first.
+
+        `view` is read on from, up to the own claims: what another lane claimed before them lies there.
+        """
+        merged = {
+            self.flow.policy.format_remote_topic(self.flow.flow.source, name)
+            for name in facts.sources
+            if self.flow.merge.matches(name)
+        }
+        # A lane that appends to live's topics leaves them live's.
+        names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts)
+        own = {name for name, lane in facts.claims.items() if lane == self.lane} | set(names)
+        records = [
+            *(claim_record(name, self.flow.flow, self.lane) for name in names),
+            *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
+            *accounted_records(
+                self.lane, facts.accounted, {name: topic.topic_id for name, topic in facts.targets.items()}
+            ),
+        ]
+        if not records:
+            return plan
+        last = await self.ledger.append(records)
+        if not names:
+            return plan
+        view = fold_on(view, *await self.ledger.read(resume_at(view) or None, last + 1))
+        self.ledgers.of(self.target, self.flow.flow.source).learn(view)
+        plan = without_foreign(plan, claims(view))
+        return await self._without_owned_elsewhere(plan, names, merged)
+
+    async def _without_owned_elsewhere(self, plan: Plan, names: Collection[str], merged: Collection[str]) -> Plan:
+        """The plan without topics that another flow claimed meanwhile; new claims on those are taken back.
+
+        Each flow writes its claim before it looks at the others': of two that come at once, one sees the other.
+        """
+        if names_tell_flows_apart(self.flow):
+            return plan
+        neighbours = await read_neighbours(self.flow, self.target, self.ledgers, names)
+        kept = without_owned_elsewhere(plan, merged, neighbours)
+        lost = {piece.target.topic for piece in plan.slices} - {piece.target.topic for piece in kept.slices}
+        if lost:
+            await self.ledger.append([released_claim(name, self.lane) for name in sorted(lost)])
+        return kept
+
+
+def _unclaimed(plan: Plan, facts: Facts) -> list[str]:
+    """The target topics of a plan that no lane owns yet."""
+    return sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import typer
 
 from ferry.cli.desk import ConfigOption, Desk, JsonOption, QuietOption, VerboseOption, Wishes
+from ferry.cli.examples import show_examples
 from ferry.cli.output import print_json
 from ferry.errors import Refused
 from ferry_airflow import setup
@@ -17,6 +19,7 @@ app = typer.Typer(name="airflow", no_args_is_help=True, add_completion=False)
 
 def main(arguments: Sequence[str], wishes: Wishes) -> int:
     """Run a command of `app`; `wishes` are the options before `airflow`. Errors are the caller's to show."""
+    show_examples(app, "airflow")
     return int(app(args=list(arguments), prog_name="ferry airflow", standalone_mode=False, obj=wishes) or 0)
 
 
@@ -29,6 +32,7 @@ def airflow(ctx: typer.Context, as_json: JsonOption = False) -> None:
 @app.command("setup")
 def setup_command(
     ctx: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at the connections; make no pool.")] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -39,11 +43,11 @@ def setup_command(
     It is the Airflow of AIRFLOW_HOME. Exit code 2 when a connection is missing; the pools are there nevertheless.
     """
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    result = setup.setup(desk.config)
+    result = setup.setup(desk.config, dry_run=dry_run)
     if result.missing:
         raise Refused("; ".join(result.missing))
     if desk.as_json:
-        print_json({"pools": list(result.pools), "connections": list(result.connections)})
+        print_json({"pools": list(result.pools), "connections": list(result.connections), "dry_run": dry_run})
     else:
-        print(result.sentence)
+        print(f"{'would be there: ' if dry_run else ''}{result.sentence}")
     return 0

@@ -41,11 +41,11 @@ class SetupResult:
         return f"pools: {', '.join(self.pools) or 'none'}; connections: {', '.join(self.connections)}"
 
 
-def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
+def setup(config: Path | None, *, create_spark: bool = False, dry_run: bool = False) -> SetupResult:
     """Create the one-slot pools of the file's flows and check the Spark connections that they name.
 
     `create_spark` makes a missing `spark_default` one to Spark in local mode. Without a file only that one
-    is looked at.
+    is looked at. A `dry_run` makes nothing.
 
     Raises Refused when Airflow's database cannot be used.
     """
@@ -53,7 +53,7 @@ def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
 
     flows: Sequence[FlowConfig] = load(config).flows if config else ()
     try:
-        return _set_up(flows, create_spark=create_spark)
+        return _set_up(flows, create_spark=create_spark, dry_run=dry_run)
     except SQLAlchemyError as error:
         why = str(error).partition("\n")[0]
         raise Refused(
@@ -61,15 +61,15 @@ def setup(config: Path | None, *, create_spark: bool = False) -> SetupResult:
         ) from error
 
 
-def _set_up(flows: Sequence[FlowConfig], *, create_spark: bool) -> SetupResult:
+def _set_up(flows: Sequence[FlowConfig], *, create_spark: bool, dry_run: bool) -> SetupResult:
     pools = sorted({flow.pool for flow in flows})
     conn_ids = sorted({flow.spark_conn_id for flow in flows} or {DEFAULT_SPARK})
-    for pool in pools:
+    for pool in () if dry_run else pools:
         _ensure_pool(pool)
     missing = [
         sentence
         for conn_id in conn_ids
-        if (sentence := _ensure_connection(conn_id, create=create_spark and conn_id == DEFAULT_SPARK))
+        if (sentence := _ensure_connection(conn_id, create=create_spark and not dry_run and conn_id == DEFAULT_SPARK))
     ]
     kafka_ids = sorted({conn_id for flow in flows for conn_id in flow.connections.values()})
     missing += [sentence for conn_id in kafka_ids if (sentence := _kafka_connection(conn_id))]

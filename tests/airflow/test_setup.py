@@ -63,9 +63,13 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
     assert pools(home) == [(POOL, 1)]
 
     widen(home)
+    there = {"pools": [POOL], "connections": ["spark_default"]}
+    shown = ferry("--json", "airflow", "setup", "--dry-run", config=config)
+    assert shown.json("airflow-setup") == {**there, "dry_run": True}
+    assert pools(home) == [(POOL, 3)]
     again = ferry("--json", "airflow", "setup", config=config)
     assert again.code == 0, again.err
-    assert again.json("airflow-setup") == {"pools": [POOL], "connections": ["spark_default"]}
+    assert again.json("airflow-setup") == {**there, "dry_run": False}
     assert pools(home) == [(POOL, 1)]
 
     config.write_text(FILE + "a->b.ferry.spark.conn.id = elsewhere\n")

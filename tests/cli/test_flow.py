@@ -295,7 +295,10 @@ def test_paused_topics_and_flows_are_not_planned(lab: Lab, config: Path, topic: 
     lags = ferry("lag", "--json", config=config).json("lag")["partitions"]
     assert [row["lag_records"] for row in lags] == [10, 0]
 
+    assert "would be paused" in ferry("pause", "--why", "migration", "--dry-run", config=config).out
+    assert ferry("resume", "--dry-run", "--json", config=config).json("resume")["was_paused"] is False
     assert ferry("pause", "--why", "migration", config=config).code == 0
+    assert "would be resumed" in ferry("resume", "--dry-run", config=config).out
     fill(lab, f"{topic}-b", 5, start=10)
     assert ferry("plan", "--json", config=config).json("plan")["slices"] == []
     assert "paused by" in ferry("resume", config=config).out

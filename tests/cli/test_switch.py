@@ -87,11 +87,11 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     other = ferry("failover", flow, "--id", "s-2", "--approve-by", "eve", config=pair)
     assert other.code == 2
     assert "switchover s-1" in other.err
+    shown = ferry("switch", "abandon", flow, "s-1", "--why", "waits too long", "--dry-run", config=pair)
     gone = ferry("switch", "abandon", flow, "s-1", "--why", "waits too long", "--json", config=pair)
-    assert gone.json("switch")["end"]["outcome"] == "abandoned"
+    assert (shown.out, gone.json("switch")["end"]["outcome"]) == ("switchover s-1 would be abandoned\n", "abandoned")
     given_up = ferry("switchover", flow, "--id", "s-1", "--approve-by", "bob", config=pair)
-    assert given_up.code == 2
-    assert "switchover s-1 is abandoned already" in given_up.err
+    assert (given_up.code, "switchover s-1 is abandoned already" in given_up.err) == (2, True)
 
     process = start(*command[:2], "--id", "s-3", *command[4:], "--quiet-seconds", "2", config=pair)
     wait_until(lambda: (tmp_path / "redirected").exists() or process.poll() is not None, 60)

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +25,7 @@ from ferry.cli.copy.skip import skip_command
 from ferry.cli.desk import JsonOption, NothingNamed, QuietOption, VerboseOption, Wishes
 from ferry.cli.drill.app import drill_app
 from ferry.cli.drill.reports import reports_app
+from ferry.cli.examples import show_examples
 from ferry.cli.flows import flows_command
 from ferry.cli.groups.app import groups_app
 from ferry.cli.ledger.app import ledger_app
@@ -53,7 +53,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
     "3 a cluster is unreachable.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -65,6 +64,7 @@ def ferry(
         Path | None,
         typer.Option(
             "--config",
+            metavar="FILE",
             envvar="FERRY_CONFIG",
             help="The MirrorMaker 2 file with clusters and flows.",
             dir_okay=False,
@@ -129,6 +129,8 @@ def dev_command(ctx: typer.Context) -> int:
     # Imported here: it brings kafka-python along, which `ferry --help` does not need.
     from ferry.dev.app import app as dev_app
 
+    show_examples(dev_app, "dev")
+
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     return int(dev_app(args=ctx.args, prog_name="ferry dev", standalone_mode=False, obj=ctx.obj.as_json) or 0)
 
@@ -136,10 +138,16 @@ def dev_command(ctx: typer.Context) -> int:
 @app.command("airflow", context_settings=HANDED_ON, add_help_option=False)
 def airflow_command(ctx: typer.Context) -> int:
     """Prepare an Airflow for Ferry: pools and connections."""
+    # Imported here: it takes as long as all of Ferry that `ferry --help` needs.
+    from importlib.metadata import entry_points
+
     found = [entry for entry in entry_points(group=COMMANDS) if entry.name == "airflow"]
     if not found:
         raise BadInput("`ferry airflow` needs Ferry's Airflow package: install ferry-replicator[airflow]")
     return int(found[0].load()(ctx.args, ctx.obj))
+
+
+show_examples(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -25,7 +25,13 @@ RequiredFlow = Annotated[str, typer.Argument(metavar="FLOW", help="'source->targ
 ConfigOption = Annotated[
     Path | None,
     # Whoever reads the file says it better than Typer when it may not be read.
-    typer.Option("--config", help="The MirrorMaker 2 file; also FERRY_CONFIG.", dir_okay=False, readable=False),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="The MirrorMaker 2 file; also FERRY_CONFIG.",
+        dir_okay=False,
+        readable=False,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings on standard error.")]

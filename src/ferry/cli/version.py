@@ -7,12 +7,13 @@ import platform
 import typer
 
 from ferry import __version__
-from ferry.cli.desk import JsonOption
+from ferry.cli.desk import JsonOption, QuietOption
 from ferry.cli.output import print_json
 
 
-def version_command(ctx: typer.Context, as_json: JsonOption = False) -> int:
+def version_command(ctx: typer.Context, as_json: JsonOption = False, quiet: QuietOption = False) -> int:
     """Show the version of Ferry and of the Python it runs on."""
+    del quiet  # taken as by every command: there is nothing to leave out
     if as_json or ctx.obj.as_json:
         print_json({"version": __version__, "python": platform.python_version()})
     else:

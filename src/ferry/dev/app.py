@@ -24,7 +24,10 @@ app = typer.Typer(name="dev", no_args_is_help=True, add_completion=False)
 Home = Annotated[
     Path,
     typer.Option(
-        envvar=HOME_VARIABLE, help="Folder with the records, data and logs of the clusters.", show_default=True
+        envvar=HOME_VARIABLE,
+        metavar="DIR",
+        help="Folder with the records, data and logs of the clusters.",
+        show_default=True,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
@@ -39,13 +42,18 @@ def dev(ctx: typer.Context, as_json: Json = False) -> None:
 @app.command("up")
 def up_command(
     ctx: typer.Context,
-    clusters: Annotated[str, typer.Option(help="Comma separated names.")] = "source,target",
-    brokers: Annotated[int, typer.Option(help="Brokers of each cluster: 1 or 3.")] = 1,
-    kafka: Annotated[str, typer.Option(help="Kafka version: one that `make setup` fetched.")] = "4.3.0",
+    clusters: Annotated[str, typer.Option(metavar="A,B", help="Comma separated names.")] = "source,target",
+    brokers: Annotated[int, typer.Option(metavar="N", help="Brokers of each cluster: 1 or 3.")] = 1,
+    kafka: Annotated[
+        str, typer.Option(metavar="VERSION", help="Kafka version: one that `make setup` fetched.")
+    ] = "4.3.0",
     properties: Annotated[
-        list[str] | None, typer.Option("--property", help="A broker setting NAME=VALUE; may be repeated.")
+        list[str] | None,
+        typer.Option("--property", metavar="NAME=VALUE", help="A broker setting NAME=VALUE; may be repeated."),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="How long to wait until the clusters serve.")] = START_SECONDS,
+    seconds: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait until the clusters serve.")
+    ] = START_SECONDS,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,
 ) -> None:
@@ -66,7 +74,9 @@ def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json 
 @app.command("down")
 def down_command(
     ctx: typer.Context,
-    clusters: Annotated[str | None, typer.Option(help="Comma separated names; all when not given.")] = None,
+    clusters: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Comma separated names; all when not given.")
+    ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete data and logs, too.")] = False,
     home: Home = DEFAULT_HOME,
     as_json: Json = False,

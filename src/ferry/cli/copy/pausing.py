@@ -36,6 +36,7 @@ def pause_command(
         str | None,
         typer.Option("--until", metavar="TIME", help="ISO 8601 with a zone, as 2026-01-31T06:00:00Z; then it ends."),
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be paused; write nothing.")] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -59,13 +60,15 @@ def pause_command(
     pause = Pause(topic=topic or "", who=person(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
     if topic is not None:
         refuse_foreign_topic(chosen, topic)
-    with LedgerAccess(chosen, patience_s=patience) as ledger:
-        write_pause(ledger, pause)
+    if not dry_run:
+        with LedgerAccess(chosen, patience_s=patience) as ledger:
+            write_pause(ledger, pause)
     if desk.as_json:
-        print_json({"flow": str(chosen.flow), **pause_json(pause)})
+        print_json({"flow": str(chosen.flow), **pause_json(pause), "dry_run": dry_run})
     else:
         what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
-        print(f"{what} is paused {f'until {until}' if until else 'until resumed'}, by {pause.who}: {pause.why}")
+        done, end = "would be" if dry_run else "is", f"until {until}" if until else "until resumed"
+        print(f"{what} {done} paused {end}, by {pause.who}: {pause.why}")
     return 0
 
 
@@ -73,6 +76,9 @@ def resume_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
     topic: TopicOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say which pause would be taken back; write nothing.")
+    ] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -82,18 +88,18 @@ def resume_command(
     """Take a pause back: the next plan copies the flow or topic from where it was left."""
     # Imported here: the command line starts light.
     from ferry.run.ledger.access import LedgerAccess
-    from ferry.run.ledger.pausing import lift_pause
+    from ferry.run.ledger.pausing import lift_pause, standing_pause
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     with LedgerAccess(chosen, patience_s=patience) as ledger:
-        lifted = lift_pause(ledger, topic or "", wall_ms())
+        lifted = (standing_pause if dry_run else lift_pause)(ledger, topic or "", wall_ms())
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
     if desk.as_json:
-        print_json({"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None})
+        print_json({"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None, "dry_run": dry_run})
     elif lifted is None:
-        print(f"{what} was not paused")
+        print(f"{what} {'is' if dry_run else 'was'} not paused")
     else:
-        print(f"{what} is resumed; it was paused by {lifted.who}: {lifted.why}")
+        print(f"{what} {'would be' if dry_run else 'is'} resumed; it was paused by {lifted.who}: {lifted.why}")
     return 0
 
 

@@ -79,6 +79,7 @@ def switch_command(
     flow: RequiredFlow,
     switch: IdArgument,
     report: ReportOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what the report would say; write nothing.")] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -90,7 +91,7 @@ def switch_command(
     from ferry.run.drill.switched import report_of_switch
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    folder = prepared(chosen.report, report)
+    folder = None if dry_run else prepared(chosen.report, report)
     found = report_of_switch(both, chosen, switch, patience_s=patience)
     return ended(desk, found, folder, None)
 

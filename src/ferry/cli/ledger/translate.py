@@ -34,7 +34,7 @@ def translate_command(
     topic: Annotated[
         str | None, typer.Argument(metavar="TOPIC", help="Its name at the source; with --reverse, at the target.")
     ] = None,
-    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", min=0)] = None,
+    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")] = None,
     offset: Annotated[
         int | None, typer.Argument(metavar="OFFSET", min=0, help="The next offset that a reader would read.")
     ] = None,

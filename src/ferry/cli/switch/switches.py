@@ -113,6 +113,7 @@ def switch_abandon_command(
     flow: RequiredFlow,
     switch_id: IdArgument,
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever reads the ledger later.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say whether it may be given up; write nothing.")] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -121,14 +122,17 @@ def switch_abandon_command(
 ) -> int:
     """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
     # Imported here: the command line starts light.
-    from ferry.run.switch.history import abandon_switch
+    from ferry.run.switch.history import abandon_switch, check_abandoning
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=patience)
+    if dry_run:
+        state = check_abandoning(both, chosen, switch_id, patience_s=patience)
+    else:
+        state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=patience)
     if desk.as_json:
         print_json(switch_state_json(state))
     else:
-        print(f"{state.switch.verb} {switch_id} is abandoned")
+        print(f"{state.switch.verb} {switch_id} {'would be' if dry_run else 'is'} abandoned")
     return 0
 
 

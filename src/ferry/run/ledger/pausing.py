@@ -22,11 +22,14 @@ def write_pause(ledger: LedgerAccess, pause: Pause) -> None:
     ledger.append([pause_record(pause)])
 
 
+def standing_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | None:
+    """The pause of a topic (empty: of the flow) that holds now; None when none does."""
+    return pauses(ledger.view(), now_ms).get(topic) if ledger.exists() else None
+
+
 def lift_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | None:
     """Take back the pause of a topic (empty: of the flow); the pause that held, None when none did."""
-    if not ledger.exists():
-        return None
-    found = pauses(ledger.view(), now_ms).get(topic)
+    found = standing_pause(ledger, topic, now_ms)
     if found is not None:
         ledger.append([resume_record(topic)])
     return found

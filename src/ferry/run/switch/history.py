@@ -56,6 +56,13 @@ def abandon_switch(
         return abandon(access, Journal(access, who), switch, why)
 
 
+def check_abandoning(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:
+    """A switch that may be given up, as it stands; Refused for one that may not. Writes nothing."""
+    state = one_switch(settings, flow, switch, patience_s=patience_s)
+    refuse_abandoning(state)
+    return state
+
+
 def abandon(access: LedgerFile, journal: Journal, switch: str, why: str) -> SwitchState:
     """The same over an open connection. The pause goes first: a switch whose pause is lifted can be given up again."""
     if not why.strip():

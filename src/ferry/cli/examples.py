@@ -1,0 +1,96 @@
+"""What people type: one or two lines for each command, shown by its --help and in docs/cli-reference.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import typer
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "plan": ("plan 'primary->backup'", "plan 'primary->backup' --why orders"),
+    "run": ("run 'primary->backup'", "run 'primary->backup' --topic orders --max-seconds 60"),
+    "backfill": (
+        "backfill 'primary->backup' --lane backfill-january --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
+        "backfill 'primary->backup' --lane backfill-fix --from-offset orders:3:1000 --to-offset orders:3:2000",
+    ),
+    "lanes list": ("lanes list 'primary->backup'",),
+    "lanes drop": (
+        "lanes drop backfill-january --flow 'primary->backup' --dry-run",
+        "lanes drop backfill-january --flow 'primary->backup' --yes",
+    ),
+    "lag": ("lag 'primary->backup'", "lag 'primary->backup' --max-seconds 600 --quiet"),
+    "acls required": ("acls required 'primary->backup'",),
+    "acls diff": ("acls diff 'primary->backup'",),
+    "groups show": ("groups 'primary->backup'", "groups 'primary->backup' --group billing"),
+    "groups sync": ("groups sync 'primary->backup' --dry-run", "groups sync 'primary->backup' --group billing"),
+    "groups snapshot": (
+        "groups snapshot 'primary->backup' --name before-upgrade",
+        "groups snapshot 'primary->backup' --list",
+    ),
+    "groups diff": ("groups diff 'primary->backup' --snapshot before-upgrade",),
+    "groups rollback": ("groups rollback 'primary->backup' --snapshot before-upgrade --dry-run",),
+    "ledger show": (
+        "ledger 'primary->backup' --runs",
+        "ledger 'primary->backup' --topic orders --partition 3 --offset 1042",
+    ),
+    "ledger export": ("ledger export 'primary->backup' --to ledger.jsonl",),
+    "ledger rebuild": ("ledger rebuild 'primary->backup' --from ledger.jsonl --dry-run",),
+    "pause": ("pause 'primary->backup' --topic orders --why 'schema migration' --until 2026-01-31T06:00:00Z",),
+    "resume": (
+        "resume 'primary->backup' --dry-run",
+        "resume 'primary->backup' --topic orders",
+    ),
+    "skip": ("skip 'primary->backup' orders 3 --to 1043 --reason 'bad disk, INC-4711' --dry-run",),
+    "adopt mm2": ("adopt mm2 'primary->backup' --dry-run",),
+    "adopt mm1": ("adopt mm1 'primary->backup' --group mirror --dry-run",),
+    "hand-back mm2": ("hand-back mm2 'primary->backup' --dry-run",),
+    "readiness": ("readiness 'primary->backup'", "readiness 'primary->backup' --max-records 0"),
+    "switchover": (
+        "switchover 'primary->backup' --dry-run",
+        "switchover 'primary->backup' --approve-by anna --redirect-command ./move-clients",
+    ),
+    "failover": ("failover 'primary->backup' --dry-run", "failover 'primary->backup' --approve-by anna"),
+    "failback": ("failback 'primary->backup' --approve-by anna --export stranded.jsonl",),
+    "switch list": ("switch list 'primary->backup'",),
+    "switch show": ("switch show 'primary->backup' switchover-20260131T060000Z-1a2b",),
+    "switch abandon": (
+        "switch abandon 'primary->backup' switchover-20260131T060000Z-1a2b --why 'producers could not be stopped'",
+    ),
+    "flows": ("flows --config mm2.properties",),
+    "translate": ("translate 'primary->backup' orders 3 1042", "translate 'primary->backup' --group billing"),
+    "verify": (
+        "verify 'primary->backup'",
+        "verify 'primary->backup' --topic orders --from 2026-01-01T00:00:00Z --sample 10",
+    ),
+    "drill tabletop": ("drill tabletop 'primary->backup'",),
+    "drill shadow": ("drill shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",),
+    "drill partial": ("drill partial 'primary->backup' --topic orders --approve-by anna",),
+    "drill full": ("drill full 'primary->backup' --dry-run", "drill full 'primary->backup' --approve-by anna"),
+    "reports list": ("reports list", "reports list /srv/reports"),
+    "reports switch": ("reports switch 'primary->backup' switchover-20260131T060000Z-1a2b",),
+    "reports verify": ("reports verify /srv/reports --key reports.pub.pem",),
+    "version": ("version --json",),
+    "config check": ("config check mm2.properties", "config check mm2.properties --fix mended.properties"),
+    "config explain": ("config explain offset-syncs.topic.location",),
+    "config new": ("config new mm2.properties --source-servers kafka-1:9092 --target-servers kafka-9:9092",),
+    "config import-mm1": (
+        "config import-mm1 --output mm2.properties kafka-mirror-maker.sh --consumer.config c.properties --whitelist .*",
+    ),
+    "policy check": ("policy check org.apache.kafka.connect.mirror.IdentityReplicationPolicy --topic orders",),
+    "dev up": ("dev up --clusters source,target --brokers 3",),
+    "dev status": ("dev status",),
+    "dev down": ("dev down", "dev down --clusters source --delete"),
+    "airflow setup": ("airflow setup --config mm2.properties --dry-run", "airflow setup --config mm2.properties"),
+}
+"""By the command's words, each line without `ferry`."""
+
+
+def show_examples(app: typer.Typer, *words: str) -> None:
+    """Put the examples below the help of each command of `app`, which `words` lead to."""
+    for command in app.registered_commands:
+        lines = EXAMPLES.get(" ".join((*words, command.name or "")), ())
+        if lines:
+            command.epilog = "\n".join(("Examples:", *(f"$ ferry {line}" for line in lines)))
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            show_examples(group.typer_instance, *words, group.name or "")

@@ -1,0 +1,110 @@
+"""Write docs/cli-reference.md: every command of `ferry` with its arguments, options and examples, as --help has them.
+
+Usage: python tools/cli_reference.py [--check].
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from ferry.cli.app import app
+from ferry.cli.examples import EXAMPLES, show_examples
+from ferry.dev.app import app as dev_app
+from ferry_airflow.command import app as airflow_app
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = ROOT / "docs" / "cli-reference.md"
+HEAD = """\
+# Every command of `ferry`
+
+What `ferry COMMAND --help` says, on one page; [the command line](cli.md) explains. Written by `tools/cli_reference.py`
+from the program. A flow is `'source->target'`, in quotes.
+"""
+EVERYWHERE = ("--config", "--json", "--quiet", "--verbose", "--patience")
+
+
+def every_command() -> Iterator[tuple[str, Any]]:
+    """The words of each command behind `ferry`, and the command; those of `dev` and `airflow`, too. No groups."""
+    for others, name in ((dev_app, "dev"), (airflow_app, "airflow")):
+        show_examples(others, name)
+    whole = get_command(app)
+    whole.commands["dev"], whole.commands["airflow"] = get_command(dev_app), get_command(airflow_app)
+    yield from _below(whole, ())
+
+
+def _below(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield " ".join(words), command
+        return
+    for name, one in command.commands.items():
+        yield from _below(one, (*words, name))
+
+
+def rendered() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    every: dict[str, str] = {}
+    for words, command in every_command():
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        options = [one for one in command.params if one.param_type_name == "option"]
+        usage = " ".join(["ferry", words, *map(_usage, arguments), *(_usage(one) for one in options if one.required)])
+        rows = [_row(one.metavar or one.name.upper(), one) for one in arguments]
+        for one in options:
+            if one.opts[0] in EVERYWHERE:
+                every.setdefault(_spelled(one), _text(one))
+            else:
+                rows.append(_row(_spelled(one), one))
+        parts.append(f"## `ferry {words}`\n\n`{usage} [OPTIONS]`\n\n{_paragraphs(command.help)}\n")
+        if rows:
+            parts.append("| | |\n|---|---|\n" + "".join(rows))
+        examples = "".join(f"$ ferry {line}\n" for line in EXAMPLES.get(words, ()))
+        parts.append(f"```console\n{examples}```\n")
+    rows = [f"| `{spelled}` | {text} |\n" for spelled, text in every.items()]
+    parts.insert(1, "Where they make sense, all commands take:\n\n| | |\n|---|---|\n" + "".join(rows))
+    return "\n".join(parts)
+
+
+def _usage(one: Any) -> str:
+    name = one.metavar or one.name.upper()
+    if one.param_type_name == "option":
+        return f"{one.opts[0]} {name}"
+    return name if one.required else f"[{name}]"
+
+
+def _spelled(one: Any) -> str:
+    names = ", ".join((*one.opts, *one.secondary_opts))
+    value = "" if one.is_flag else f" {one.metavar}"
+    return f"{names}{value}"
+
+
+def _row(name: str, one: Any) -> str:
+    return f"| `{name.strip('[]')}` | {_text(one)} |\n"
+
+
+def _text(one: Any) -> str:
+    text = (one.help or "").replace("|", "\\|")
+    default = one.default
+    if one.param_type_name == "option" and default not in (None, False, "", ()) and not callable(default):
+        text = f"{text} Default: `{default}`."
+    return text.strip()
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def main() -> int:
+    """Write the page, or with --check say whether it is up to date."""
+    if "--check" in sys.argv[1:]:
+        same = FILE.exists() and FILE.read_text() == rendered()
+        print(f"{FILE.relative_to(ROOT)} is {'up to date' if same else 'out of date'}")
+        return 0 if same else 1
+    FILE.write_text(rendered())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

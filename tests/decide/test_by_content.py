@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.decide.plan.witness import witnesses
-from ferry.decide.verify import by_content
+from ferry.decide.verify import by_content, history
 from ferry.decide.verify.by_content import ByContent
 from ferry.model import Content, DifferenceKind
 from tests.decide.values import place
@@ -157,7 +157,7 @@ def test_logs_without_a_common_record_are_not_searched_for_ever(monkeypatch: pyt
 
 
 def test_repetitions_that_lie_too_far_back_are_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_content, "HISTORY", 50)
+    monkeypatch.setattr(history, "HISTORY", 50)
     found = compared(log(range(900)), log([*range(100), *range(20, 900)]))
     assert told(found) == [(Kind.EXTRA, (100, 100), (100, 130)), (Kind.DUPLICATE, (50, 100), (130, 180))]
 

@@ -6,6 +6,7 @@ equal belong together, wherever they lie (Myers, "An O(ND) Difference Algorithm"
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -212,3 +213,21 @@ def _matched(lost: list[Content], found: list[Content]) -> list[Step]:
 def agreeing(steps: Sequence[Step]) -> int:
     """How many steps agree."""
     return sum(step.agrees for step in steps)
+
+
+def extra_late(steps: Sequence[Step]) -> list[Step]:
+    """The same changes, with what the target has more as late as it can be: the first of equal records is the copy."""
+    out: list[Step] = []
+    more: deque[Content] = deque()
+    for step in steps:
+        if step.target is None:
+            out.append(step)
+        elif step.source is None:
+            more.append(step.target)
+        elif more and more[0][1:] == step.target[1:]:
+            out.append(Step(step.source, more.popleft()))
+            more.append(step.target)
+        else:
+            out += [*(Step(None, one) for one in more), step]
+            more.clear()
+    return out + [Step(None, one) for one in more]

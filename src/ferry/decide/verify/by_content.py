@@ -2,77 +2,30 @@
 
 Records belong together when their contents are equal, in the order of both logs; offsets mean nothing. So batches may
 be cut anew, codecs changed, and markers lie wherever they like. A mirror that delivers at least once repeats records
-when it starts anew: a stretch that the target has again is told as DUPLICATE, as far back as `HISTORY` records reach.
+when it starts anew: a stretch that the target has again is told as DUPLICATE, as far back as a `History` reaches.
 Where both logs part they are searched for the next place where they agree again, within `LOOKAHEAD` records.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
-from ferry.decide.verify.alignment import CALM, WINDOW, Step, alike, paired, read_by_content
+from ferry.decide.verify.alignment import CALM, WINDOW, Step, alike, extra_late, paired, read_by_content
 from ferry.decide.verify.differences import Comparison, OneSided, Places, See
-from ferry.decide.verify.stretches import Stretch
-from ferry.model import Content, DifferenceKind, NotCompared, NotComparedKind, Range, TopicPartition
+from ferry.decide.verify.history import History
+from ferry.decide.verify.meeting import common
+from ferry.model import Content, DifferenceKind, Range, TopicPartition
 
 LOOKAHEAD = 20_000
 """Records of a side that are searched for where both agree again."""
 
 LOOKAHEAD_BYTES = 64 << 20
-HISTORY = 200_000
-"""Records that agreed which are known by a number each, to tell a repetition from what is new."""
-
 _PAIRED = 1_000
 """Of so many records on both sides it is asked which may have become which."""
 
 _NEAR = 128
 """So few records of a side are aligned where more are too far apart."""
-
-_MOST_PLACES = 16
-"""Where a content is found so often, further places are not tried."""
-
-
-class History:
-    """The last records that agreed, by what they hold."""
-
-    __slots__ = ("_first", "_hashes", "_offsets", "_places")
-
-    def __init__(self) -> None:
-        self._hashes: dict[int, int] = {}
-        self._offsets: dict[int, int] = {}
-        self._places: dict[int, int] = {}
-        self._first = 0
-
-    @property
-    def end(self) -> int:
-        """The place behind the last one."""
-        return self._first + len(self._hashes)
-
-    def add(self, content: Content) -> None:
-        """The next record."""
-        place, name = self.end, hash(content[1:])
-        self._hashes[place], self._offsets[place] = name, content.offset
-        self._places[name] = place
-        if len(self._hashes) > HISTORY:
-            old = self._hashes.pop(self._first)
-            del self._offsets[self._first]
-            if self._places.get(old) == self._first:
-                del self._places[old]
-            self._first += 1
-
-    def find(self, content: Content) -> int | None:
-        """The last place of a record; None when it was not there, or too long ago."""
-        return self._places.get(hash(content[1:]))
-
-    def holds(self, place: int, content: Content) -> bool:
-        """Whether the record at a place is this one."""
-        return self._hashes.get(place) == hash(content[1:])
-
-    def offset(self, place: int) -> int:
-        """The source offset of the record at a place."""
-        return self._offsets[place]
 
 
 class ByContent(Comparison):
@@ -178,7 +131,7 @@ class ByContent(Comparison):
         if reading is None or not reading.steps:  # much is different: what is near may be understood all the same
             reading, final = read_by_content(sources[:_NEAR], targets[:_NEAR], final=False), False
         if reading is not None and reading.steps:
-            steps = _extra_late(reading.steps)
+            steps = extra_late(reading.steps)
             if final:
                 steps = self._without_tail(steps)
             self._tell_steps(self._paired(steps))
@@ -203,7 +156,7 @@ class ByContent(Comparison):
         """Find where both go on alike, however much lies between."""
         if not self._has_looked():
             return False
-        found = _common(sources, targets)
+        found = common(sources, targets)
         if found is None:
             if self._done[0] and not sources:
                 found = (0, len(targets))
@@ -226,7 +179,7 @@ class ByContent(Comparison):
                 break
             steps.append(step)
             follow += 1
-        steps = _extra_late(steps)
+        steps = extra_late(steps)
         self._tell_steps(self._paired(steps) if max(lost, more) <= _PAIRED else steps)
         self._drop(0, lost + follow)
         self._drop(1, more + follow)
@@ -237,7 +190,7 @@ class ByContent(Comparison):
         """Find the first record that both have."""
         if not self._has_looked():
             return False
-        found = _common(sources, targets)
+        found = common(sources, targets)
         if found is None and all(self._all_of):
             self._begun = True
             return True
@@ -323,72 +276,3 @@ class ByContent(Comparison):
             return
         offset = self._history.offset(place)
         self._add(DifferenceKind.DUPLICATE, (offset, offset + 1), (there[0].offset, there[0].offset + 1), (), there)
-
-
-def _extra_late(steps: Sequence[Step]) -> list[Step]:
-    """The same changes, with what the target has more as late as it can be: the first of equal records is the copy."""
-    out: list[Step] = []
-    more: deque[Content] = deque()
-    for step in steps:
-        if step.target is None:
-            out.append(step)
-        elif step.source is None:
-            more.append(step.target)
-        elif more and more[0][1:] == step.target[1:]:
-            out.append(Step(step.source, more.popleft()))
-            more.append(step.target)
-        else:
-            out += [*(Step(None, one) for one in more), step]
-            more.clear()
-    return out + [Step(None, one) for one in more]
-
-
-def _common(sources: Sequence[Content], targets: Sequence[Content]) -> tuple[int, int] | None:
-    """How many records of each row lie before the nearest place from which on both agree; None: there is none."""
-    places: dict[tuple[object, ...], list[int]] = {}
-    for at, content in enumerate(targets):
-        found = places.setdefault(content[1:], [])
-        if len(found) < _MOST_PLACES:
-            found.append(at)
-    best: tuple[int, int] | None = None
-    for at, content in enumerate(sources):
-        if best is not None and at >= sum(best):
-            break
-        for there in places.get(content[1:], ()):
-            if (best is None or at + there < sum(best)) and all(_agreeing(sources, targets, at, there)):
-                best = at, there
-    return best
-
-
-def _agreeing(sources: Sequence[Content], targets: Sequence[Content], at: int, there: int) -> Iterator[bool]:
-    for step in range(min(CALM, len(sources) - at, len(targets) - there)):
-        yield sources[at + step][1:] == targets[there + step][1:]
-
-
-def unmatched(stretch: Stretch, found: ByContent) -> list[NotCompared]:
-    """What could not be compared because the two logs do not begin or end alike, or have nothing in common."""
-    source, end = stretch.source, stretch.source_range[1]
-    left = []
-
-    def leave(why: NotComparedKind, part: Range, message: str, *, asked: bool) -> None:
-        left.append(NotCompared(source=source, start=part[0], end=part[1], why=why, message=message, asked=asked))
-
-    here, there = found.before
-    if here is not None:
-        message = f"offsets {here[0]} to {here[1] - 1} of {source} lie before the first record that both sides have"
-        leave(NotComparedKind.TARGET_DELETED, here, f"{message}: the target's log does not begin at 0", asked=False)
-    if there is not None:
-        at = stretch.source_range[0]
-        message = f"offsets {there[0]} to {there[1] - 1} of {stretch.target} lie before the first record that both have"
-        leave(NotComparedKind.SOURCE_DELETED, (at, at), f"{message}: the source's log does not begin at 0", asked=False)
-    if found.behind is not None:
-        message = f"offsets {found.behind} to {end - 1} of {source} are not on the target yet: wait, and verify again"
-        nothing = not found.records  # it would say equal of a mirror that never wrote
-        leave(NotComparedKind.NOT_COPIED, (found.behind, end), message, asked=stretch.to_end or nothing)
-    if found.parted is not None:
-        message = (
-            f"from offset {found.parted} on {source} and {stretch.target} have nothing in common within {LOOKAHEAD} "
-            "records: compare from a later time with --from"
-        )
-        leave(NotComparedKind.NOTHING_IN_COMMON, (min(found.parted, end), end), message, asked=True)
-    return left

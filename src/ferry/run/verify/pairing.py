@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ferry.decide.verify.by_content import ByContent, unmatched
+from ferry.decide.verify.by_content import ByContent
 from ferry.decide.verify.differences import Comparison, OneSided, Places
 from ferry.decide.verify.stretches import Stretch, is_void
+from ferry.decide.verify.unmatched import unmatched
 from ferry.errors import Corrupt
 from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition, Witness
 from ferry.net.fetch.intake import Intake, ReadFailure

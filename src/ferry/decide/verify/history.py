@@ -1,0 +1,49 @@
+"""What two logs had in common so far, in short: it tells a repetition from what is new."""
+
+from __future__ import annotations
+
+from ferry.model import Content
+
+HISTORY = 200_000
+"""Records that agreed which are known by a number each, and no more."""
+
+
+class History:
+    """The last records that agreed, by what they hold."""
+
+    __slots__ = ("_first", "_hashes", "_offsets", "_places")
+
+    def __init__(self) -> None:
+        self._hashes: dict[int, int] = {}
+        self._offsets: dict[int, int] = {}
+        self._places: dict[int, int] = {}
+        self._first = 0
+
+    @property
+    def end(self) -> int:
+        """The place behind the last one."""
+        return self._first + len(self._hashes)
+
+    def add(self, content: Content) -> None:
+        """The next record."""
+        place, name = self.end, hash(content[1:])
+        self._hashes[place], self._offsets[place] = name, content.offset
+        self._places[name] = place
+        if len(self._hashes) > HISTORY:
+            old = self._hashes.pop(self._first)
+            del self._offsets[self._first]
+            if self._places.get(old) == self._first:
+                del self._places[old]
+            self._first += 1
+
+    def find(self, content: Content) -> int | None:
+        """The last place of a record; None when it was not there, or too long ago."""
+        return self._places.get(hash(content[1:]))
+
+    def holds(self, place: int, content: Content) -> bool:
+        """Whether the record at a place is this one."""
+        return self._hashes.get(place) == hash(content[1:])
+
+    def offset(self, place: int) -> int:
+        """The source offset of the record at a place."""
+        return self._offsets[place]

@@ -191,7 +191,7 @@ def _numbers(bootstrap: str, topic: str, partition: int, offset: int) -> Iterato
             assert message is not None, f"{topic}-{partition} is silent at offset {offset}"
             if message.error() is None:
                 yield int(message.key())
-            elif message.error().code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            elif message.error().code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's public name for it
                 return
             else:
                 raise AssertionError(message.error())

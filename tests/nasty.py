@@ -93,7 +93,7 @@ def topics(rng: random.Random, prefix: str, count: int) -> list[Topic]:
             name=f"{prefix}.{number:03}",
             partitions=rng.randint(1, 2),
             huge=number == len(KINDS) - 1,
-            **{kind: KINDS[number % len(KINDS)] == kind for kind in KINDS[:-1]},  # type: ignore[arg-type]
+            **{kind: KINDS[number % len(KINDS)] == kind for kind in KINDS[:-1]},  # type: ignore[arg-type]  # the kinds are fields that say yes or no
         )
         for number in range(count)
     ]

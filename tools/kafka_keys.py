@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from ferry.dev.jars import jars, java
 
@@ -23,12 +24,12 @@ def rendered() -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     owners = json.loads(done.stdout)
     version = owners.pop("kafka")
-    keys: dict[str, dict[str, object]] = {}
+    keys: dict[str, dict[str, Any]] = {}
     for owner, defined in owners.items():
         for name, (kind, default) in defined.items():
             key = keys.setdefault(name, {"type": kind, "defaults": {}})
             assert key["type"] == kind, f"{name} has two types"
-            key["defaults"][owner] = default  # type: ignore[index]
+            key["defaults"][owner] = default
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(keys[name])}" for name in sorted(keys))
     return f'{{\n "kafka": {json.dumps(version)},\n "keys": {{\n{lines}\n }}\n}}\n'
 

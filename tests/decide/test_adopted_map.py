@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 from hypothesis import given
@@ -74,7 +75,7 @@ def test_the_exact_map_begins_where_the_adoption_ends() -> None:
     chosen=st.randoms(use_true_random=False),
     before=st.integers(0, 5),
 )
-def test_no_reader_is_led_past_a_record(copied: list[bool], chosen: object, before: int) -> None:
+def test_no_reader_is_led_past_a_record(copied: list[bool], chosen: random.Random, before: int) -> None:
     """Over any log of which some records were left out, and any of its pairs."""
     where = {}
     at = before
@@ -82,8 +83,7 @@ def test_no_reader_is_led_past_a_record(copied: list[bool], chosen: object, befo
         if kept:
             where[offset] = at
             at += 1
-    rng = chosen
-    pairs = tuple(pair for pair in where.items() if rng.random() < 0.3)  # type: ignore[attr-defined]
+    pairs = tuple(pair for pair in where.items() if chosen.random() < 0.3)
     one = replace(ADOPTION, end=len(copied), target_start=0, target_next=at, pairs=pairs)
     for offset in range(len(copied)):
         next_record = min((target for source, target in where.items() if source >= offset), default=at)

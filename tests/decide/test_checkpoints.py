@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, decide_groups
 from ferry.decide.groups.codec import group_record, parse_group
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
-from ferry.decide.groups.offset_map import OffsetMap
+from ferry.decide.groups.offset_map import OffsetMap, Translated
 from ferry.decide.groups.translated import translated
 from ferry.decide.groups.which import GroupRules, chosen
 from ferry.decide.ledger.codec import decode_value
@@ -32,7 +32,7 @@ class Mapped:
     offsets: OffsetMap
     trouble: str | None = None
 
-    def translate(self, offset: int):  # type: ignore[no-untyped-def]
+    def translate(self, offset: int) -> Translated | None:
         return self.offsets.translate(offset)
 
     def trouble_at(self, offset: int) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ferry.decide.drill.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
 from ferry.decide.drill.standing import Record, Standing, is_same, moved
 from ferry.decide.drill.verdict import loss_sentence, outcome_of, shadow_sentence
-from ferry.decide.groups.offset_map import Ahead, Before, Exact
+from ferry.decide.groups.offset_map import Ahead, Before, Exact, Translated
 from ferry.model import TopicPartition
 from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, StepOutcome, TimelineStep
 from tests.decide.values import RECEIPT
@@ -57,9 +57,9 @@ def test_a_group_goes_on_at_the_same_record_or_behind_all_that_was_copied(
     assert is_same(here, offset, there, end) is same
 
 
-def standing(partition: int, became: object, offset: int = 5, copied_end: int = 10) -> Standing:
+def standing(partition: int, became: Translated | None, offset: int = 5, copied_end: int = 10) -> Standing:
     place = TopicPartition("orders", partition)
-    return Standing(group="g", source=place, offset=offset, target=place, became=became, copied_end=copied_end)  # type: ignore[arg-type]
+    return Standing(group="g", source=place, offset=offset, target=place, became=became, copied_end=copied_end)
 
 
 def test_a_group_reads_nothing_twice_only_where_every_partition_was_seen_to_be_right() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topic_settings import (
     Inherited,
     Narrower,
@@ -38,8 +39,8 @@ def default(value: str) -> tuple[str, SettingOrigin]:
     return value, SettingOrigin.DEFAULT
 
 
-def change(source: TopicSettings, target: TopicSettings, rules: object = RULES) -> dict[str, str | None] | None:
-    found = settings_change(rules, "orders", source, "a.orders", target, 2)  # type: ignore[arg-type]
+def change(source: TopicSettings, target: TopicSettings, rules: Rules = RULES) -> dict[str, str | None] | None:
+    found = settings_change(rules, "orders", source, "a.orders", target, 2)
     return None if found is None else dict(found.configs)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -41,8 +42,7 @@ def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Created]:
 
         monkeypatch.setattr(Cluster, "ask", ask)
         topics = [NewTopic(name=name, partitions=600, replication_factor=1, configs={}) for name in names]
-        done: Callable[[], Awaitable[dict[str, Refused]]] = lambda: create_topics(cluster, topics)  # noqa: E731
-        result: dict[str, Refused] = loop.run(done)
+        result: dict[str, Refused] = loop.run(partial(create_topics, cluster, topics))
         return result
 
     yield work

@@ -45,7 +45,8 @@ def now(work: Coroutine[Any, Any, T]) -> T:
     try:
         work.send(None)
     except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
+        value: T = done.value
+        return value
     raise AssertionError("it waits")
 
 

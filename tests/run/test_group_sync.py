@@ -23,7 +23,8 @@ from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
-from ferry.model import GroupOutcome, Pause, TopicPartition, Why
+from ferry.model import CommittedOffset, GroupOutcome, Pause, TopicPartition, Why
+from ferry.net.connect.cluster import Cluster
 from ferry.run.flow import summaries
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.groups import checkpoint as module
@@ -236,10 +237,10 @@ def test_a_crash_between_the_ledger_and_the_target_is_told_from_a_stranger(
     groups.commit(source, "app", {0: 15, 1: 15})
     commit = module.commit_offsets
 
-    async def half(cluster: object, offsets: Mapping[str, Mapping[TopicPartition, object]]) -> None:
+    async def half(cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]) -> None:
         """The coordinator got one of the two offsets, and then the process was killed."""
         first = {group: dict(sorted(places.items())[:1]) for group, places in offsets.items()}
-        await commit(cluster, first)  # type: ignore[arg-type]
+        await commit(cluster, first)
         raise Unreachable("killed")
 
     monkeypatch.setattr(module, "commit_offsets", half)

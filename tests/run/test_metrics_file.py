@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_a_file_is_replaced_whole_and_anybody_may_read_it(tmp_path: Path, caplog
     found = flow(f"ferry.metrics.folder = {tmp_path}")
     path = metrics_file(tmp_path, found)
     for generation in (1, 2):
-        update(found, lambda before, number=generation: after_run(before, report(number, 1), found))  # type: ignore[misc]
+        update(found, partial(after_run, report=report(generation, 1), flow=found))
     assert 'ferry_run_count_total{lane="live",source="a",target="b"} 2.0' in path.read_text()
     assert path.stat().st_mode & 0o444 == 0o444
     assert [one.name for one in tmp_path.iterdir()] == [path.name]

@@ -81,7 +81,7 @@ def gateway() -> Iterator[Gateway]:
             self.end_headers()
             self.wfile.write(b"moved")
 
-        def log_message(self, format: str, *_: object) -> None:  # noqa: A002
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the server's name for it
             """Nothing on standard error."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

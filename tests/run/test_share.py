@@ -92,7 +92,7 @@ def test_who_ends_waits_for_the_look_under_way(cluster: Cluster) -> None:
         seen.append(start)
         return await read(start, end)
 
-    ledger.read = slow  # type: ignore[method-assign]
+    ledger.read = slow  # type: ignore[method-assign]  # it waits before it does the same
     share = Share(cluster, cast("LedgerTopic", ledger), Rate(bytes_per_second=RATE, at_once=2))
     share.begin(THREE)
     cluster.loop.run(until(cluster, lambda: bool(share._looking)))

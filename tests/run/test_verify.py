@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from confluent_kafka import TopicPartition as Place
@@ -74,7 +75,7 @@ def messages(count: int = RECORDS) -> list[Message]:
 
 def changed(row: Row, **fields: object) -> Row:
     names = ("offset", "key", "value", "headers", "timestamp")
-    return tuple(fields.get(name, field) for name, field in zip(names, row, strict=True))  # type: ignore[return-value]
+    return cast("Row", tuple(fields.get(name, field) for name, field in zip(names, row, strict=True)))
 
 
 def altered(**fields: object) -> Callable[[Rows], Rows]:

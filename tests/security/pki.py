@@ -62,9 +62,9 @@ class Authority:
             places.append(x509.IPAddress(ipaddress.ip_address(address)))
         if host is not None:
             places.append(x509.DNSName(host))
-        extensions = [x509.BasicConstraints(ca=False, path_length=None)]
+        extensions: list[x509.ExtensionType] = [x509.BasicConstraints(ca=False, path_length=None)]
         if places:
-            extensions.append(x509.SubjectAlternativeName(places))  # type: ignore[arg-type]
+            extensions.append(x509.SubjectAlternativeName(places))
         return Identity(key=key, certificate=_certificate(name, key, self.name, self.own.key, *extensions))
 
 
@@ -82,7 +82,7 @@ def _certificate(
         .not_valid_after(now + timedelta(days=1))
     )
     for extension in extensions:
-        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))  # type: ignore[arg-type]
+        builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
     return builder.sign(signer, hashes.SHA256())
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 

@@ -256,7 +256,7 @@ def _socket_options(properties: Mapping[str, str]) -> tuple[tuple[int, int, int]
 
 
 def _tls(properties: Mapping[str, str]) -> TlsOptions:
-    # Imported here: Spark's workers import this module, and only where TLS is configured is cryptography needed.
-    from ferry.config.login.stores import tls_options  # noqa: PLC0415
+    # Spark's workers import this module.
+    from ferry.config.login.stores import tls_options  # noqa: PLC0415 - cryptography, only where TLS is configured
 
     return tls_options(properties)

@@ -79,7 +79,7 @@ class Directory(Sequence[Block]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # how Python says so (object.__hash__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from croniter import croniter  # type: ignore[import-untyped]
+from croniter import croniter  # type: ignore[import-untyped]  # it has no types
 
 _LOOKED_AT = 50
 """Times of a schedule from which its shortest interval is taken: almost any has shown it by then."""

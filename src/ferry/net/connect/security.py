@@ -36,8 +36,8 @@ def security_arguments(tls: TlsOptions | None, login: Login | None) -> dict[str,
             name = login.username.replace("=", "=3D").replace(",", "=2C")
             found |= {"sasl_plain_username": name, "sasl_plain_password": login.password}
         case OAuthLogin():
-            # Imported here: Spark's workers import this module, and few of them need an HTTP client.
-            from ferry.net.connect.oauth import Tokens  # noqa: PLC0415
+            # Spark's workers import this module, and few of them need an HTTP client.
+            from ferry.net.connect.oauth import Tokens  # noqa: PLC0415 - as said
 
             context = None if login.tls is None else tls_context(login.tls)
             found["sasl_oauth_token_provider"] = Tokens(login, context)

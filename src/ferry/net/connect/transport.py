@@ -380,5 +380,5 @@ class Selector(selectors.DefaultSelector):
 
     def get_key(self, fileobj: Any) -> selectors.SelectorKey:
         """The registration of a socket; KeyError when there is none."""
-        key: selectors.SelectorKey = self._fd_to_key[fileobj.fileno()]  # type: ignore[attr-defined]
+        key: selectors.SelectorKey = self._fd_to_key[fileobj.fileno()]  # type: ignore[attr-defined]  # typeshed hides it
         return key

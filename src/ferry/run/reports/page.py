@@ -29,8 +29,8 @@ def check_renderer() -> None:
 
 def rendered(report: SealedReport, sha256: str) -> str:
     """The page of a report, whose JSON has that SHA-256."""
-    # Imported here: matplotlib takes half a second, and `ferry --help` does not draw.
-    from ferry.run.reports.charts import copying_chart, timeline_chart  # noqa: PLC0415
+    # Matplotlib takes half a second, and `ferry --help` does not draw.
+    from ferry.run.reports.charts import copying_chart, timeline_chart  # noqa: PLC0415 - as said
 
     one = report.evidence
     worst = sorted(one.losses, key=_worst_first)
@@ -60,7 +60,7 @@ def _worst_first(loss: Loss) -> tuple[bool, int, str, int]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only where a page is made
 
     environment = Environment(
         loader=PackageLoader("ferry.run.reports", "."),

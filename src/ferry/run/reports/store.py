@@ -102,7 +102,7 @@ class LocalStore:
         self._path.mkdir(parents=True, exist_ok=True)
         made = self._path / f".{secrets.token_hex(8)}.tmp"
         try:
-            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "wb") as file:  # noqa: PTH123
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "wb") as file:  # noqa: PTH123 - Path.open cannot say O_EXCL with a mode
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -124,8 +124,7 @@ class _ObjectStore:
     def __init__(self, url: str) -> None:
         self.where = url
         try:
-            # Imported here: only who keeps reports in an object store has it.
-            from fsspec.core import url_to_fs  # noqa: PLC0415
+            from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra: only who keeps reports in an object store has it
         except ImportError:
             raise BadInput(
                 f"{FOLDER} {url} needs the package fsspec, and the one for its scheme: install"

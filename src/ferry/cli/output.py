@@ -48,7 +48,9 @@ def print_warning(message: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> None:
-    """A table without lines; columns named in `right` are numbers. Cells fold where a terminal is too narrow.
+    """A table without lines; columns named in `right` are numbers.
+
+    Where a terminal is too narrow names fold, numbers never do; where that is not enough each row is a block of lines.
 
     It is written in pages, as the rows come: widths are those of a page, and never less than those before.
     """
@@ -84,6 +86,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
 
 _BETWEEN = "  "
 _PAGE = 2_000
+_LEAST = 12
+"""Characters that are left of a name when it folds; with less it is easier read in a line of its own."""
 
 
 def _printable(text: str) -> str:
@@ -100,12 +104,56 @@ def _print_folded(
     from rich.table import Table
     from rich.text import Text
 
+    widths = _fitting(columns, cells, numbers, terminal.width)
+    if widths is None:
+        _print_records(terminal, columns, cells)
+        return
     table = Table(box=None, pad_edge=False, show_header=heads)
-    for column, number in zip(columns, numbers, strict=True):
-        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    for column, number, width in zip(columns, numbers, widths, strict=True):
+        table.add_column(column, justify="right" if number else "left", overflow="fold", width=width)
     for row in cells:
         table.add_row(*map(Text, row))
     terminal.print(table)
+
+
+def _fitting(
+    columns: Sequence[str], cells: list[list[str]], numbers: Sequence[bool], room: int
+) -> tuple[int, ...] | None:
+    """Widths that fit: numbers stay whole, names fold from the widest on; None where they would be torn to shreds."""
+    # Imported here: the command line starts light.
+    from rich.cells import cell_len
+
+    widest = [max(map(cell_len, column)) for column in zip([""] * len(columns), *cells, strict=True)]
+    words = [max(map(cell_len, column.split()), default=0) for column in columns]
+    least = [
+        max(word, width if number else min(width, _LEAST))
+        for word, width, number in zip(words, widest, numbers, strict=True)
+    ]
+    widths = [max(width, cell_len(column)) for width, column in zip(widest, columns, strict=True)]
+    room -= len(_BETWEEN) * (len(columns) - 1)
+    if sum(least) > room:
+        return None
+    while sum(widths) > room:
+        at = max((at for at in range(len(widths)) if widths[at] > least[at]), key=widths.__getitem__)
+        widths[at] -= 1
+    return tuple(widths)
+
+
+def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[str]]) -> None:
+    """Row after row with a line for each cell: what a terminal can show of a table that is far too wide for it."""
+    # Imported here: the command line starts light.
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    longest = max(map(cell_len, columns))
+    for row in cells:
+        for column, cell in zip(columns, row, strict=True):
+            room = max(1, terminal.width - longest - len(_BETWEEN))
+            head = Text(column + " " * (longest - cell_len(column) + len(_BETWEEN)), style="bold")
+            for part in Text(cell).wrap(terminal, room, overflow="fold") or [Text("")]:
+                terminal.print(head + part)
+                head = Text(" " * (longest + len(_BETWEEN)))
+        terminal.print()
 
 
 def size(count: int) -> str:

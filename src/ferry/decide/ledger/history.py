@@ -45,6 +45,13 @@ def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
     return [_past_run(view, run, by_generation[run.generation]) for run in chosen]
 
 
+def past_run(view: LedgerView, opened: OpenedRun) -> PastRun:
+    """One run; `view` has its plan, its outcome and its receipts."""
+    lane, generation = opened.record.lane, opened.generation
+    done = [one for one in receipts(view, lane=lane, run=opened.record.run) if one.generation == generation]
+    return _past_run(view, opened, done)
+
+
 def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:
     lane, run = opened.record.lane, opened.record.run
     found = sealed_plan(view, lane, run, opened.generation)

@@ -37,7 +37,7 @@ def translate(
     """
     with TargetFirst.of(flow, patience_s=patience_s) as connection:
         _warn_of_silence(connection)
-        return connection.run(partial(_translate, connection, flow, place, offset, backward))
+        return connection.run(partial(translate_over, connection, flow, place, offset, backward))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +114,10 @@ def _warn_of_silence(connection: FlowConnections) -> None:
         log.warning("whether the source still has what was copied is not known: %s", why)
 
 
-async def _translate(
+async def translate_over(
     connection: TargetConnection, flow: FlowConfig, place: TopicPartition, offset: int, backward: bool
 ) -> Translation:
+    """As `translate`, over connections that are open."""
     made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
     if made is None:
         other = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=not backward)).get(place)

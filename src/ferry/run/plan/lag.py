@@ -44,10 +44,13 @@ def measure_lag(
     `only` that the source does not have.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
-        return connections.run(partial(_measure, flow, connections, only))
+        return connections.run(partial(lag_over, flow, connections, only))
 
 
-async def _measure(flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None) -> list[PartitionLag]:
+async def lag_over(
+    flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None = None
+) -> list[PartitionLag]:
+    """As `measure_lag`, over connections that are open."""
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)

@@ -1,0 +1,1 @@
+"""The page of Ferry in Airflow's own interface (docs/page.md)."""

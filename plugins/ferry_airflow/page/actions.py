@@ -1,0 +1,218 @@
+"""What is done: requests that change something, or have a cluster asked, in somebody's name.
+
+Each needs Airflow's permission for the DAG that it stands for, comes from a page of this very server, and leaves a line
+in Airflow's audit log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from airflow.configuration import conf
+from fastapi import APIRouter, Body, Depends, HTTPException, Request, status
+from pydantic import BaseModel, ConfigDict, Field
+
+from ferry.clock import wall_ms
+from ferry.errors import BadInput
+from ferry.model import Pause, Plan
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pause
+from ferry.run.micro_run import MicroRuns
+from ferry.run.plan.planner import RunOptions
+from ferry.run.watch import FlowWatch
+from ferry_airflow.naming import backfill_dag_id, verify_dag_id
+from ferry_airflow.page.access import User, refuse
+from ferry_airflow.page.airflow_side import audit, trigger
+from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
+from ferry_airflow.page.paper import fragment
+
+HEADER = "x-ferry-request"
+"""A page of another site cannot send it without asking, and nobody answers that it may."""
+TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
+
+
+def from_here(request: Request) -> None:
+    """403 for a request that no page of this server made: a cookie alone proves nothing."""
+    headers = request.headers
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, "The body has to be JSON")
+    here = {headers.get("host", ""), urlsplit(conf.get("api", "base_url", fallback="") or "").netloc}
+    origin = headers.get("origin")
+    foreign = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+    if HEADER not in headers or foreign or (origin is not None and urlsplit(origin).netloc not in here):
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "This request does not come from a page of this server")
+
+
+router = APIRouter(prefix="/api")
+acting = APIRouter(prefix="/flow/{source}/{target}", dependencies=[Depends(from_here)])
+
+
+class Asked(BaseModel):
+    """The body of a request; what it does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class RunAsked(Asked):
+    """Start a run, or plan one; no topics: all that the flow selects."""
+
+    topics: list[Annotated[str, Field(min_length=1, max_length=249)]] = Field(default_factory=list, max_length=1000)
+
+
+class VerifyAsked(RunAsked):
+    """Compare what was copied."""
+
+    mode: Literal["full", "sample", "compacted"] = "full"
+
+
+class PauseAsked(Asked):
+    """Hold a topic back; an empty one is the whole flow."""
+
+    topic: str = TOPIC
+    why: str = Field(min_length=1, max_length=500)
+    until: datetime | None = None
+
+
+class ResumeAsked(Asked):
+    """Let a topic, or the flow, go on."""
+
+    topic: str = TOPIC
+
+
+class BackfillAsked(RunAsked):
+    """Copy a window of the past into a lane of its own."""
+
+    lane: str = Field(default="backfill-airflow", pattern=r"^(backfill|append)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")
+    start: datetime
+    end: datetime
+
+
+@acting.post("/run")
+def run(open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
+    """Start a run of the flow's DAG."""
+    refuse(open_flow.rights.run, f"start runs of DAG {open_flow.dag_id}")
+    return _triggered(open_flow, "ferry_run", open_flow.dag_id, _topics(asked))
+
+
+@acting.post("/verify")
+def verify(open_flow: FlowDep, asked: Annotated[VerifyAsked, Body()]) -> dict[str, Any]:
+    """Start a run of the DAG that compares both clusters."""
+    dag = verify_dag_id(open_flow.flow)
+    refuse(open_flow.rights.verify, f"start runs of DAG {dag}")
+    return _triggered(open_flow, "ferry_verify", dag, {"mode": asked.mode, **_topics(asked)})
+
+
+@acting.post("/backfill")
+def backfill(open_flow: FlowDep, asked: Annotated[BackfillAsked, Body()]) -> dict[str, Any]:
+    """Start a run of the DAG of windows."""
+    dag = backfill_dag_id(open_flow.flow)
+    refuse(open_flow.rights.backfill, f"start runs of DAG {dag}")
+    times = {"from": _zoned(asked.start).isoformat(), "to": _zoned(asked.end).isoformat()}
+    return _triggered(open_flow, "ferry_backfill", dag, {"lane": asked.lane, **times, **_topics(asked)})
+
+
+@acting.post("/dry-run", status_code=status.HTTP_202_ACCEPTED)
+def dry_run(open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
+    """Plan a run and show the plan; nothing is written."""
+    refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
+
+    def work(watch: FlowWatch) -> Plan:
+        with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
+            return runs.preview(RunOptions(only=frozenset(asked.topics) or None))
+
+    return _begun(open_flow, "ferry_dry_run", _topics(asked), work)
+
+
+@acting.post("/pause", status_code=status.HTTP_202_ACCEPTED)
+def pause(open_flow: FlowDep, asked: Annotated[PauseAsked, Body()]) -> dict[str, Any]:
+    """Hold the flow, or a topic, back from the next plan on."""
+    refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
+    now = wall_ms()
+    until = 0 if asked.until is None else int(_zoned(asked.until).timestamp() * 1000)
+    if asked.until is not None and until <= now:
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "The time until which to pause is over already")
+    if not asked.why.strip():
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "Say why, for whoever finds it paused")
+    if asked.topic:
+        try:
+            refuse_foreign_topic(open_flow.config, asked.topic)
+        except BadInput as error:
+            raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, str(error)) from error
+    held = Pause(topic=asked.topic, who=open_flow.user, why=asked.why.strip(), since_ms=now, until_ms=until)
+    what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
+
+    def work(watch: FlowWatch) -> str:
+        with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
+            write_pause(ledger, held)
+        return f"{what} is paused. A run under way is not touched."
+
+    return _begun(open_flow, "ferry_pause", {"topic": asked.topic, "why": held.why}, work)
+
+
+@acting.post("/resume", status_code=status.HTTP_202_ACCEPTED)
+def resume(open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[str, Any]:
+    """Take a pause back."""
+    refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
+    what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
+
+    def work(watch: FlowWatch) -> str:
+        with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
+            lifted = lift_pause(ledger, asked.topic, wall_ms())
+        did = "was not paused" if lifted is None else "goes on with the next run"
+        return f"{what} {did}."
+
+    return _begun(open_flow, "ferry_resume", {"topic": asked.topic}, work)
+
+
+@router.get("/job/{number}")
+def job(request: Request, number: str, user: User, office: OfficeDep) -> dict[str, Any]:
+    """How far something has come that was begun by the same person."""
+    found = office.watchers.job(number)
+    if found is None or found.who != user.get_name():
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "That is not known any more: the page shows what came of it")
+    answer: dict[str, Any] = {"done": found.done.is_set(), "error": found.error, "text": "", "html": ""}
+    if answer["done"] and not found.error:
+        if isinstance(found.answer, Plan):
+            answer["html"] = fragment(
+                request,
+                "plan.html",
+                plan=found.answer,
+                offsets=sum(piece.offsets for piece in found.answer.slices),
+                bytes=sum(piece.bytes_estimate for piece in found.answer.slices),
+            )
+        else:
+            answer["text"] = str(found.answer)
+    return answer
+
+
+router.include_router(acting)
+
+
+def _topics(asked: RunAsked) -> dict[str, Any]:
+    return {"topics": asked.topics} if asked.topics else {}
+
+
+def _zoned(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _triggered(open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        started = trigger(dag, open_flow.user, conf_of_run)
+    except BadInput as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+    audit(open_flow.user, event, dag, started, {"flow": str(open_flow.flow), **conf_of_run})
+    open_flow.watcher.nudge()
+    return {"run": started, "dag": dag, "text": f"Run {started} is queued."}
+
+
+def _begun(
+    open_flow: OpenFlow, event: str, extra: Mapping[str, Any], work: Callable[[FlowWatch], Any]
+) -> dict[str, Any]:
+    audit(open_flow.user, event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})
+    begun = open_flow.watcher.ask(open_flow.user, event, work)
+    open_flow.watcher.nudge()
+    return {"job": begun.id}

@@ -1,0 +1,156 @@
+"""What is read of the ledger and of the clusters when somebody asks: one run, one partition, one offset, the groups.
+
+The flow's thread asks; a request waits for a moment, and the page then fills by itself.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, status
+from fastapi.responses import Response
+
+from ferry.decide.evidence.chain import page_name, report_name
+from ferry.decide.groups.table import GroupTable
+from ferry.decide.ledger.history import PastRun
+from ferry.model import TopicPartition
+from ferry.run.groups.table import NotShown, find_groups
+from ferry.run.reports.folder import Checked, check_folder
+from ferry.run.reports.store import store_of
+from ferry.run.watch import FlowWatch
+from ferry_airflow.page.office import FlowDep
+from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
+
+router = APIRouter(prefix="/flow/{source}/{target}")
+
+MOST_GROUPS = 2000
+STALE_SECONDS = 20.0
+"""After which an answer of a cluster is asked for again."""
+SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+"""A report is a page that somebody else may have written into the folder: it is shown, and can do nothing."""
+
+
+@router.get("/run/{run:path}")
+def one_run(request: Request, open_flow: FlowDep, run: str, page: int = 1, q: str = "") -> Response:
+    """A run: what it was to do, what it refused, and its receipts."""
+    found = open_flow.watcher.answer(("run", run), partial(FlowWatch.run, name=run), fresh_seconds=STALE_SECONDS)
+    past: PastRun | None = found.got
+    dag_run = next((one for one in open_flow.dag.runs if one.run == run), None)
+    wanted = q.strip().lower()
+    report = past.report if past else None
+    receipts = [one for one in (report.receipts if report else ()) if wanted in one.source.topic.lower()]
+    return shown_page(
+        request,
+        "run.html",
+        open_flow,
+        "runs",
+        run=run,
+        answer=found,
+        past=past,
+        report=report,
+        dag_run=dag_run,
+        cut=Cut.of(receipts, page),
+        q=q,
+    )
+
+
+@router.get("/partition/{topic}/{partition}")
+def one_partition(request: Request, open_flow: FlowDep, topic: str, partition: int, page: int = 1) -> Response:
+    """All receipts of a partition, newest first."""
+    place = TopicPartition(topic=topic, partition=partition)
+    page = max(1, page)
+    work = partial(FlowWatch.receipts, place=place, skip=(page - 1) * A_PAGE, most=A_PAGE)
+    found = open_flow.watcher.answer(("receipts", place, page), work, fresh_seconds=STALE_SECONDS)
+    receipts, total = found.got or ([], 0)
+    cut = Cut(rows=receipts, page=page, pages=max(1, -(-total // A_PAGE)), total=total)
+    lag = next((one for one in open_flow.seen.lags.get(topic, ()) if one.source == place), None)
+    return shown_page(request, "partition.html", open_flow, "topics", place=place, answer=found, cut=cut, lag=lag)
+
+
+@router.get("/offsets")
+def offsets(
+    request: Request,
+    open_flow: FlowDep,
+    topic: str = "",
+    partition: int = 0,
+    offset: int | None = None,
+    back: bool = False,
+) -> Response:
+    """Which target offset is a source offset, and back; and the receipt that says so."""
+    found = None
+    if topic and offset is not None:
+        place = TopicPartition(topic=topic.strip(), partition=partition)
+        work = partial(FlowWatch.where, place=place, offset=offset, backward=back)
+        found = open_flow.watcher.answer(("offset", place, offset, back), work, fresh_seconds=STALE_SECONDS)
+    asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}
+    return shown_page(request, "offsets.html", open_flow, "offsets", answer=found, asked=asked)
+
+
+@router.get("/groups")
+def groups(request: Request, open_flow: FlowDep, page: int = 1, q: str = "") -> Response:
+    """Consumer groups: where they stand at the source, what that is on the target, and where they stand there."""
+    found = open_flow.watcher.answer(("groups",), _groups, fresh_seconds=STALE_SECONDS)
+    tables, lacking = found.got or ((), ())
+    wanted = q.strip().lower()
+    rows = [table for table in tables if wanted in table.group.lower()]
+    return shown_page(
+        request, "groups.html", open_flow, "groups", answer=found, cut=Cut.of(rows, page, 20), lacking=lacking, q=q
+    )
+
+
+def _groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, ...]]:
+    found = find_groups(watch.flow, patience_s=watch.patience_s)
+    return tuple(table for table, _ in zip(found.tables, range(MOST_GROUPS), strict=False)), found.not_shown
+
+
+@router.get("/backfills")
+def backfills(request: Request, open_flow: FlowDep) -> Response:
+    """Lanes beside the flow's own."""
+    found = open_flow.watcher.answer(("lanes",), FlowWatch.lanes, fresh_seconds=STALE_SECONDS)
+    return shown_page(request, "backfills.html", open_flow, "backfills", answer=found, lanes=found.got or ())
+
+
+@router.get("/reports")
+def reports(request: Request, open_flow: FlowDep) -> Response:
+    """Reports of drills and switches, newest first."""
+    found = open_flow.watcher.answer(("reports",), _reports, fresh_seconds=STALE_SECONDS)
+    rows: list[Checked] = list(reversed(found.got or ()))
+    name = str(open_flow.flow)
+    own = [one for one in rows if one.kept.report is None or str(one.kept.report.evidence.flow) == name]
+    return shown_page(
+        request, "reports.html", open_flow, "reports", answer=found, rows=own, others=len(rows) - len(own)
+    )
+
+
+def _reports(watch: FlowWatch) -> list[Checked]:
+    return check_folder(store_of(watch.flow.report.folder), None)
+
+
+@router.get("/report/{number}")
+def one_report(open_flow: FlowDep, number: int) -> Response:
+    """A report's page as it lies in the folder; it may run no script and load nothing."""
+    name = page_name(report_name(number))
+
+    def read(watch: FlowWatch) -> bytes:
+        return store_of(watch.flow.report.folder).read(name)
+
+    found = open_flow.watcher.answer(("report", number), _quietly(read), fresh_seconds=STALE_SECONDS)
+    if found.waiting:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, f"{name} is being read: load this again")
+    if found.got is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, found.error or f"There is no {name}")
+    return Response(found.got, media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": SANDBOX})
+
+
+def _quietly(read: Any) -> Any:
+    """None where there is no such file."""
+
+    def work(watch: FlowWatch) -> bytes | None:
+        try:
+            found: bytes = read(watch)
+        except OSError:
+            return None
+        return found
+
+    return work

@@ -1,0 +1,67 @@
+"""Files that the page needs: its own, and the chart library as the installed package of that has it."""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Request, status
+from fastapi.responses import Response
+
+from ferry_airflow.page.paper import FOLDER
+
+router = APIRouter()
+
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
+CHARTS = "package_data/plotly.min.js"
+
+
+@cache
+def _own() -> dict[str, Path]:
+    """The files there are, by name: nothing else can be asked for."""
+    return {path.name: path for path in (FOLDER / "static").iterdir() if path.suffix in TYPES}
+
+
+@router.get("/static/{name}")
+def own_file(name: str) -> Response:
+    """A file of the page."""
+    path = _own().get(name)
+    if path is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no file {name}")
+    return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
+
+
+@router.get("/icon/{name}")
+def icon(name: str) -> Response:
+    """The sign in Airflow's navigation."""
+    return own_file(f"icon-{name}")
+
+
+def charts_version() -> str:
+    """The version of the chart library; empty when it is not installed."""
+    try:
+        return distribution("plotly").version
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
+def _charts() -> tuple[bytes, bytes]:
+    """The library as it is, and compressed once for all."""
+    content = Path(str(distribution("plotly").locate_file(f"plotly/{CHARTS}"))).read_bytes()
+    return content, gzip.compress(content, 6)
+
+
+@router.get("/charts/{version}.js")
+def charts(version: str, request: Request) -> Response:
+    """The chart library; its version in the address lets browsers keep it."""
+    if version != charts_version():
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "The chart library is not installed: pip install plotly")
+    plain, packed = _charts()
+    headers = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(packed, media_type=TYPES[".js"], headers={**headers, "Content-Encoding": "gzip"})
+    return Response(plain, media_type=TYPES[".js"], headers=headers)

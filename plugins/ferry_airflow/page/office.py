@@ -1,0 +1,126 @@
+"""What a request is answered with: the flow that it names as it was last seen, and what its user may do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Request, status
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.model import Flow
+from ferry_airflow.naming import backfill_dag_id, dag_id, switch_dag_id, verify_dag_id
+from ferry_airflow.page.access import Rights, User, may_see, refuse, rights_of
+from ferry_airflow.page.airflow_side import DagState, dag_states
+from ferry_airflow.page.flows import Configured, Flows, connected
+from ferry_airflow.page.snapshot import Snapshot
+from ferry_airflow.page.standing import Standing, standing
+from ferry_airflow.page.watcher import Watcher, Watchers
+
+DAG_RUNS = 25
+"""Airflow's runs of a flow's DAG that its page shows."""
+VERBS = ("switchover", "failover", "failback")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    """What the page keeps between requests."""
+
+    flows: Flows
+    watchers: Watchers
+
+    def watcher(self, configured: Configured, flow: FlowConfig) -> Watcher:
+        """The thread that looks at a flow."""
+        assert configured.path is not None
+        make = partial(Watcher, partial(connected, configured.path, flow), flow.flow.source, flow.flow.target)
+        return self.watchers.of((str(flow.flow), configured.path, configured.stamp), make)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenFlow:
+    """A flow that somebody may see."""
+
+    config: FlowConfig
+    path: Path
+    watcher: Watcher
+    seen: Snapshot
+    dag: DagState
+    standing: Standing
+    rights: Rights
+    user: str
+
+    @property
+    def flow(self) -> Flow:
+        """Its name."""
+        return self.config.flow
+
+    @property
+    def dag_id(self) -> str:
+        """Of the DAG of its micro-runs."""
+        return dag_id(self.flow)
+
+
+def office_of(request: Request) -> Office:
+    """The one of this application."""
+    office: Office = request.app.state.office
+    return office
+
+
+OfficeDep = Annotated[Office, Depends(office_of)]
+
+
+def visible(office: Office, user: User, *, runs: int) -> tuple[Configured, list[OpenFlow]]:
+    """The flows that somebody may see, each with so many runs of its DAG; and what the file says."""
+    configured = office.flows.now()
+    chosen = [flow for flow in configured.flows if may_see(user, flow.flow)]
+    dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
+    return configured, [_opened(office, configured, flow, dags[dag_id(flow.flow)], user) for flow in chosen]
+
+
+def _opened(office: Office, configured: Configured, flow: FlowConfig, dag: DagState, user: User) -> OpenFlow:
+    assert configured.path is not None
+    watcher = office.watcher(configured, flow)
+    seen = watcher.seen()
+    return OpenFlow(
+        config=flow,
+        path=configured.path,
+        watcher=watcher,
+        seen=seen,
+        dag=dag,
+        standing=standing(seen, dag, flow.rpo),
+        rights=rights_of(user, flow.flow),
+        user=user.get_name(),
+    )
+
+
+def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFlow:
+    """The flow of the address; 403 where its DAG may not be seen, 404 where the file has none of that name."""
+    wanted = Flow(source=source, target=target)
+    refuse(may_see(user, wanted), f"see flow {wanted}")
+    configured = office.flows.now()
+    for flow in configured.flows:
+        if flow.flow == wanted:
+            name = dag_id(wanted)
+            return _opened(office, configured, flow, dag_states({name: DAG_RUNS})[name], user)
+    why = configured.trouble or f"{configured.path} has no enabled flow of that name"
+    raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")
+
+
+FlowDep = Annotated[OpenFlow, Depends(open_flow)]
+
+
+def flow_of_dag(configured: Configured, dag: str) -> Flow | None:
+    """Which flow a DAG belongs to; None when it is none of Ferry's."""
+    for config in configured.flows:
+        flow = config.flow
+        names = {
+            dag_id(flow),
+            verify_dag_id(flow),
+            backfill_dag_id(flow),
+            *(switch_dag_id(verb, flow) for verb in VERBS),
+        }
+        if dag in names:
+            return flow
+    return None

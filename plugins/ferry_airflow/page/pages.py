@@ -1,0 +1,161 @@
+"""What is read: the list of flows, and the pages of one. Every list is cut on the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from fastapi import APIRouter, HTTPException, Request, status
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from ferry.decide.plan.lag import PartitionLag
+from ferry_airflow.page.access import User
+from ferry_airflow.page.airflow_side import DagRunRow
+from ferry_airflow.page.chart_map import drawn
+from ferry_airflow.page.files import charts_version
+from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, visible
+from ferry_airflow.page.paper import written
+from ferry_airflow.page.snapshot import RunDigest, TopicRow
+from ferry_airflow.page.standing import DAG_MOODS, RUN_MOODS
+
+router = APIRouter()
+
+A_PAGE = 50
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(Generic[T]):
+    """A page of a list; pages count from 1."""
+
+    rows: Sequence[T]
+    page: int
+    pages: int
+    total: int
+
+    @classmethod
+    def of(cls, rows: Sequence[T], page: int, size: int = A_PAGE) -> Cut[T]:
+        """The page, or the last one where there are not so many."""
+        pages = max(1, -(-len(rows) // size))
+        page = min(max(1, page), pages)
+        return cls(rows=rows[(page - 1) * size : page * size], page=page, pages=pages, total=len(rows))
+
+
+def shown_page(request: Request, name: str, open_flow: OpenFlow, tab: str, **what: Any) -> HTMLResponse:
+    flow = open_flow.flow
+    return written(
+        request,
+        name,
+        it=open_flow,
+        seen=open_flow.seen,
+        flow=flow,
+        here=f"{request.scope.get('root_path', '').rstrip('/')}/flow/{quote(flow.source)}/{quote(flow.target)}",
+        tab=tab,
+        charts=charts_version(),
+        moods=RUN_MOODS,
+        dag_moods=DAG_MOODS,
+        **what,
+    )
+
+
+@router.get("/")
+def home(request: Request, user: User, office: OfficeDep) -> Response:
+    """The map of clusters, and the list of flows."""
+    configured, flows = visible(office, user, runs=1)
+    return written(
+        request, "home.html", configured=configured, flows=flows, drawing=drawn(flows), charts="", moods=RUN_MOODS
+    )
+
+
+@router.get("/dag/{dag}")
+def of_dag(request: Request, dag: str, user: User, office: OfficeDep) -> Response:
+    """The tab of a DAG: the page of its flow."""
+    return _to_flow(request, dag, office, "")
+
+
+@router.get("/dag/{dag}/run/{run:path}")
+def of_run(request: Request, dag: str, run: str, user: User, office: OfficeDep) -> Response:
+    """The tab of a run: what became of it."""
+    return _to_flow(request, dag, office, f"run/{quote(run, safe='')}")
+
+
+def _to_flow(request: Request, dag: str, office: OfficeDep, rest: str) -> Response:
+    configured = office.flows.now()
+    flow = flow_of_dag(configured, dag)
+    if flow is None:
+        return written(request, "foreign.html", dag=dag, configured=configured)
+    root = request.scope.get("root_path", "").rstrip("/")
+    return RedirectResponse(f"{root}/flow/{quote(flow.source)}/{quote(flow.target)}/{rest}")
+
+
+@router.get("/flow/{source}/{target}/")
+def overview(request: Request, open_flow: FlowDep) -> Response:
+    """How a flow stands: its figures, plots, newest runs, and what is refused."""
+    worst = sorted(open_flow.seen.topics, key=_worst)[:8]
+    return shown_page(request, "overview.html", open_flow, "overview", worst=worst, runs=merged(open_flow)[:8])
+
+
+def _worst(row: TopicRow) -> tuple[float, int, str]:
+    unknown = float("inf") if row.total.unknown else 0.0
+    return -(unknown or row.total.seconds or 0.0), -row.total.records, row.topic
+
+
+SORTS = {
+    "topic": lambda row: row.topic,
+    "records": lambda row: (-row.total.records, row.topic),
+    "bytes": lambda row: (-row.total.bytes, row.topic),
+    "seconds": _worst,
+    "partitions": lambda row: (-row.total.partitions, row.topic),
+}
+
+
+@router.get("/flow/{source}/{target}/topics")
+def topics(request: Request, open_flow: FlowDep, page: int = 1, q: str = "", sort: str = "seconds") -> Response:
+    """The flow's topics with their lag."""
+    wanted = q.strip().lower()
+    rows = [row for row in open_flow.seen.topics if wanted in row.topic.lower()]
+    rows.sort(key=SORTS.get(sort, SORTS["seconds"]))
+    return shown_page(request, "topics.html", open_flow, "topics", cut=Cut.of(rows, page), q=q, sort=sort)
+
+
+@router.get("/flow/{source}/{target}/topic/{topic}")
+def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -> Response:
+    """A topic's partitions with their lag."""
+    row = next((row for row in open_flow.seen.topics if row.topic == topic), None)
+    if row is None and open_flow.seen.number:
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND, f"Flow {open_flow.flow} copies no topic {topic}, or the source does not show it"
+        )
+    parts: Sequence[PartitionLag] = open_flow.seen.lags.get(topic, ())
+    return shown_page(request, "topic.html", open_flow, "topics", topic=topic, row=row, cut=Cut.of(parts, page))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EitherRun:
+    """A run as the ledger, and as Airflow knows it."""
+
+    name: str
+    at_ms: int
+    digest: RunDigest | None
+    dag_run: DagRunRow | None
+
+
+def merged(open_flow: OpenFlow) -> list[EitherRun]:
+    """Runs of the ledger and of Airflow as one list, newest first."""
+    ours = {run.run: run for run in open_flow.seen.runs}
+    theirs = {run.run: run for run in open_flow.dag.runs}
+    rows = []
+    for name in {**theirs, **ours}:
+        digest, dag_run = ours.get(name), theirs.get(name)
+        begun = dag_run and (dag_run.started or dag_run.queued)
+        at_ms = digest.started_ms if digest else int(begun.timestamp() * 1000) if begun else open_flow.seen.looked_ms
+        rows.append(EitherRun(name=name, at_ms=at_ms, digest=digest, dag_run=dag_run))
+    return sorted(rows, key=lambda row: -row.at_ms)
+
+
+@router.get("/flow/{source}/{target}/runs")
+def runs(request: Request, open_flow: FlowDep, page: int = 1) -> Response:
+    """The flow's runs, newest first."""
+    return shown_page(request, "runs.html", open_flow, "runs", cut=Cut.of(merged(open_flow), page))

@@ -1,0 +1,92 @@
+"""Templates, and the page for what went wrong."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+import ferry
+from ferry.clock import wall_ms
+from ferry_airflow.page import shown
+
+FOLDER = Path(__file__).parent
+API = "/api/"
+_NOT_SIGNED_IN = 401
+_UNPROCESSABLE = 422
+_TITLES = {
+    401: "You are not signed in",
+    403: "Not allowed",
+    404: "Not found",
+    422: "That address is not right",
+}
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "number": shown.number,
+        "size": shown.size,
+        "duration": shown.duration,
+        "iso": shown.iso,
+        "moment": shown.moment,
+        "ms": shown.ms_of,
+        "part": lambda text: quote(str(text), safe=""),
+    }
+    return found
+
+
+def fragment(request: Request, name: str, **what: Any) -> str:
+    """A part of a page."""
+    root = request.scope.get("root_path", "").rstrip("/")
+    return _environment().get_template(name).render(root=root, **what)
+
+
+def written(request: Request, name: str, status: int = 200, **what: Any) -> HTMLResponse:
+    """A page; `root` is where the application is mounted, as the browser sees it."""
+    root = request.scope.get("root_path", "").rstrip("/")
+    airflow = root.removesuffix("/ferry")
+
+    def again(**changed: object) -> str:
+        """The address of this page with another query."""
+        query = {**request.query_params, **{key: str(value) for key, value in changed.items()}}
+        return f"?{urlencode({key: value for key, value in query.items() if value})}"
+
+    text = (
+        _environment()
+        .get_template(name)
+        .render(root=root, airflow=airflow, again=again, now_ms=wall_ms(), version=ferry.__version__, **what)
+    )
+    return HTMLResponse(text, status_code=status)
+
+
+async def error_page(request: Request, error: Exception) -> Response:
+    """An error as the one who asked reads it: a page in a browser, JSON elsewhere."""
+    headers = None
+    if isinstance(error, StarletteHTTPException):
+        status, detail, headers = error.status_code, str(error.detail), error.headers
+    elif isinstance(error, RequestValidationError):
+        parts = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
+        status, detail = _UNPROCESSABLE, "; ".join(parts)
+    else:
+        raise error
+    if API in request.url.path or "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse({"detail": detail}, status_code=status, headers=headers)
+    title = _TITLES.get(status, "That did not work")
+    page = written(request, "error.html", status, title=title, detail=detail, sign_in=status == _NOT_SIGNED_IN)
+    page.headers.update(headers or {})
+    return page

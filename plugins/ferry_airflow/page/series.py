@@ -1,0 +1,54 @@
+"""Figures over time, as the charts of the page ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from fastapi import APIRouter
+
+from ferry_airflow.page.office import FlowDep
+from ferry_airflow.page.standing import RUN_MOODS
+
+router = APIRouter(prefix="/api")
+
+MOST_POINTS = 400
+T = TypeVar("T")
+
+
+def thinned(points: Sequence[T], most: int = MOST_POINTS) -> list[T]:
+    """As many points as a chart can show, the last one among them."""
+    step = max(1, -(-len(points) // most))
+    return list(points[::-1][::step][::-1])
+
+
+@router.get("/flow/{source}/{target}/series")
+def flow_series(open_flow: FlowDep, topic: str | None = None) -> dict[str, Any]:
+    """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics."""
+    seen = open_flow.seen
+    points = () if topic is not None else thinned(seen.history)
+    rows = []
+    for run in reversed(seen.runs):
+        part = run.topics.get(topic) if topic is not None else None
+        if topic is not None and part is None:
+            continue
+        of = part or run
+        rows.append(
+            {
+                "run": run.run,
+                "state": run.state.value,
+                "mood": RUN_MOODS[run.state].value,
+                "at": run.started_ms,
+                "seconds": run.seconds,
+                "due": of.due,
+                "records": of.records,
+                "bytes": of.bytes,
+                "latency": None if run.latency_ms is None else run.latency_ms / 1000,
+                "refused": run.refused,
+            }
+        )
+    return {
+        "number": seen.number,
+        "lag": [[one.at_ms, one.records, one.bytes, one.seconds] for one in points],
+        "runs": rows,
+    }

@@ -1,0 +1,58 @@
+"""Figures as people read them; filters of the templates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+NOTHING = "\u2013"
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+_STEP = 1000
+_TEN = 10
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def number(value: int | None) -> str:
+    """With a thin gap between thousands."""
+    return NOTHING if value is None else f"{value:,}".replace(",", "\u202f")
+
+
+def size(value: float | None) -> str:
+    """Bytes in the unit that leaves three digits."""
+    if value is None:
+        return NOTHING
+    left, unit = float(value), 0
+    while left >= _STEP and unit < len(_SIZES) - 1:
+        left, unit = left / _STEP, unit + 1
+    return f"{left:.0f} {_SIZES[unit]}" if unit == 0 or left >= _TEN * _TEN else f"{left:.3g} {_SIZES[unit]}"
+
+
+def duration(seconds: float | None) -> str:
+    """In the two largest units that it has."""
+    if seconds is None:
+        return NOTHING
+    if seconds < _TEN:
+        return f"{seconds:.1f} s" if seconds else "0 s"
+    left = int(seconds)
+    parts: list[str] = []
+    for length, unit in _UNITS:
+        count, left = divmod(left, length)
+        if count or parts:
+            parts.append(f"{count} {unit}" if count else "")
+        if len(parts) == 2:
+            break
+    return " ".join(part for part in parts if part)
+
+
+def iso(ms: int | None) -> str:
+    """A time as machines read it."""
+    return "" if not ms or ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def moment(ms: int | None) -> str:
+    """A time to the second, in UTC; the browser writes it in its own zone."""
+    return NOTHING if not ms or ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def ms_of(time: datetime | None) -> int | None:
+    """Milliseconds since the epoch."""
+    return None if time is None else int(time.timestamp() * 1000)

@@ -1,0 +1,196 @@
+"""What the page shows of a flow: figures made of one look, by threads that no request waits for; pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest
+
+from ferry.decide.lanes.listing import lane_names
+from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.ledger.ledger import LedgerView, pauses
+from ferry.decide.plan.lag import PartitionLag, TotalLag, total_of
+from ferry.model import Gap, OpenedRun, Pause, Refusal
+
+MOST_TOPICS = 1000
+"""Topics of one run that are kept for plots over time: those with the most to copy."""
+MOST_REFUSALS = 200
+"""Refusals of one run that are kept beside their number; the run's own page has all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRun:
+    """What one run had to copy of a topic, and what it copied; `due` counts source offsets."""
+
+    due: int
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDigest:
+    """A run in a few hundred bytes, so that many fit into memory. Times are ms."""
+
+    run: str
+    generation: int
+    state: PastState
+    started_ms: int
+    ended_ms: int
+    slices: int
+    due: int
+    """Source offsets that the plan set out to copy: how far the lane was behind, as far as the budget went."""
+    records: int
+    bytes: int
+    latency_ms: int | None
+    """Age of the newest record of the slowest partition when it was written; None when records have no times."""
+    refused: int
+    refusals: tuple[Refusal, ...]
+    kinds: Mapping[str, int]
+    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+    topics: Mapping[str, TopicRun]
+    who: str
+
+    @property
+    def seconds(self) -> float:
+        """From its opening to its last receipt."""
+        return max(0, self.ended_ms - self.started_ms) / 1000
+
+
+def digest_of(past: PastRun) -> RunDigest:
+    """A run in short."""
+    record, report = past.opened.record, past.report
+    receipts = report.receipts if report else ()
+    due: Counter[str] = Counter()
+    for piece in report.plan.slices if report else ():
+        due[piece.source.topic] += piece.offsets
+    records: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    latest: dict[object, tuple[int, int]] = {}
+    for one in receipts:
+        records[one.source.topic] += one.records
+        size[one.source.topic] += one.bytes
+        if one.max_timestamp_ms >= 0:
+            latest[one.source] = max(latest.get(one.source, (0, 0)), (one.at_ms, one.at_ms - one.max_timestamp_ms))
+    kept = nlargest(MOST_TOPICS, due, key=lambda topic: (size[topic], due[topic]))
+    refusals = report.refusals if report else ()
+    return RunDigest(
+        run=record.run,
+        generation=past.opened.generation,
+        state=past.state,
+        started_ms=record.started_ms,
+        ended_ms=max((one.at_ms for one in receipts), default=record.started_ms),
+        slices=len(report.plan.slices) if report else 0,
+        due=due.total(),
+        records=records.total(),
+        bytes=size.total(),
+        latency_ms=max((age for _, age in latest.values()), default=None),
+        refused=len(refusals),
+        refusals=tuple(refusals[:MOST_REFUSALS]),
+        kinds=dict(Counter(refusal.kind.value for refusal in refusals).most_common()),
+        gaps=(report.plan.gaps if report else ())[:MOST_REFUSALS],
+        notes=(report.notes if report else ())[:MOST_REFUSALS],
+        topics={topic: TopicRun(due=due[topic], records=records[topic], bytes=size[topic]) for topic in kept},
+        who=_who(past.opened),
+    )
+
+
+def _who(opened: OpenedRun) -> str:
+    origin = opened.record.origin
+    return origin.dag_id or origin.host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """A source topic: sums over its partitions as `total_of` makes them."""
+
+    topic: str
+    target: str
+    total: TotalLag
+    paused: Pause | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagPoint:
+    """How far the flow was behind at a moment; None where nobody knew how old its oldest record was."""
+
+    at_ms: int
+    records: int
+    bytes: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A cluster that did not answer: why, and since when."""
+
+    cluster: str
+    why: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A flow as it was last seen. `number` changes with every look; 0: nobody has looked yet."""
+
+    number: int = 0
+    looked_ms: int = 0
+    """When somebody last tried to look."""
+    ledger_ms: int = 0
+    """Of when the ledger's part is; 0: it was never read."""
+    lag_ms: int = 0
+    """Of when the lag is."""
+    never_ran: bool = False
+    records_in_ledger: int = 0
+    topics: tuple[TopicRow, ...] = ()
+    lags: Mapping[str, Sequence[PartitionLag]] = field(default_factory=dict)
+    """Partitions by source topic, in order."""
+    total: TotalLag | None = None
+    runs: tuple[RunDigest, ...] = ()
+    """Newest first, as many as were read by now."""
+    known_runs: int = 0
+    """How many the ledger remembers."""
+    lanes: tuple[str, ...] = ()
+    pauses: Mapping[str, Pause] = field(default_factory=dict)
+    """By source topic; the key "" is the whole flow."""
+    history: tuple[LagPoint, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+    @property
+    def last_run(self) -> RunDigest | None:
+        """The newest run."""
+        return self.runs[0] if self.runs else None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the whole flow is held back."""
+        return "" in self.pauses
+
+
+def by_topic(lags: Iterable[PartitionLag]) -> dict[str, list[PartitionLag]]:
+    """Partitions by source topic, in the order of the topics' names."""
+    found: dict[str, list[PartitionLag]] = {}
+    for lag in lags:
+        found.setdefault(lag.source.topic, []).append(lag)
+    return dict(sorted(found.items()))
+
+
+def topic_rows(lags: Mapping[str, Sequence[PartitionLag]], held: Mapping[str, Pause]) -> tuple[TopicRow, ...]:
+    """A row for each topic, also for those that are paused and not there."""
+    rows = [
+        TopicRow(topic=topic, target=parts[0].target.topic, total=total_of(parts), paused=held.get(topic))
+        for topic, parts in lags.items()
+    ]
+    nothing = total_of(())
+    rows += [
+        TopicRow(topic=topic, target="", total=nothing, paused=pause)
+        for topic, pause in held.items()
+        if topic and topic not in lags
+    ]
+    return tuple(sorted(rows, key=lambda row: row.topic))
+
+
+def ledger_parts(view: LedgerView, now_ms: int) -> tuple[dict[str, Pause], tuple[str, ...]]:
+    """Pauses in force, and the names of the lanes."""
+    return pauses(view, now_ms), tuple(lane_names(view))

@@ -1,0 +1,140 @@
+// Questions, requests in the reader's name, and what came of them.
+"use strict";
+(() => {
+  const { root, one, all, api, refresh, writeTimes } = window.ferry;
+  const ask = one("#ask");
+  const answer = one("#answer");
+  if (!ask) return;
+
+  const tell = (text, bad = false) => {
+    const told = document.createElement("div");
+    if (bad) told.className = "bad";
+    told.textContent = text;
+    one("#told").append(told);
+    window.setTimeout(() => told.remove(), bad ? 20000 : 9000);
+  };
+  const field = (name, label, type, more = {}) => {
+    const box = document.createElement("div");
+    box.className = "field";
+    const title = document.createElement("label");
+    title.textContent = label;
+    title.htmlFor = `f-${name}`;
+    const input = document.createElement(type === "textarea" ? "textarea" : "input");
+    if (type !== "textarea") input.type = type;
+    Object.assign(input, { id: `f-${name}`, name, ...more });
+    box.append(title, input);
+    return box;
+  };
+  const topicList = () => field("topics", "Topics, separated by blanks; empty: all that the flow selects", "text", { autocomplete: "off" });
+  const split = (text) => text.split(/[\s,]+/).filter(Boolean);
+  const local = (text) => new Date(text).toISOString();
+
+  // What is asked before, and what becomes the body of the request.
+  const questions = {
+    run: (topic) => ({
+      title: "Start a run", go: "Run now",
+      text: "A micro-run copies what the source has beyond the last receipts, within the flow's budgets.",
+      fields: [topicList()], body: (data) => ({ topics: split(data.get("topics")) }),
+    }),
+    "dry-run": () => ({
+      title: "Dry run", go: "Show the plan",
+      text: "Plans a run with what is there now and shows the plan. Nothing is written.",
+      fields: [topicList()], body: (data) => ({ topics: split(data.get("topics")) }),
+    }),
+    verify: () => ({
+      title: "Verify", go: "Start verifying",
+      text: "Compares every record that was copied with its original, in a DAG run of its own. It reads both clusters.",
+      fields: [topicList()], body: (data) => ({ mode: "full", topics: split(data.get("topics")) }),
+    }),
+    backfill: () => ({
+      title: "Start a backfill", go: "Start",
+      text: "Copies the records of a window of time into a lane of its own, beside the live topics.",
+      fields: [
+        field("lane", "Lane", "text", { value: "backfill-airflow", required: true, pattern: "(backfill|append)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}" }),
+        field("start", "From (your time zone)", "datetime-local", { required: true }),
+        field("end", "To, before (your time zone)", "datetime-local", { required: true }),
+        topicList(),
+      ],
+      body: (data) => ({ lane: data.get("lane"), start: local(data.get("start")), end: local(data.get("end")), topics: split(data.get("topics")) }),
+    }),
+    pause: (topic) => ({
+      title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
+      text: "Runs leave it out from the next plan on, until somebody resumes it. A run under way is not touched.",
+      fields: [
+        field("why", "Why, for whoever finds it paused", "text", { required: true, maxLength: 500, autocomplete: "off" }),
+        field("until", "Until (your time zone; empty: until resumed)", "datetime-local"),
+      ],
+      body: (data) => ({ topic, why: data.get("why"), ...(data.get("until") ? { until: local(data.get("until")) } : {}) }),
+    }),
+    resume: (topic) => ({
+      title: topic ? `Resume topic ${topic}` : "Resume the flow", go: "Resume",
+      text: "The next run copies it from where it was left.", fields: [], body: () => ({ topic }),
+    }),
+  };
+
+  const send = async (address, body) => {
+    const response = await fetch(address, {
+      method: "POST", credentials: "same-origin",
+      headers: { "Content-Type": "application/json", "X-Ferry-Request": "1", Accept: "application/json" },
+      body: JSON.stringify(body),
+    });
+    const found = await response.json().catch(() => ({}));
+    if (!response.ok) throw new Error(typeof found.detail === "string" ? found.detail : `The server answered ${response.status}.`);
+    return found;
+  };
+  const ended = async (number) => {
+    for (let wait = 150; ; wait = Math.min(1500, wait * 1.4)) {
+      const response = await fetch(`${root}/api/job/${encodeURIComponent(number)}`, { headers: { Accept: "application/json" } });
+      const found = await response.json();
+      if (!response.ok) throw new Error(found.detail);
+      if (found.done) {
+        if (found.error) throw new Error(found.error);
+        return found;
+      }
+      await new Promise((resolve) => window.setTimeout(resolve, wait));
+    }
+  };
+  const show = (title, html) => {
+    one("#answer-title").textContent = title;
+    one("#answer-body").innerHTML = html; // made by the server's templates, which escape
+    if (!answer.open) answer.showModal();
+    writeTimes();
+  };
+
+  const perform = async (verb, here, question, body) => {
+    const shown = verb === "dry-run";
+    if (shown) show(question.title, '<div class="empty"><p>The clusters are being asked.</p></div>');
+    try {
+      const found = await send(`${api(here)}/${verb}`, body);
+      const result = found.job ? await ended(found.job) : found;
+      if (shown) show(question.title, result.html);
+      else tell(result.text);
+    } catch (error) {
+      if (shown && answer.open) answer.close();
+      tell(error.message, true);
+    }
+    await refresh(true);
+  };
+
+  document.addEventListener("click", (event) => {
+    const close = event.target.closest("[data-close]");
+    if (close) close.closest("dialog").close();
+    const button = event.target.closest("[data-ask]");
+    if (!button) return;
+    const here = button.closest("[data-flow]").dataset.flow;
+    const verb = button.dataset.ask;
+    const question = questions[verb](button.dataset.topic || "");
+    one("#ask-title").textContent = question.title;
+    one("#ask-text").textContent = question.text;
+    one("#ask-fields").replaceChildren(...question.fields);
+    one("#ask-go").textContent = question.go;
+    one("form", ask).onsubmit = (submitted) => {
+      submitted.preventDefault();
+      const body = question.body(new FormData(submitted.target));
+      ask.close();
+      perform(verb, here, question, body);
+    };
+    ask.showModal();
+    (all("input", ask)[0] || one("#ask-go")).focus();
+  });
+})();

@@ -1,0 +1,211 @@
+// What the pages do by themselves: times in the reader's zone, figures that stay fresh, charts, questions and answers.
+"use strict";
+(() => {
+  const root = document.body.dataset.root;
+  const one = (selector, within = document) => within.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // Times -----------------------------------------------------------------------------------------------------------
+  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const length = (seconds) => {
+    const [size, unit] = units.find(([size]) => seconds >= size) || [1, "s"];
+    return `${Math.floor(seconds / size)} ${unit}`;
+  };
+  const writeTimes = () => {
+    for (const time of all("time[datetime]")) {
+      const at = new Date(time.dateTime);
+      if ("ago" in time.dataset) {
+        const seconds = (Date.now() - at) / 1000;
+        time.textContent = seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
+      } else if (!time.dataset.local) {
+        time.dataset.local = "yes";
+        time.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+      }
+      if (!time.dataset.titled) {
+        time.dataset.titled = "yes";
+        time.title = `${at.toLocaleString()} (${at.toISOString()})`;
+      }
+    }
+  };
+
+  // Charts ----------------------------------------------------------------------------------------------------------
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const layout = (more) => ({
+    margin: { l: 56, r: 12, t: 8, b: 34 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("soft") },
+    hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line-strong"), font: { color: colour("ink") } },
+    hovermode: "x unified",
+    showlegend: false,
+    bargap: 0.35,
+    ...more,
+    xaxis: { type: "date", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, ...(more.xaxis || {}) },
+    yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, ...(more.yaxis || {}) },
+  });
+  const at = (ms) => new Date(ms);
+  const line = (x, y, name, more = {}) => ({
+    x, y, name, type: "scatter", mode: x.length > 1 ? "lines" : "markers",
+    line: { color: colour("accent"), width: 2, shape: "hv" }, marker: { color: colour("accent"), size: 7 },
+    fill: "tozeroy", fillcolor: colour("accent-soft"), ...more,
+  });
+  const span = (runs) => {
+    // Bars of a tenth of the way between two runs at least, so that they can be seen.
+    if (runs.length < 2) return 60000;
+    return Math.max(1000, (runs[runs.length - 1].at - runs[0].at) / Math.max(12, runs.length * 1.6));
+  };
+  const bars = (runs, values, name, more = {}) => ({
+    x: runs.map((run) => at(run.at)), y: values, name, type: "bar", width: runs.map(() => span(runs)),
+    marker: { color: colour("accent") }, ...more,
+  });
+  const recipes = {
+    lag: (data) => ({
+      head: ["Time", "Seconds behind"],
+      rows: data.lag.filter((point) => point[3] !== null).map((point) => [at(point[0]), point[3]]),
+      traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "seconds behind")],
+      layout: { yaxis: { ticksuffix: " s", minallowed: 0 } },
+    }),
+    due: (data) => ({
+      head: ["Time", "Records"],
+      rows: [...data.runs.map((run) => [at(run.at), run.due]), ...data.lag.map((point) => [at(point[0]), point[1]])].sort((a, b) => a[0] - b[0]),
+      traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "records behind")],
+      layout: { yaxis: { minallowed: 0 } },
+    }),
+    throughput: (data) => ({
+      head: ["Run", "Bytes per second", "Records"],
+      rows: data.runs.filter((run) => run.seconds > 0).map((run) => [at(run.at), run.bytes / run.seconds, run.records]),
+      traces: (rows) => [bars(data.runs.filter((run) => run.seconds > 0), rows.map((row) => row[1]), "bytes per second")],
+      layout: { yaxis: { ticksuffix: "B/s", exponentformat: "SI", minallowed: 0 } },
+    }),
+    timeline: (data) => ({
+      head: ["Started", "Seconds", "State", "Refused"],
+      rows: data.runs.map((run) => [at(run.at), run.seconds, run.state, run.refused]),
+      traces: () => [bars(data.runs, data.runs.map((run) => Math.max(run.seconds, 0.05)), "seconds", {
+        marker: { color: data.runs.map((run) => colour(run.mood)) },
+        text: data.runs.map((run) => run.state), textposition: "none", hovertemplate: "%{text}: %{y:.1f} s<extra></extra>",
+      })],
+      layout: { yaxis: { ticksuffix: " s", minallowed: 0 } },
+    }),
+  };
+  const asTable = (figure, recipe) => {
+    let details = one("details", figure);
+    if (!details) {
+      details = document.createElement("details");
+      details.innerHTML = "<summary>As a table</summary><div class=scroll></div>";
+      figure.append(details);
+    }
+    const table = document.createElement("table");
+    const head = table.createTHead().insertRow();
+    for (const name of recipe.head) {
+      const cell = document.createElement("th");
+      cell.scope = "col";
+      cell.textContent = name;
+      head.append(cell);
+    }
+    const body = table.createTBody();
+    for (const values of recipe.rows.slice(-100).reverse()) {
+      const row = body.insertRow();
+      for (const value of values) {
+        const text = value instanceof Date ? value.toLocaleString() : typeof value === "number" ? Number(value.toPrecision(6)).toLocaleString() : value;
+        row.insertCell().textContent = text;
+      }
+    }
+    one(".scroll", details).replaceChildren(table);
+  };
+  const draw = (figure, data) => {
+    const recipe = recipes[figure.dataset.chart](data);
+    const plot = one(".plot", figure);
+    plot.setAttribute("role", "img");
+    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points; below as a table`);
+    asTable(figure, recipe);
+    if (!window.Plotly) {
+      plot.textContent = "The chart library is not installed with Airflow's API server; the figures are in the table.";
+      return;
+    }
+    if (!recipe.rows.length) {
+      window.Plotly.purge(plot);
+      plot.innerHTML = '<div class="empty"><p>Nothing to show yet.</p></div>';
+      return;
+    }
+    if (one(".empty", plot)) plot.replaceChildren();
+    window.Plotly.react(plot, recipe.traces(recipe.rows), layout(recipe.layout), { displayModeBar: false, responsive: true });
+  };
+  let drawn = [];
+  const charts = async () => {
+    const figures = all("figure[data-chart]");
+    if (!figures.length) return;
+    const here = one("#live").dataset.here;
+    const asked = new Map();
+    for (const figure of figures) asked.set(figure.dataset.topic || "", null);
+    for (const topic of asked.keys()) {
+      const query = topic ? `?topic=${encodeURIComponent(topic)}` : "";
+      const answer = await fetch(`${api(here)}/series${query}`);
+      if (!answer.ok) return;
+      asked.set(topic, await answer.json());
+    }
+    drawn = figures.map((figure) => [figure, asked.get(figure.dataset.topic || "")]);
+    for (const [figure, data] of drawn) draw(figure, data);
+  };
+  const api = (here) => here.replace(`${root}/flow/`, `${root}/api/flow/`);
+  document.addEventListener("ferry:theme", () => drawn.forEach(([figure, data]) => draw(figure, data)));
+
+  // Figures that stay fresh -----------------------------------------------------------------------------------------
+  // The server renders; what differs is put in place, but for charts, and never under somebody's hands.
+  const EVERY_MS = 5000;
+  const fresh = ["#live-state", "#live-why", "#live"];
+  const refresh = async (force = false) => {
+    const live = one("#live");
+    if (!live || (document.hidden && !force)) return;
+    const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
+    if (answer.status === 401) {
+      window.location.reload();
+      return;
+    }
+    if (!answer.ok) return;
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const active = document.activeElement;
+    const held = active && live.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName);
+    if (held && !force) return;
+    for (const selector of fresh) {
+      const old = one(selector);
+      const made = one(selector, next);
+      if (!old || !made) continue;
+      replaceKeeping(old, made);
+    }
+    const actions = one(".head .actions");
+    const others = one(".head .actions", next);
+    if (actions && others && actions.innerHTML !== others.innerHTML) actions.replaceWith(others);
+    writeTimes();
+    await charts();
+  };
+  const keyOf = (element) => element.id || element.dataset.ask + "|" + element.dataset.topic || element.getAttribute("href");
+  const replaceKeeping = (old, made) => {
+    const focus = old.contains(document.activeElement) ? keyOf(document.activeElement) : null;
+    const plots = new Map(all("figure[data-chart]", old).map((figure) => [figure.dataset.chart + figure.dataset.topic, figure]));
+    const open = new Set(all("details[open][id]", old).map((details) => details.id));
+    for (const figure of all("figure[data-chart]", made)) {
+      const kept = plots.get(figure.dataset.chart + figure.dataset.topic);
+      if (kept) figure.replaceWith(kept);
+    }
+    for (const details of all("details[id]", made)) details.open = open.has(details.id);
+    old.replaceWith(made);
+    if (focus) all("a, button, summary", made).find((element) => keyOf(element) === focus)?.focus({ preventScroll: true });
+  };
+
+  window.ferry = { root, one, all, api, refresh, writeTimes };
+  writeTimes();
+  window.setInterval(writeTimes, 1000);
+  charts();
+  if (one("#live")) {
+    // The first look takes a moment: until then ask more often.
+    const beat = () => window.setTimeout(async () => {
+      try {
+        await refresh();
+      } catch {
+        // the server is away for a moment; the ages on the page say so
+      }
+      beat();
+    }, Number(one("#live").dataset.live) && !one("[data-waiting]") ? EVERY_MS : 700);
+    beat();
+  }
+})();

@@ -1,0 +1,305 @@
+"""One thread for each flow that somebody looks at: it asks the clusters, so that no request has to.
+
+It looks every few seconds as long as somebody asks for what it saw, and ends when nobody does any more. What needs a
+cluster besides (a plan, an old run, an offset) is a job that waits for its turn.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
+from ferry.decide.plan.lag import total_of
+from ferry.errors import FerryError
+from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page.snapshot import (
+    LagPoint,
+    RunDigest,
+    Snapshot,
+    Trouble,
+    by_topic,
+    digest_of,
+    ledger_parts,
+    topic_rows,
+)
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+"""Between two looks; longer where a look takes longer than a tenth of that."""
+AT_REST_SECONDS = 300.0
+"""After which a flow that nobody looks at is left alone."""
+PATIENCE_SECONDS = 5.0
+WAIT_SECONDS = 0.25
+"""How long a request waits for an answer of a cluster; then the page says that it is on its way."""
+MOST_POINTS = 2880
+"""Points of lag that are kept: four hours of looks."""
+RUN_STEPS = (3, 10, 30, 100)
+"""How many runs are read when nothing else is to do: first what is seen first."""
+KEPT_JOBS = 200
+KEPT_ANSWERS = 24
+
+
+@dataclass(slots=True)
+class Job:
+    """Something that a flow's thread does for somebody; `done` when there is an answer or an error."""
+
+    id: str
+    who: str
+    what: str
+    work: Callable[[FlowWatch], Any]
+    done: threading.Event
+    answer: Any = None
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a page that needs a cluster shows: the last answer, of when it is, and whether a newer one is on its way.
+
+    `got` is None as long as there is none.
+    """
+
+    got: Any = None
+    error: str = ""
+    at_ms: int = 0
+    job: Job | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is nothing to show yet."""
+        return not self.at_ms
+
+
+class Watcher:
+    """A flow's thread, and what it saw last."""
+
+    def __init__(self, connected: Callable[[], FlowConfig], source: str, target: str) -> None:
+        """`connected` is the flow with its logins; it is asked whenever the connections are made anew."""
+        self._connected = connected
+        self._source, self._target = source, target
+        self._inbox: SimpleQueue[Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._asked_at = 0.0
+        self._seen = Snapshot()
+        self._points: deque[LagPoint] = deque(maxlen=MOST_POINTS)
+        self._digests: dict[int, RunDigest] = {}
+        self._wanted_runs = 0
+        self._end = -1
+        self._jobs: dict[str, Job] = {}
+        self._answers: dict[tuple[Any, ...], Answer] = {}
+        self._closed = False
+
+    def seen(self) -> Snapshot:
+        """What was seen last, at once; whoever asks keeps the thread at work."""
+        self._asked_at = time.monotonic()
+        self._start()
+        return self._seen
+
+    def ask(self, who: str, what: str, work: Callable[[FlowWatch], Any]) -> Job:
+        """Have the thread do something; wait on `done` for as long as a request may last."""
+        job = Job(id=secrets.token_urlsafe(9), who=who, what=what, work=work, done=threading.Event())
+        with self._lock:
+            while len(self._jobs) >= KEPT_JOBS:
+                self._jobs.pop(next(iter(self._jobs)))
+            self._jobs[job.id] = job
+        self._asked_at = time.monotonic()
+        self._inbox.put(job)
+        self._start()
+        return job
+
+    def job(self, number: str) -> Job | None:
+        """A job by its id, as long as it is kept."""
+        return self._jobs.get(number)
+
+    def answer(self, key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
+        """The last answer to what a page asks; an old one is shown while a new one is got.
+
+        Waits a moment, for most answers are there at once. `key` names the question.
+        """
+        with self._lock:
+            kept = self._answers.pop(key, None) or Answer()
+            self._answers[key] = kept  # the last one asked for goes last
+            while len(self._answers) > KEPT_ANSWERS:
+                self._answers.pop(next(iter(self._answers)))
+        due = wall_ms() - kept.at_ms > fresh_seconds * 1000
+        if due and kept.job is None:
+
+            def got(watch: FlowWatch) -> None:
+                try:
+                    kept.got, kept.error = work(watch), ""
+                except FerryError as error:
+                    kept.error = str(error)
+                except Exception as error:
+                    log.exception("the page cannot show %s of %s->%s", key[0], self._source, self._target)
+                    kept.error = f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
+                finally:
+                    kept.at_ms, kept.job = wall_ms(), None
+
+            job = kept.job = self.ask("", str(key[0]), got)
+            job.done.wait(WAIT_SECONDS)
+        return kept
+
+    def nudge(self) -> None:
+        """Look now rather than in a few seconds."""
+        self._inbox.put(None)
+
+    def close(self) -> None:
+        """End the thread after what it is at."""
+        self._closed = True
+        self._inbox.put(None)
+
+    def _start(self) -> None:
+        with self._lock:
+            if not self._closed and (self._thread is None or not self._thread.is_alive()):
+                name = f"ferry page {self._source}->{self._target}"
+                self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        watch: FlowWatch | None = None
+        try:
+            while not self._closed and (time.monotonic() - self._asked_at < AT_REST_SECONDS or not self._inbox.empty()):
+                began = time.monotonic()
+                try:
+                    watch = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
+                    self._look(watch)
+                except FerryError as error:  # a secret or a connection that is missing
+                    self._take(Sight(view=None, lags=None, troubles={self._target: str(error)}), ())
+                except Exception as error:
+                    log.exception("the page cannot look at %s->%s", self._source, self._target)
+                    why = f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
+                    self._take(Sight(view=None, lags=None, troubles={self._target: why}), ())
+                took = time.monotonic() - began
+                self._serve(watch, until=time.monotonic() + max(LOOK_SECONDS, 10 * took))
+        finally:
+            if watch is not None:
+                watch.close()
+
+    def _serve(self, watch: FlowWatch | None, until: float) -> None:
+        """Do what is asked for until it is time to look again, or somebody nudges."""
+        while not self._closed:
+            try:
+                job = self._inbox.get(timeout=max(0.0, until - time.monotonic()))
+            except Empty:
+                return
+            if job is None:
+                return
+            self._do(job, watch)
+
+    def _do(self, job: Job, watch: FlowWatch | None) -> None:
+        try:
+            with_flow = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
+            try:
+                job.answer = job.work(with_flow)
+            finally:
+                if watch is None:
+                    with_flow.close()
+        except FerryError as error:
+            job.error = str(error)
+        except Exception as error:
+            log.exception("%s for %s", job.what, job.who)
+            job.error = f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
+        finally:
+            job.done.set()
+
+    def _look(self, watch: FlowWatch) -> None:
+        sight = watch.look()
+        known: tuple[RunDigest, ...] = self._seen.runs
+        if sight.view is not None:
+            known = self._runs(watch, sight)
+        self._take(sight, known)
+
+    def _runs(self, watch: FlowWatch, sight: Sight) -> tuple[RunDigest, ...]:
+        """Digests of the newest runs: those that are not known for good are read, a few more at each look."""
+        assert sight.view is not None
+        own = sorted(
+            (run.generation for run in sight.view.runs if run.record.lane == watch.flow.lane),
+            reverse=True,
+        )
+        self._wanted_runs = next((step for step in RUN_STEPS if step > self._wanted_runs), RUN_STEPS[-1])
+        wanted = own[: self._wanted_runs]
+        moved, self._end = sight.view.end != self._end, sight.view.end
+        # The newest one may go on, also after it has ended: somebody resumes it.
+        missing = [at for at in wanted if at not in self._digests or (moved and at == own[0])]
+        if missing:
+            try:
+                for past in watch.runs(own.index(min(missing)) + 1):
+                    self._digests[past.opened.generation] = digest_of(past)
+            except FerryError as error:
+                sight.troubles.setdefault(self._target, str(error))
+        self._digests = {at: digest for at, digest in self._digests.items() if at in own}
+        return tuple(self._digests[at] for at in own if at in self._digests)
+
+    def _take(self, sight: Sight, runs: tuple[RunDigest, ...]) -> None:
+        """Make the next snapshot; what could not be seen stays as it was, with its age."""
+        now, before = wall_ms(), self._seen
+        since = {one.cluster: one.since_ms for one in before.troubles}
+        seen = replace(
+            before,
+            number=before.number + 1,
+            looked_ms=now,
+            troubles=tuple(
+                Trouble(cluster=alias, why=why, since_ms=since.get(alias, now)) for alias, why in sight.troubles.items()
+            ),
+        )
+        if sight.view is not None:
+            held, lanes = ledger_parts(sight.view, now)
+            own = sight.view.runs
+            seen = replace(
+                seen,
+                ledger_ms=now,
+                never_ran=not own,
+                records_in_ledger=sight.view.end,
+                runs=runs,
+                known_runs=len(own),
+                lanes=lanes,
+                pauses=held,
+                topics=topic_rows(before.lags, held),
+            )
+        if sight.lags is not None:
+            total, lags = total_of(sight.lags), by_topic(sight.lags)
+            self._points.append(LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds))
+            seen = replace(
+                seen,
+                lag_ms=now,
+                lags=lags,
+                total=total,
+                topics=topic_rows(lags, seen.pauses),
+                history=tuple(self._points),
+            )
+        self._seen = seen
+
+
+class Watchers:
+    """The threads of all flows that were looked at."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[tuple[object, ...], Watcher] = {}
+
+    def of(self, key: tuple[object, ...], make: Callable[[], Watcher]) -> Watcher:
+        """The watcher of a flow. `key` begins with the flow's name; one of another configuration file is ended."""
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                for other in [other for other in self._known if other[0] == key[0]]:
+                    self._known.pop(other).close()
+                found = self._known[key] = make()
+            return found
+
+    def job(self, number: str) -> Job | None:
+        """A job of whichever flow."""
+        with self._lock:
+            watchers = list(self._known.values())
+        return next((job for watcher in watchers if (job := watcher.job(number)) is not None), None)

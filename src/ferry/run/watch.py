@@ -1,0 +1,216 @@
+"""Look at a flow again and again over connections that stay: what a page that is kept open asks for.
+
+The ledger is read once and then on (ADR 11), so a look costs what came since. One side that does not answer is named,
+and the other one is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.decide.lanes.listing import Lane, lane_names
+from ferry.decide.ledger.codec import decode_value
+from ferry.decide.ledger.history import Holder, PastRun, holders, past_run
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, gaps
+from ferry.decide.ledger.map_block import Chain, MapRow
+from ferry.decide.ledger.map_rows import chains_of, newer_rows
+from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.decide.ledger.rolled import Links
+from ferry.decide.ledger.runs import opened_run
+from ferry.decide.plan.lag import PartitionLag
+from ferry.errors import FerryError
+from ferry.model import Receipt, TopicPartition
+from ferry.run.flow.connections import TargetFirst
+from ferry.run.flow.rows import read_blocks
+from ferry.run.groups.translate import Translation, translate_over
+from ferry.run.lanes.listing import known_lane
+from ferry.run.plan.lag import lag_over
+
+_MOST_LANES = 50
+_Piece = tuple[Chain, int | None, int]
+"""A block of a chain by its index, None for what lies in no block; and how many receipts it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One look at a flow. A part is None when its cluster did not answer; `troubles` says why, by cluster alias."""
+
+    view: LedgerView | None
+    """What the ledger says; the view of nothing where the flow never ran."""
+    lags: tuple[PartitionLag, ...] | None
+    troubles: dict[str, str]
+
+
+class FlowWatch:
+    """The connections of one flow for as long as somebody looks. Not thread-safe. Use as a context manager."""
+
+    def __init__(self, flow: FlowConfig, *, patience_s: float) -> None:
+        """`patience_s`: how long a cluster that does not answer is tried at each look."""
+        self.flow = flow
+        self.patience_s = patience_s
+        self._connections: TargetFirst | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop the connections, and what is known of the ledger with them."""
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None
+
+    def look(self) -> Sight:
+        """The ledger and the lag as they are now; never raises for a cluster that is down or refuses."""
+        source, target = self.flow.flow.source, self.flow.flow.target
+        try:
+            connections = self._open()
+            view = connections.run(partial(self._view, connections))
+        except FerryError as error:
+            return Sight(view=None, lags=None, troubles={target: str(error)})
+        try:
+            _reach_source(connections)
+            lags = connections.run(partial(lag_over, self.flow, connections))
+        except FerryError as error:
+            return Sight(view=view, lags=None, troubles={source: str(error)})
+        return Sight(view=view, lags=tuple(lags), troubles={})
+
+    def runs(self, newest: int) -> list[PastRun]:
+        """The lane's newest runs with their plans and receipts, oldest first; raises as `LedgerAccess.view`."""
+        connections = self._open()
+
+        async def work() -> list[PastRun]:
+            await connections.ledger.find()
+            view = await connections.known.view_with_newest(self.flow.lane, newest)
+            own = sorted(
+                (run for run in view.runs if run.record.lane == self.flow.lane), key=lambda run: run.generation
+            )
+            return [past_run(view, opened) for opened in own[-newest:]]
+
+        return connections.run(work)
+
+    def run(self, name: str) -> PastRun | None:
+        """One run, however old; None when the ledger does not remember it."""
+        connections = self._open()
+
+        async def work() -> PastRun | None:
+            await connections.ledger.find()
+            view = await connections.known.view_with(self.flow.lane, name)
+            opened = opened_run(view, self.flow.lane, name)
+            return None if opened is None else past_run(view, opened)
+
+        return connections.run(work)
+
+    def receipts(self, place: TopicPartition, skip: int, most: int) -> tuple[list[Receipt], int]:
+        """Receipts of a source partition, newest first, without the `skip` newest; and how many there are.
+
+        Only the blocks that hold them are read, so it does not matter how many there are.
+        """
+        connections = self._open()
+        flow = self.flow
+        copy = TopicPartition(
+            topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition
+        )
+
+        def match(of: Chain) -> bool:
+            return of.lane == flow.lane and of.source == place
+
+        async def work() -> tuple[list[Receipt], int]:
+            await connections.ledger.find()
+            view = await connections.known.view()
+            chains = chains_of(view, match)
+            newer = newer_rows(view, match, {copy, *(of.target for of in chains)})
+            pieces = _pieces(chains, newer)
+            chosen, before = _covering(pieces, skip, most)
+            read = await read_blocks(connections.ledger, chains, [(of, at) for of, at, _ in chosen if at is not None])
+            rows = [row for of, at, _ in chosen for row in reversed(newer[of] if at is None else read[of, at])]
+            ats = [row.at for row in rows[skip - before : skip - before + most]]
+            records = await connections.ledger.read_at(ats) if ats else {}
+            found = [
+                parse_receipt(decode_value(value, f"ledger record at offset {at}"))
+                for at in ats
+                if at in records and (value := records[at].value) is not None
+            ]
+            return found, sum(count for *_, count in pieces)
+
+        return connections.run(work)
+
+    def where(self, place: TopicPartition, offset: int, *, backward: bool) -> tuple[Translation, list[Holder]]:
+        """Where an offset of a source partition went (`backward`: came from), and the receipts that say so.
+
+        Raises as `ferry.run.groups.translate.translate`.
+        """
+        connections = self._open()
+
+        async def work() -> tuple[Translation, list[Holder]]:
+            await connections.ledger.find()
+            found = await translate_over(connections, self.flow, place, offset, backward)
+            at = found.outcome.offset if backward else offset
+
+            def match(of: Chain) -> bool:
+                return of.lane == self.flow.lane and of.source == found.source
+
+            view = await connections.known.view()
+            near = await connections.known.receipts_with(view, match, at)
+            return found, holders(near, at, gaps(view, self.flow.lane))
+
+        return connections.run(work)
+
+    def lanes(self) -> list[Lane]:
+        """The lanes beside the flow's own, with what they have copied."""
+        connections = self._open()
+
+        async def work() -> list[Lane]:
+            await connections.ledger.find()
+            names = [name for name in lane_names(await connections.known.view()) if name != self.flow.lane]
+            return [await known_lane(connections.known, name) for name in names[:_MOST_LANES]]
+
+        return connections.run(work)
+
+    async def _view(self, connections: TargetFirst) -> LedgerView:
+        return await connections.view() if await connections.has_ledger() else UNREAD
+
+    def _open(self) -> TargetFirst:
+        if self._connections is None:
+            connections = TargetFirst.of(self.flow, patience_s=self.patience_s)
+            connections.__enter__()  # closes itself when it fails
+            self._connections = connections
+        return self._connections
+
+
+def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapRow]]) -> list[_Piece]:
+    """What holds the receipts of a partition, newest first: what lies in no block, then the blocks."""
+    pieces: list[_Piece] = []
+    for of in sorted({**chains, **newer}, key=lambda of: of.since, reverse=True):
+        pieces.append((of, None, len(newer.get(of, ()))))
+        blocks = chains[of].blocks if of in chains else ()
+        pieces += [(of, at, blocks[at].rows) for at in reversed(range(len(blocks)))]
+    return [piece for piece in pieces if piece[2]]
+
+
+def _covering(pieces: Sequence[_Piece], skip: int, most: int) -> tuple[list[_Piece], int]:
+    """The pieces in which some receipts lie, and how many receipts lie before them."""
+    chosen, before, at = [], 0, 0
+    for piece in pieces:
+        if at + piece[2] <= skip:
+            before = at + piece[2]
+        elif at < skip + most:
+            chosen.append(piece)
+        at += piece[2]
+    return chosen, before
+
+
+def _reach_source(connections: TargetFirst) -> None:
+    """Try a source again that did not answer when the connections were opened."""
+    if not connections.has_source:
+        connections.run(connections.source.open)
+        del connections.down[connections.source.alias]

@@ -1,0 +1,127 @@
+"""The page without an Airflow around it: a flow as its thread would have seen it, and somebody signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from ferry.decide.plan.lag import PartitionLag
+from ferry.errors import Unreachable
+from ferry.model import TopicPartition
+from ferry.run.watch import Sight
+from ferry_airflow.page import access, actions, office
+from ferry_airflow.page.airflow_side import DagState
+from ferry_airflow.page.app import page_app
+from ferry_airflow.page.snapshot import RunDigest
+from ferry_airflow.page.watcher import Watcher
+
+FLOW = "primary->backup"
+HERE = "/flow/primary/backup"
+TEXT = """clusters = primary, backup
+primary.bootstrap.servers = 127.0.0.1:1
+backup.bootstrap.servers = 127.0.0.1:1
+primary->backup.enabled = true
+primary->backup.topics = .*
+"""
+
+
+class Still(Watcher):
+    """A watcher that never looks: what was seen is given to it, and a job stays undone."""
+
+    def __init__(self) -> None:
+        super().__init__(self._nobody, "primary", "backup")
+
+    @staticmethod
+    def _nobody() -> None:
+        raise Unreachable("nobody is there")
+
+    def _start(self) -> None:
+        pass
+
+    def see(self, sight: Sight, runs: Sequence[RunDigest] = ()) -> None:
+        """As if the thread had looked."""
+        self._take(sight, tuple(runs))
+
+
+@dataclass
+class Somebody:
+    """Who is signed in."""
+
+    name: str = "ada"
+
+    def get_name(self) -> str:
+        return self.name
+
+    def get_id(self) -> str:
+        return self.name
+
+
+@dataclass
+class Desk:
+    """The application, with what Airflow would answer it."""
+
+    app: FastAPI
+    client: TestClient
+    watcher: Still
+    refused: set[tuple[str, str]] = field(default_factory=set)
+    """What Airflow does not allow: DAG and method."""
+    dag: DagState = field(default_factory=lambda: DagState(known=True))
+    audited: list[tuple[object, ...]] = field(default_factory=list)
+    triggered: list[tuple[object, ...]] = field(default_factory=list)
+
+    def page(self, path: str) -> str:
+        """A page as a browser asks for it."""
+        answer = self.client.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def act(self, verb: str, body: object, **headers: str) -> tuple[int, dict[str, object]]:
+        """A request as the page sends it."""
+        sent = {"X-Ferry-Request": "1", "Accept": "application/json", **headers}
+        answer = self.client.post(f"/api{HERE}/{verb}", json=body, headers=sent)
+        return answer.status_code, answer.json()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """A page with one flow that nothing is known of yet."""
+    config = tmp_path / "flows.properties"
+    config.write_text(TEXT)
+    monkeypatch.setenv("FERRY_CONFIG", str(config))
+    app = page_app()
+    app.dependency_overrides[get_user] = Somebody
+    watcher = Still()
+    with TestClient(app) as client:
+        made = Desk(app=app, client=client, watcher=watcher)
+        monkeypatch.setattr(app.state.office.watchers, "of", lambda key, make: watcher)
+        monkeypatch.setattr(app.state.office.watchers, "job", watcher.job)
+        monkeypatch.setattr(office, "dag_states", lambda dags: dict.fromkeys(dags, made.dag))
+        may: Callable[..., bool] = lambda user, dag, method, entity=None: (dag, method) not in made.refused  # noqa: E731
+        monkeypatch.setattr(access, "may", may)
+        monkeypatch.setattr(actions, "audit", lambda *what: made.audited.append(what))
+
+        def trigger(dag: str, who: str, conf: dict[str, object]) -> str:
+            made.triggered.append((dag, who, conf))
+            return "manual__1"
+
+        monkeypatch.setattr(actions, "trigger", trigger)
+        yield made
+
+
+def lag(topic: str, partition: int, records: int | None, seconds: float | None = None) -> PartitionLag:
+    """How far a partition is behind; None: nobody knows."""
+    return PartitionLag(
+        source=TopicPartition(topic=topic, partition=partition),
+        target=TopicPartition(topic=f"primary.{topic}", partition=partition),
+        position=10,
+        source_end=None if records is None else 10 + records,
+        records=records,
+        bytes=None if records is None else records * 100,
+        seconds=seconds if records else 0.0,
+    )

@@ -1,0 +1,101 @@
+"""Who may do what, from where, and what is left in the audit log."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.run.watch import Sight
+from tests.page.conftest import HERE, Desk, lag
+
+OWN, VERIFY, BACKFILL = "ferry__primary__backup", "ferry_verify__primary__backup", "ferry_backfill__primary__backup"
+TIMES = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
+BODIES = {
+    "run": ({}, (OWN, "POST")),
+    "dry-run": ({}, (OWN, "POST")),
+    "verify": ({}, (VERIFY, "POST")),
+    "backfill": (TIMES, (BACKFILL, "POST")),
+    "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT")),
+    "resume": ({"topic": "orders"}, (OWN, "PUT")),
+}
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str) -> None:
+    body, right = BODIES[verb]
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1, 1.0),), troubles={}))
+    assert f'data-ask="{verb}"' in _all_pages(desk) or verb == "resume"
+    assert desk.act(verb, body)[0] in (200, 202)
+    desk.refused.add(right)
+    status, answer = desk.act(verb, body)
+    assert status == 403
+    assert "Airflow does not let you" in str(answer["detail"])
+    assert f'data-ask="{verb}"' not in _all_pages(desk)
+
+
+def _all_pages(desk: Desk) -> str:
+    return "".join(desk.page(f"{HERE}{path}") for path in ("/", "/topics", "/backfills"))
+
+
+def test_who_may_not_see_a_flow_cannot_tell_whether_it_is_there(desk: Desk) -> None:
+    desk.refused |= {(OWN, "GET"), ("ferry__no__such", "GET")}
+    assert "No flow that you may see" in desk.page("/")
+    for path in (f"{HERE}/", "/flow/no/such/"):
+        assert desk.client.get(path, headers={"Accept": "text/html"}).status_code == 403
+    assert desk.act("run", {})[0] == 403
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_a_request_of_another_site_is_refused(desk: Desk, verb: str) -> None:
+    body, _ = BODIES[verb]
+    path = f"/api{HERE}/{verb}"
+    assert desk.client.post(path, json=body).status_code == 403  # no header
+    assert desk.act(verb, body, Origin="https://evil.example")[0] == 403
+    assert desk.act(verb, body, **{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    form = desk.client.post(path, data={"why": "x"}, headers={"X-Ferry-Request": "1"})
+    assert form.status_code == 415
+    assert not desk.triggered
+    assert not desk.audited
+    assert desk.act(verb, body, Origin="http://testserver", **{"Sec-Fetch-Site": "same-origin"})[0] in (200, 202)
+
+
+def test_a_run_is_started_in_somebodys_name_and_audited(desk: Desk) -> None:
+    status, answer = desk.act("run", {"topics": ["orders"]})
+    assert (status, answer["run"]) == (200, "manual__1")
+    assert desk.triggered == [(OWN, "ada", {"topics": ["orders"]})]
+    assert desk.audited == [("ada", "ferry_run", OWN, "manual__1", {"flow": "primary->backup", "topics": ["orders"]})]
+
+
+def test_a_backfill_gets_its_times_with_a_zone(desk: Desk) -> None:
+    assert desk.act("backfill", {**TIMES, "lane": "backfill-jan"})[0] == 200
+    dag, _, conf = desk.triggered[0]
+    assert dag == BACKFILL
+    assert conf == {"lane": "backfill-jan", "from": "2026-01-01T00:00:00+00:00", "to": "2026-01-02T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"topic": "orders", "why": " "}, "Say why"),
+        ({"topic": "orders", "why": "x", "until": "2001-01-01T00:00:00Z"}, "over already"),
+        ({"topic": "a b", "why": "x"}, "topic"),
+        ({"topic": "orders"}, "why"),
+        ({"topic": "__consumer_offsets", "why": "x"}, "does not copy topic __consumer_offsets"),
+        ({"topic": "orders", "why": "x", "more": 1}, "more"),
+    ],
+)
+def test_a_pause_that_makes_no_sense_is_refused(desk: Desk, body: dict[str, object], said: str) -> None:
+    status, answer = desk.act("pause", body)
+    assert status == 422
+    assert said in str(answer["detail"])
+    assert not desk.audited
+
+
+def test_a_job_is_told_only_to_who_began_it(desk: Desk) -> None:
+    _, begun = desk.act("dry-run", {})
+    answer = desk.client.get(f"/api/job/{begun['job']}")
+    assert answer.json()["done"] is False
+    job = desk.watcher.job(str(begun["job"]))
+    assert job is not None
+    job.who = "eve"
+    assert desk.client.get(f"/api/job/{begun['job']}").status_code == 404

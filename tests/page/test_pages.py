@@ -1,0 +1,163 @@
+"""What the page shows of what was seen; the words and figures, not their looks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi.routing import APIRoute
+
+from ferry.decide.ledger.history import PastState
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.model import Refusal, RefusalKind
+from ferry.run.watch import Sight
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.mount import views
+from ferry_airflow.page.snapshot import RunDigest, TopicRun
+from tests.page.conftest import HERE, Desk, lag
+
+PAGES = ("/", "/topics", "/runs", "/offsets", "/groups", "/backfills", "/reports", "/run/a", "/partition/orders/0")
+
+
+def digest(run: str, state: PastState = PastState.SUCCESS, *refusals: Refusal) -> RunDigest:
+    return RunDigest(
+        run=run,
+        generation=7,
+        state=state,
+        started_ms=1_790_000_000_000,
+        ended_ms=1_790_000_004_000,
+        slices=2,
+        due=1_000,
+        records=900,
+        bytes=8_000_000,
+        latency_ms=1_500,
+        refused=len(refusals),
+        refusals=refusals,
+        kinds={refusal.kind.value: 1 for refusal in refusals},
+        gaps=(),
+        notes=(),
+        topics={"orders": TopicRun(due=1_000, records=900, bytes=8_000_000)},
+        who="ferry__primary__backup",
+    )
+
+
+def test_every_route_asks_who_is_there(desk: Desk) -> None:
+    routes = [route for route in desk.app.routes if isinstance(route, APIRoute)]
+    assert len(routes) > 15
+    for route in routes:
+        assert get_user in {dependency.call for dependency in route.dependant.dependencies}, route.path
+
+
+def test_nobody_who_is_not_signed_in_sees_anything(desk: Desk) -> None:
+    del desk.app.dependency_overrides[get_user]
+    for path in (
+        "/",
+        f"{HERE}/",
+        "/static/ferry.css",
+        "/icon/light.svg",
+        "/charts/7.1.0.js",
+        f"/api{HERE}/series",
+        "/api/job/x",
+    ):
+        answer = desk.client.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code == 401, path
+    assert desk.act("run", {})[0] == 401
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_before_the_first_look_every_page_says_so(desk: Desk, path: str) -> None:
+    assert "Asking the clusters" in desk.page(f"{HERE}{path}")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_cluster_that_is_down_is_named_above_what_is_known(desk: Desk, path: str) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 60.0),), troubles={}))
+    desk.watcher.see(Sight(view=None, lags=None, troubles={"backup": "backup at h:9092 does not <answer>"}))
+    page = desk.page(f"{HERE}{path}")
+    assert "Cluster backup cannot be reached since" in page
+    assert "figures are of" in page
+    assert "does not &lt;answer&gt;" in page
+
+
+def test_a_flow_is_on_the_map_and_in_the_list(desk: Desk) -> None:
+    desk.watcher.see(
+        Sight(view=UNREAD, lags=(lag("orders", 0, 1_234_567, 125.0), lag("orders", 1, 0)), troubles={}), [digest("r1")]
+    )
+    page = desk.page("/")
+    assert 'aria-label="Flow primary to backup: never ran"' in page
+    assert "2 min 5 s behind" in page
+    assert "1\u202f234\u202f567" in page
+    assert '1 <span class="unit">of 2</span>' in page
+
+
+def test_ten_thousand_partitions_are_cut_into_pages(desk: Desk) -> None:
+    rows = tuple(lag(f"topic-{number:05d}", 0, number, float(number)) for number in range(10_000))
+    desk.watcher.see(Sight(view=UNREAD, lags=rows, troubles={}))
+    first = desk.page(f"{HERE}/topics")
+    assert first.count('scope="row"') == 50
+    assert "topic-09999" in first
+    assert "Page 1 of 200" in first
+    assert "topic-00000" in desk.page(f"{HERE}/topics?page=200")
+    assert "topic-00000" in desk.page(f"{HERE}/topics?page=99999")
+    assert desk.page(f"{HERE}/topics?q=0042").count('scope="row"') == 11
+    assert "topic-00000" in desk.page(f"{HERE}/topics?sort=topic")
+
+
+def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> None:
+    gone = Refusal(
+        kind=RefusalKind.RETENTION_PASSED, topic="orders", partition=3, message="offset 4 of orders-3 <is> gone"
+    )
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1", PastState.PARTIAL, gone)])
+    page = desk.page(f"{HERE}/")
+    assert "retention-passed 1" in page
+    assert "offset 4 of orders-3 &lt;is&gt; gone" in page
+
+
+def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> None:
+    failed = DagRunRow(run="manual__x", state="failed", queued=None, started=None, ended=None, who="ada")
+    desk.dag = DagState(known=True, runs=(failed,))
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    page = desk.page(f"{HERE}/runs")
+    assert "manual__x" in page
+    assert "not in the ledger" in page
+
+
+def test_series_are_bounded_and_narrowed_to_a_topic(desk: Desk) -> None:
+    for _ in range(1_000):
+        desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
+    found = desk.client.get(f"/api{HERE}/series").json()
+    assert len(found["lag"]) <= 400
+    assert found["lag"][-1][1:] == [5, 500, 2.0]
+    assert found["runs"][0]["records"] == 900
+    assert desk.client.get(f"/api{HERE}/series?topic=other").json()["runs"] == []
+
+
+def test_no_configuration_and_no_flow_have_pages_of_their_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FERRY_CONFIG")
+    assert "FERRY_CONFIG is not set" in desk.page("/")
+    monkeypatch.setenv("FERRY_CONFIG", "/nowhere/flows.properties")
+    assert "/nowhere/flows.properties cannot be read" in desk.page("/")
+
+
+def test_the_tab_of_another_dag_says_that_it_is_no_flow(desk: Desk) -> None:
+    assert "example is not a DAG of Ferry" in desk.page("/dag/example")
+    answer = desk.client.get("/dag/ferry_verify__primary__backup", follow_redirects=False)
+    assert answer.headers["location"] == f"{HERE}/"
+
+
+def test_pages_load_nothing_from_elsewhere(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
+    for path in ("/", *(f"{HERE}{path}" for path in PAGES)):
+        page = desk.page(path)
+        assert not re.search(r"""(?:src|href|action)=["'](?:https?:)?//""", page), path
+        assert not re.search(r"<script(?![^>]*src=)", page), path
+    answer = desk.client.get("/")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_the_places_in_airflow_are_one_address_each() -> None:
+    assert {view["destination"] for view in views()} == {"nav", "dag", "dag_run"}
+    assert len({view["url_route"] for view in views()}) == 3
+    assert all(view["href"].startswith("/ferry/") for view in views())

@@ -21,7 +21,7 @@ from ferry.model import Pause, Plan
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pause
 from ferry.run.micro_run import MicroRuns
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
 from ferry_airflow.naming import backfill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse

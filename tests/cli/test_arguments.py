@@ -49,15 +49,8 @@ def test_help_brings_no_client_along() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["", "plan", "run", "lag", "ledger", "pause", "resume", "skip", "flows", "version", "dev", "config"]
-    + [f"config {name}" for name in ("check", "explain", "new", "import-mm1")]
-    + [f"ledger {name}" for name in ("show", "export", "rebuild")]
-    + [f"dev {name}" for name in ("up", "status", "down")]
-    + ["airflow", "airflow setup", "adopt", "adopt mm1", "adopt mm2", "hand-back", "hand-back mm2"],
-)
-def test_every_command_has_help(command: str) -> None:
+@pytest.mark.parametrize("command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "hand-back mm2"])
+def test_help_is_shown_wherever_a_command_comes_from(command: str) -> None:
     answer = ferry(*command.split(), "--help")
     assert answer.code == 0
     assert "Usage" in answer.out

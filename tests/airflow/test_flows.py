@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import psutil
 
-from ferry.run.plan.options import RunOptions
+from ferry.run.plan.planner import RunOptions
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_ITSELF, Flows
 from tests.harness import (
@@ -121,11 +121,16 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows
     assert "refused-bad" in said
     assert "partial" in said
     flow = "source=refused,target=trefused,"
-    until(lambda: len(flows.metrics.of(flow)) >= 2, "the report's metrics")
-    assert sorted(flows.metrics.of(flow)) == [
+    rate = f"airflow.ferry.byte-rate,lane=live,{flow}"
+    until(lambda: any(line.startswith(rate) for line in flows.metrics.of(flow)), "the report's last metrics")
+    assert sorted(line for line in flows.metrics.of(flow) if ".guard." in line) == [
         f"airflow.ferry.guard.refused,{flow}guard=foreign-writer,topic=refused-taken:1|c",
         f"airflow.ferry.guard.skipped,{flow}guard=foreign-writer,topic=refused-let:1|c",
     ], "a topic with other partitions is refused, too, but there is no policy for it"
+    good = f"lane=live,{flow}topic=refused.refused-good"
+    assert f"airflow.ferry.record-count,{good}:1000|c" in flows.metrics.of(flow)
+    for word in ("record-age-ms", "record-age-ms-max", "replication-latency-ms-avg"):
+        assert [line for line in flows.metrics.of(good) if line.startswith(f"airflow.ferry.{word},")]
 
 
 def test_an_old_run_cleared_copies_nothing(flows: Flows) -> None:

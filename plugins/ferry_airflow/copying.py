@@ -1,12 +1,20 @@
-"""The copy of one micro-run as a job on Spark, for the DAG of a flow and that of its windows."""
+"""The copy of one micro-run as a job on Spark, for the DAGs of a flow, of its windows and of its switches."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import origin_of
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
+
+if TYPE_CHECKING:  # Kafka's libraries only where they are used
+    from ferry.errors import FerryError
+    from ferry.model import Plan
+    from ferry.run.micro_run import MicroRuns
 
 
 def copy_on_spark(
@@ -27,3 +35,17 @@ def copy_on_spark(
     evidence = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
     evidence += ["--try-number", str(origin.try_number)]
     task.submit(connection, flow, context, ["--run", run, *named, *evidence])
+
+
+def copy_left(task: FerrySparkOperator, runs: MicroRuns, plan: Plan, context: Context) -> FerryError | None:
+    """The same of what a run has left, by the Spark connection of its own flow (`ferry.run.switch.drain.Copy`)."""
+    from ferry.errors import Superseded  # noqa: PLC0415 - as above
+
+    task._conn_id = runs.flow.spark_conn_id  # noqa: SLF001 - the provider has no other name for it
+    try:
+        copy_on_spark(task, runs.flow, plan.run, context)
+    except (AirflowException, Superseded) as error:
+        if runs.superseded(plan) is None:
+            raise
+        return Superseded(str(error))
+    return None

@@ -23,10 +23,11 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
-from ferry.model import VerifyMode
+from ferry.model import Flow, VerifyMode
 from ferry_airflow.alerts import deadline
 from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.base import RETRY_DELAY, START
+from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.form import TO_COPY, budget_params, topics_param
 from ferry_airflow.naming import dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
@@ -40,8 +41,8 @@ CONFIG_VARIABLE = "FERRY_CONFIG"
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     """The DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
 
-    One of its micro-runs, one of windows of history, one that compares all that the former have copied, and three that
-    switch its clients.
+    One of its micro-runs, one of windows of history, one that compares all that the former have copied, three that
+    switch its clients, and one that rehearses that.
 
     FERRY_CLUSTERS limits them to flows into the local clusters, so that several data centres share one file.
 
@@ -53,13 +54,14 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     if not named:
         raise BadInput(f"no configuration file is named: set {CONFIG_VARIABLE} in the environment of Airflow")
     path = Path(named).absolute()
-    settings = load(path).near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
-    dags = [
-        dag
-        for flow in settings.flows
-        for dag in (_flow_dag(flow, path), *_window_dags(flow, path), verify_dag(flow, path), *switch_dags(flow, path))
-    ]
-    return {dag.dag_id: dag for dag in dags}
+    settings = load(path)
+    every = {flow.flow: flow for flow in settings.flows}
+    found: list[DAG] = []
+    for flow in settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE))).flows:
+        back = every.get(Flow(source=flow.flow.target, target=flow.flow.source))
+        found += [_flow_dag(flow, path), *_window_dags(flow, path), verify_dag(flow, path)]
+        found += [*switch_dags(flow, path, back), drill_dag(flow, path)]
+    return {dag.dag_id: dag for dag in found}
 
 
 def _window_dags(flow: FlowConfig, path: Path) -> list[DAG]:

@@ -6,18 +6,28 @@ from typing import Any
 
 from airflow.sdk import Param
 
+from ferry.model.switch import SwitchOptions
+
+APPROVAL_SECONDS = 3600
 TO_COPY = "Source topics to copy, one per line; empty: all that the flow selects."
+LONGEST_TOPIC, LONGEST_GROUP = 249, 255
+"""Kafka's own limit of a topic's name, and more than anybody calls a group."""
+
+
+def flag(title: str, description: str, *, default: bool = False) -> Param:
+    """Something that is to be done, or not."""
+    return Param(default=default, type="boolean", title=title, description=description)
+
+
+def names_param(title: str, description: str, longest: int) -> Param:
+    """Names of topics or groups; may be left empty."""
+    items = {"type": "string", "minLength": 1, "maxLength": longest}
+    return Param(None, type=["null", "array"], items=items, title=title, description=description)
 
 
 def topics_param(description: str) -> Param:
     """Source topics that a run is narrowed to."""
-    return Param(
-        None,
-        type=["null", "array"],
-        items={"type": "string", "minLength": 1, "maxLength": 249},
-        title="Topics",
-        description=description,
-    )
+    return names_param("Topics", description, LONGEST_TOPIC)
 
 
 def budget_params() -> dict[str, Any]:
@@ -26,18 +36,10 @@ def budget_params() -> dict[str, Any]:
         "max_bytes": _budget("Most bytes", "Budget of this run in bytes as stored"),
         "max_records": _budget("Most records", "Budget of this run in records"),
         "max_seconds": _budget("Most seconds", "Time of this run's copy step"),
-        "take_over": Param(
-            default=False,
-            type="boolean",
-            title="Take the lane over",
-            description="Go on although the last run was another deployment's, by another configuration.",
+        "take_over": flag(
+            "Take the lane over", "Go on although the last run was another deployment's, by another configuration."
         ),
-        "dry_run": Param(
-            default=False,
-            type="boolean",
-            title="Dry run",
-            description="Only show what a run would do now; nothing is written anywhere.",
-        ),
+        "dry_run": flag("Dry run", "Only show what a run would do now; nothing is written anywhere."),
     }
 
 
@@ -49,3 +51,58 @@ def _budget(title: str, what: str) -> Param:
         title=title,
         description=f"{what}; empty, or more than the flow allows: the flow's own.",
     )
+
+
+def approval_params(what: str) -> dict[str, Any]:
+    """What everything has that a person is asked about; `what` is a switch, a drill."""
+    return {
+        "dry_run": flag("Dry run", "Only show the steps and the checks; nobody is asked."),
+        "reason": Param(
+            None, type=["null", "string"], maxLength=500, title="Reason", description="Shown to whoever approves."
+        ),
+        "id": Param(
+            None,
+            type=["null", "string"],
+            pattern="^[A-Za-z0-9._-]{1,100}$",
+            title="Go on with",
+            description=f"The id of a {what} that is not finished; empty: a new one.",
+        ),
+        "approval_timeout_seconds": Param(
+            APPROVAL_SECONDS,
+            type="integer",
+            minimum=1,
+            title="Approval within",
+            description="Seconds; after them nothing is done.",
+        ),
+    }
+
+
+def leaving_params() -> dict[str, Any]:
+    """Which groups a switch leaves."""
+    return {
+        "leave_groups": names_param(
+            "Groups to leave", "Consumer groups that are not moved, one per line.", LONGEST_GROUP
+        ),
+        "leave_active": flag("Leave active groups", "Leave groups that have members, instead of refusing."),
+    }
+
+
+def waiting_params() -> dict[str, Any]:
+    """How long a planned switch waits."""
+    default = SwitchOptions()
+    return {
+        "quiet_seconds": seconds_param(
+            "Quiet for", "Seconds without new records before producers count as stopped.", default.quiet_seconds
+        ),
+        "quiet_timeout_seconds": seconds_param(
+            "Quiet within", "Seconds to wait for that at most.", default.quiet_timeout_seconds
+        ),
+        "drain_timeout_seconds": seconds_param(
+            "Drained within", "Seconds for the last records at most.", default.drain_timeout_seconds
+        ),
+    }
+
+
+def seconds_param(title: str, description: str, default: float) -> Param:
+    """A time in seconds."""
+    return Param(default, type="number", minimum=0, title=title, description=description)

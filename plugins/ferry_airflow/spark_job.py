@@ -56,6 +56,7 @@ class FerrySparkOperator(SparkSubmitOperator):
         self.config = config
         self.flow = flow
         self._connected = False
+        self._given_py_files = self.py_files
 
     def on_kill(self) -> None:
         """End the driver in order, so that it ends what is open; then make sure that nothing of Spark is left."""
@@ -71,6 +72,10 @@ class FerrySparkOperator(SparkSubmitOperator):
             end_job(submit.pid, self.application, grace_seconds=KILL_GRACE_SECONDS)
         if self._hook is not None:
             super().on_kill()
+
+    def _forget_job(self) -> None:
+        """The provider keeps the hook of a task's first job, and with it that one's arguments."""
+        self._hook = None
 
     def spark_connection(self) -> Any:
         """The Spark connection; the provider would take a missing one for `yarn` without a word."""
@@ -102,7 +107,8 @@ class FerrySparkOperator(SparkSubmitOperator):
                 f" handed: make the deploy mode of {self._conn_id!r} client"
             )
         self.conf = {**submit_conf(), **(self.conf or {})}
-        self.application_args = ["--config", self.config, "--flow", self.flow, *arguments]
+        self.application_args = ["--config", self.config, "--flow", str(flow.flow), *arguments]
+        self._forget_job()
         env = {str(key): str(value) for key, value in (self.env_vars or {}).items()}
         if deploy_mode != CLUSTER_MODE:
             env |= emptied(flow, os.environ)
@@ -118,7 +124,7 @@ class FerrySparkOperator(SparkSubmitOperator):
             if master.startswith("local"):
                 env.setdefault("PYSPARK_PYTHON", os.environ.get("PYSPARK_PYTHON", sys.executable))
                 env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            elif not self.py_files:
+            elif not self._given_py_files:
                 self.py_files = str(zip_package(folder / "ferry.zip"))
             self.env_vars = env
             try:

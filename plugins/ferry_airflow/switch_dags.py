@@ -16,12 +16,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, Param, TriggerRule
+from airflow.sdk import DAG, BaseOperator, Param, TriggerRule
 from airflow.sdk.definitions.param import ParamsDict
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.switch.steps import STEPS
 from ferry.model.switch import Step, SwitchOptions, Verb
+from ferry_airflow.form import approval_params, flag, leaving_params, waiting_params
 from ferry_airflow.naming import switch_dag_id
 from ferry_airflow.switch_operators import (
     APPROVE,
@@ -29,6 +30,7 @@ from ferry_airflow.switch_operators import (
     PREVIEW,
     REPORT,
     SwitchApprovalOperator,
+    SwitchDrainOperator,
     SwitchOpenOperator,
     SwitchPreviewOperator,
     SwitchReportOperator,
@@ -37,7 +39,6 @@ from ferry_airflow.switch_operators import (
 
 RETRY_DELAY = timedelta(seconds=10)
 """Somebody is waiting."""
-APPROVAL_SECONDS = 3600
 _OUTSIDE_THE_POOL = frozenset({Step.READINESS, Step.QUIET})
 """Steps that only look: the flow's own runs go on meanwhile."""
 _WHAT = {
@@ -47,13 +48,13 @@ _WHAT = {
 }
 
 
-def switch_dags(flow: FlowConfig, path: Path) -> list[DAG]:
-    """One DAG for each verb."""
-    return [_switch_dag(flow, path, verb) for verb in Verb]
+def switch_dags(flow: FlowConfig, path: Path, back: FlowConfig | None = None) -> list[DAG]:
+    """One DAG for each verb; `back` is the flow against it, if the file has one."""
+    return [_switch_dag(flow, path, verb, (back or flow) if verb is Verb.FAILBACK else flow) for verb in Verb]
 
 
-def _switch_dag(flow: FlowConfig, path: Path, verb: Verb) -> DAG:
-    names = {"config": str(path), "flow": str(flow.flow), "verb": verb.value}
+def _switch_dag(flow: FlowConfig, path: Path, verb: Verb, via: FlowConfig) -> DAG:
+    names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "verb": verb.value}
     with DAG(
         switch_dag_id(verb.value, flow.flow),
         description=_WHAT[verb].format(source=flow.flow.source, target=flow.flow.target),
@@ -63,7 +64,8 @@ def _switch_dag(flow: FlowConfig, path: Path, verb: Verb) -> DAG:
         max_active_runs=1,
         is_paused_upon_creation=False,  # nothing starts it by itself, and who needs it is in a hurry
         tags=["ferry", verb.value, flow.flow.source, flow.flow.target],
-        # In the flow's pool its own run goes first: a switch does not begin between a plan and its copy.
+        # In the pool of the flow that it goes along, whose own run goes first: a switch does not begin between a plan
+        # and its copy.
         default_args={"owner": "ferry", "retry_delay": RETRY_DELAY, "priority_weight": 1, "weight_rule": "absolute"},
     ) as dag:
         preview = SwitchPreviewOperator(task_id=PREVIEW, retries=flow.retries, **names)
@@ -78,12 +80,17 @@ def _switch_dag(flow: FlowConfig, path: Path, verb: Verb) -> DAG:
             retries=0,
             ignore_downstream_trigger_rules=True,
         )
-        opened = SwitchOpenOperator(task_id=OPEN, retries=flow.retries, pool=flow.pool, **names)
+        opened = SwitchOpenOperator(task_id=OPEN, retries=flow.retries, pool=via.pool, **names)
         preview >> approve >> opened
         last: Any = opened
         for step in STEPS[verb]:
-            pool = {} if step in _OUTSIDE_THE_POOL else {"pool": flow.pool}
-            task = SwitchStepOperator(task_id=step.value, step=step.value, retries=flow.retries, **pool, **names)
+            common = {"task_id": step.value, "retries": flow.retries, **names}
+            common |= {} if step in _OUTSIDE_THE_POOL else {"pool": via.pool}
+            task: BaseOperator
+            if step is Step.DRAIN:
+                task = SwitchDrainOperator(conn_id=via.spark_conn_id, **common)
+            else:
+                task = SwitchStepOperator(step=step.value, **common)
             last >> task
             last = task
         report = SwitchReportOperator(task_id=REPORT, retries=flow.retries, trigger_rule=TriggerRule.ALL_DONE, **names)
@@ -93,64 +100,29 @@ def _switch_dag(flow: FlowConfig, path: Path, verb: Verb) -> DAG:
     return dag
 
 
-def _switch_param(default: bool, title: str, description: str) -> Param:
-    return Param(default=default, type="boolean", title=title, description=description)
-
-
-def _seconds(default: float, title: str, description: str) -> Param:
-    return Param(default, type="number", minimum=0, title=title, description=description)
+def _limit(kind: str, title: str, what: str) -> Param:
+    description = f"{what} when the checks are made; empty: as the file says."
+    return Param(None, type=["null", kind], minimum=0, title=title, description=description)
 
 
 def _params(verb: Verb) -> dict[str, Any]:
     """The trigger form."""
     default = SwitchOptions()
     form: dict[str, Any] = {
-        "dry_run": _switch_param(False, "Dry run", "Only show the steps and the checks; nobody is asked."),
-        "reason": Param(
-            None, type=["null", "string"], maxLength=500, title="Reason", description="Shown to whoever approves."
+        **approval_params("switch"),
+        **leaving_params(),
+        "remove_write_block": flag(
+            "Remove write block", "Delete ACLs that deny WRITE on the topics of the cluster that is switched to."
         ),
-        "id": Param(
-            None,
-            type=["null", "string"],
-            pattern="^[A-Za-z0-9._-]{1,100}$",
-            title="Go on with",
-            description="The id of a switch that is not finished; empty: a new one.",
-        ),
-        "approval_timeout_seconds": Param(
-            APPROVAL_SECONDS,
-            type="integer",
-            minimum=1,
-            title="Approval within",
-            description="Seconds; after them nothing is switched.",
-        ),
-        "leave_groups": Param(
-            None,
-            type=["null", "array"],
-            items={"type": "string", "minLength": 1, "maxLength": 255},
-            title="Groups to leave",
-            description="Consumer groups that are not moved, one per line.",
-        ),
-        "leave_active": _switch_param(
-            False, "Leave active groups", "Leave groups that have members, instead of refusing."
-        ),
-        "remove_write_block": _switch_param(
-            False, "Remove write block", "Delete ACLs that deny WRITE on the topics of the cluster that is switched to."
-        ),
-        "smoke": _switch_param(default.smoke, "Smoke test", "Write and read a scratch topic after the switch."),
-        "reverse": _switch_param(default.reverse, "Start the reverse flow", "Copy back from then on."),
-        "interrupt": _switch_param(False, "Interrupt", "End a run of the flow that is at work, or was killed."),
+        "smoke": flag("Smoke test", "Write and read a scratch topic after the switch.", default=default.smoke),
+        "reverse": flag("Start the reverse flow", "Copy back from then on.", default=default.reverse),
+        "interrupt": flag("Interrupt", "End a run of the flow that is at work, or was killed."),
     }
     if verb is not Verb.FAILOVER:
         form |= {
-            "quiet_seconds": _seconds(
-                default.quiet_seconds, "Quiet for", "Seconds without new records before producers count as stopped."
-            ),
-            "quiet_timeout_seconds": _seconds(
-                default.quiet_timeout_seconds, "Quiet within", "Seconds to wait for that at most."
-            ),
-            "drain_timeout_seconds": _seconds(
-                default.drain_timeout_seconds, "Drained within", "Seconds for the last records at most."
-            ),
+            "max_records": _limit("integer", "Most records behind", "Records that a partition may lack"),
+            "max_seconds": _limit("number", "Most seconds behind", "Age of what a partition may lack"),
+            **waiting_params(),
         }
     if verb is Verb.FAILBACK:
         form["export"] = Param(

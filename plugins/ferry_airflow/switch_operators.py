@@ -11,28 +11,30 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ferry_airflow.base import FerryOperator, airflow_errors, run_of
+from ferry_airflow.copying import copy_left
+from ferry_airflow.spark_job import FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry.model.switch import SwitchOptions
+    from ferry.run.switch.drain import Copy
     from ferry.run.switch.switcher import Switcher
 
 PREVIEW, APPROVE, OPEN, REPORT = "preview", "approve", "open", "report"
 
 
-class SwitchOperator(FerryOperator):
-    """A task of a switch's DAG: it knows the flow and the verb, and finds the switch by the DAG run."""
+class OfSwitch:
+    """What every task of a switch's DAG can say: the flow, the verb, and which switch the DAG run is about."""
 
-    def __init__(self, *, verb: str, **kwargs: Any) -> None:
-        """`verb` is switchover, failover or failback."""
-        super().__init__(**kwargs)
-        self.verb = verb
+    config: str
+    flow: str
+    verb: str
 
-    def switcher(self, context: Context) -> Switcher:
-        """Connects when it is entered."""
+    def switcher(self, context: Context, copy: Copy | None = None) -> Switcher:
+        """Connects when it is entered; `copy` copies what is left of a plan, None: on this machine."""
         from ferry.model.switch import Verb  # noqa: PLC0415 - as above
         from ferry_airflow.switching import switcher  # noqa: PLC0415 - as above
 
-        return switcher(self.config, self.flow, Verb(self.verb), str(context["dag"].dag_id))
+        return switcher(self.config, self.flow, Verb(self.verb), str(context["dag"].dag_id), copy)
 
     def id(self, context: Context) -> str:
         """The switch that the DAG run is about."""
@@ -48,6 +50,15 @@ class SwitchOperator(FerryOperator):
         if switch in found.states():
             return options_of(params)
         return asked_for(params, found.verb, switch, found.sides.via.report.folder)
+
+
+class SwitchOperator(OfSwitch, FerryOperator):
+    """A task of a switch's DAG."""
+
+    def __init__(self, *, verb: str, **kwargs: Any) -> None:
+        """`verb` is switchover, failover or failback."""
+        super().__init__(**kwargs)
+        self.verb = verb
 
 
 class SwitchPreviewOperator(SwitchOperator):
@@ -74,7 +85,7 @@ class SwitchApprovalOperator(ApprovalOperator):
         """Asks for as long as the trigger form says; a dry run asks nobody."""
         params = context["params"]
         if params.get("dry_run"):
-            raise AirflowSkipException("dry run: nothing is switched")
+            raise AirflowSkipException("dry run: nothing is done")
         self.response_timeout = timedelta(seconds=params["approval_timeout_seconds"])
         return super().execute(context)
 
@@ -83,7 +94,17 @@ class SwitchApprovalOperator(ApprovalOperator):
         try:
             return super().execute_complete(context, event)
         except HITLTimeoutError:
-            raise AirflowFailException("nobody approved in time: nothing was switched; trigger the DAG again") from None
+            raise AirflowFailException("nobody approved in time: nothing was done; trigger the DAG again") from None
+
+
+def approval_of(context: Context) -> tuple[str, int]:
+    """Who approved, and when (ms), as Airflow recorded it."""
+    answer = context["ti"].xcom_pull(task_ids=APPROVE)
+    if not answer:
+        raise AirflowFailException("nobody has approved: nothing was done; trigger the DAG again")
+    user, at = answer["responded_by_user"], answer["responded_at"]
+    moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+    return str(user["name"] or user["id"]), int(moment.timestamp() * 1000)
 
 
 class SwitchOpenOperator(SwitchOperator):
@@ -91,18 +112,9 @@ class SwitchOpenOperator(SwitchOperator):
 
     def execute(self, context: Context) -> None:
         """Opening one that is open already changes nothing."""
-        answer = context["ti"].xcom_pull(task_ids=APPROVE)
-        if not answer:
-            raise AirflowFailException("nobody has approved: nothing was switched; trigger the DAG again")
-        user, at = answer["responded_by_user"], answer["responded_at"]
-        moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+        who, at_ms = approval_of(context)
         with airflow_errors(), self.switcher(context) as found:
-            state = found.open(
-                self.id(context),
-                self.asked(context, found),
-                str(user["name"] or user["id"]),
-                approved_ms=int(moment.timestamp() * 1000),
-            )
+            state = found.open(self.id(context), self.asked(context, found), who, approved_ms=at_ms)
         self.log.info("%s %s is open, approved by %s", self.verb, state.switch.id, state.switch.approved_by)
 
 
@@ -121,6 +133,28 @@ class SwitchStepOperator(SwitchOperator):
 
         with airflow_errors(), self.switcher(context) as found:
             lines = step_lines(found.step(self.id(context), Step(self.step)), Step(self.step))
+        for line in lines:
+            self.log.info("%s", line)
+
+
+class SwitchDrainOperator(OfSwitch, FerrySparkOperator):
+    """The step that copies what is left, in Spark, as the flow's own runs do."""
+
+    job = "copy_job.py"
+    killed = "killed; what was committed stays"
+
+    def __init__(self, *, verb: str, **kwargs: Any) -> None:
+        """`verb` is switchover or failback."""
+        super().__init__(**kwargs)
+        self.verb = verb
+
+    def execute(self, context: Context) -> None:
+        """Starts Spark for each micro-run that has something to copy."""
+        from ferry.model.switch import Step  # noqa: PLC0415 - as above
+        from ferry_airflow.switching import step_lines  # noqa: PLC0415 - as above
+
+        with airflow_errors(), self.switcher(context, lambda runs, plan: copy_left(self, runs, plan, context)) as found:
+            lines = step_lines(found.step(self.id(context), Step.DRAIN), Step.DRAIN)
         for line in lines:
             self.log.info("%s", line)
 

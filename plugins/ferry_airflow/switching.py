@@ -12,6 +12,8 @@ from typing import Any
 from ferry.decide.switch.steps import left_of
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.run.local import copy_plan
+from ferry.run.switch.drain import Copy
 from ferry.run.switch.switcher import Preview, Switcher
 from ferry.words import to_the_second
 from ferry_airflow.connection import settings_for
@@ -42,6 +44,8 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
         smoke=bool(params.get("smoke", default.smoke)),
         reverse=bool(params.get("reverse", default.reverse)),
         interrupt=bool(params.get("interrupt")),
+        rpo_records=params.get("max_records"),
+        rpo_seconds=params.get("max_seconds"),
         export=str(params.get("export") or ""),
     )
 
@@ -64,10 +68,14 @@ def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: str) 
     return replace(options, export=str(folder / f"ferry-stranded-{switch}.jsonl"))
 
 
-def switcher(config: str, flow: str, verb: Verb, dag_id: str) -> Switcher:
-    """For the flow of the file, with what Airflow's connections say; it is the DAG that does it."""
+def switcher(config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None = None) -> Switcher:
+    """For the flow of the file, with what Airflow's connections say; it is the DAG that does it.
+
+    `copy` copies what is left of a plan when the flow is drained; None: on this machine.
+    """
     settings = settings_for(Path(config), flow)
-    return Switcher(settings, settings.flow(flow), verb, who=f"{dag_id}@{socket.gethostname()}")
+    who = f"{dag_id}@{socket.gethostname()}"
+    return Switcher(settings, settings.flow(flow), verb, who=who, copy=copy or copy_plan)
 
 
 def preview_lines(preview: Preview) -> list[str]:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
+from ferry.cli.switch import switching
 from ferry.config.settings import parse_settings
 from ferry.decide.switch.steps import STEPS
 from ferry.errors import BadInput
 from ferry.model.switch import Step, SwitchOptions, Verb
 from ferry_airflow.switch_dags import switch_dags
+from ferry_airflow.switch_operators import SwitchDrainOperator
 from ferry_airflow.switching import asked_for, options_of, switch_id
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
-    "a->b.enabled = true\nb->a.enabled = true\nferry.retries = 2\n"
+    "a->b.enabled = true\nb->a.enabled = true\nferry.retries = 2\nb->a.ferry.spark.conn.id = way_back\n"
 )
-DAGS = {dag.dag_id: dag for dag in switch_dags(parse_settings(FILE, "f").flow("a->b"), Path("/f"))}
+SETTINGS = parse_settings(FILE, "f")
+DAGS = {dag.dag_id: dag for dag in switch_dags(SETTINGS.flow("a->b"), Path("/f"), SETTINGS.flow("b->a"))}
+
+FIELDS = {
+    "switch": "id",
+    "quiet_timeout": "quiet_timeout_seconds",
+    "drain_timeout": "drain_timeout_seconds",
+    "leave_group": "leave_groups",
+    "no_smoke": "smoke",
+    "no_reverse": "reverse",
+}
+"""Options of the command line whose fields have other names."""
+NO_FIELD = {
+    *("ctx", "flow", "config", "as_json", "quiet", "verbose", "patience"),  # the DAG's own, or of a terminal
+    "approve_by",  # whom Airflow asks
+    *("redirect_command", "redirect_url"),  # whoever may trigger a DAG does not thereby run commands on a worker
+}
 
 
 @pytest.mark.parametrize("verb", Verb)
@@ -30,7 +49,8 @@ def test_steps_follow_the_approval_in_their_order_and_the_flows_own_run_goes_fir
     for task in dag.tasks:
         assert task.retries == (0 if task.task_id == "approve" else 2), task.task_id
         looks = task.task_id in {"preview", "approve", "report", Step.READINESS, Step.QUIET}
-        assert task.pool == ("default_pool" if looks else "ferry_a_b"), task.task_id
+        pool = "ferry_b_a" if verb is Verb.FAILBACK else "ferry_a_b"  # of the flow whose runs it keeps apart from
+        assert task.pool == ("default_pool" if looks else pool), task.task_id
         assert (task.priority_weight, task.weight_rule) == (1, "absolute"), task.task_id
 
 
@@ -41,9 +61,31 @@ def test_an_untouched_form_asks_for_what_the_command_line_asks_for_by_default(ve
     assert form["dry_run"] is False
     assert ("quiet_seconds" in form) == (verb is not Verb.FAILOVER)
     filled = {**form, "leave_groups": ["g"], "smoke": False, "reverse": False, "leave_active": True, "interrupt": True}
+    filled |= {"max_records": 0, "max_seconds": 1.5}
     assert options_of(filled) == SwitchOptions(
-        leave_groups=("g",), smoke=False, reverse=False, leave_active=True, interrupt=True
+        leave_groups=("g",),
+        smoke=False,
+        reverse=False,
+        leave_active=True,
+        interrupt=True,
+        rpo_records=0,
+        rpo_seconds=1.5,
     )
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_the_form_has_each_option_of_the_command_line(verb: Verb) -> None:
+    command = getattr(switching, f"{verb}_command")
+    options = {FIELDS.get(name, name) for name in inspect.signature(command).parameters if name not in NO_FIELD}
+    form = set(DAGS[f"ferry_{verb}__a__b"].params)
+    assert form == options | {"reason", "approval_timeout_seconds"}
+
+
+@pytest.mark.parametrize("verb", [Verb.SWITCHOVER, Verb.FAILBACK])
+def test_what_is_left_is_copied_by_the_spark_of_the_flow_that_is_drained(verb: Verb) -> None:
+    drain = DAGS[f"ferry_{verb}__a__b"].get_task(Step.DRAIN)
+    assert isinstance(drain, SwitchDrainOperator)
+    assert drain._conn_id == ("way_back" if verb is Verb.FAILBACK else "spark_default")
 
 
 def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None:

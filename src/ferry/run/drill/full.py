@@ -26,6 +26,8 @@ from ferry.model.evidence import EvidenceKind, EvidenceReport, StepOutcome, Time
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.drill.report import Found, Heading, clusters_of, report_of
 from ferry.run.flow.connections import FlowConnections
+from ferry.run.local import copy_plan
+from ferry.run.switch.drain import Copy
 from ferry.run.switch.redirect import words_of
 from ferry.run.switch.switcher import Switcher, refuse_unready
 
@@ -42,6 +44,8 @@ class FullOptions:
     who: str
     approved_by: str
     switch: SwitchOptions
+    approved_ms: int | None = None
+    """When; None: when each of the switches is opened."""
     hook: RedirectHook | None = None
 
 
@@ -55,17 +59,32 @@ class _Found(Found):
 class FullDrill:
     """One drill. `preview` says what it would do, `run` does it, or what is left of it."""
 
-    def __init__(self, settings: Settings, flow: FlowConfig, options: FullOptions, *, patience_s: float = 60.0) -> None:
-        """`settings` has the flow and its reverse."""
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowConfig,
+        options: FullOptions,
+        *,
+        copy: Copy = copy_plan,
+        patience_s: float = 60.0,
+    ) -> None:
+        """`settings` has the flow and its reverse; `copy` copies what a plan has when a flow is drained."""
         self._settings = settings
         self._flow = flow
         self._options = options
+        self._copy = copy
         self._patience_s = patience_s
 
     def _switcher(self, verb: Verb) -> Switcher:
         options = self._options
         return Switcher(
-            self._settings, self._flow, verb, who=options.who, hook=options.hook, patience_s=self._patience_s
+            self._settings,
+            self._flow,
+            verb,
+            who=options.who,
+            hook=options.hook,
+            copy=self._copy,
+            patience_s=self._patience_s,
         )
 
     def preview(self) -> tuple[str, ...]:
@@ -129,7 +148,8 @@ class FullDrill:
         with self._switcher(verb) as switcher:
             try:
                 if switcher.known(switch) is None:
-                    switcher.open(switch, self._options.switch, self._options.approved_by)
+                    options = self._options
+                    switcher.open(switch, options.switch, options.approved_by, approved_ms=options.approved_ms)
                 switcher.run(switch, told)
             except FerryError as error:
                 due = switcher.states().get(switch)

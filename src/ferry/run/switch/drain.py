@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.lag import total_of
-from ferry.errors import Refused, Superseded
+from ferry.errors import FerryError, Refused, Superseded
+from ferry.model import Plan
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.run.flow.connections import FlowConnections
-from ferry.run.local import CopyAll, copy_all, copy_plan
+from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.switch.quiet import moved_since
@@ -18,8 +20,14 @@ from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import takes
 from ferry.words import several
 
+Copy = Callable[[MicroRuns, Plan], FerryError | None]
+"""Copies what is left of a plan and keeps how that ended: on this machine, or as a Spark job.
 
-def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: CopyAll = copy_all) -> Evidence:
+Answers, or raises, why not all of it was copied.
+"""
+
+
+def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = copy_plan) -> Evidence:
     """Copy what is left; Refused, naming what cannot be copied, or that producers are at work again.
 
     Raises as a micro-run does.
@@ -56,7 +64,7 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: CopyAll 
     )
 
 
-def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: CopyAll) -> int:
+def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> int:
     """One micro-run; how many records it copied."""
     try:
         with MicroRuns(flow, patience_s=patience_s) as runs:
@@ -71,7 +79,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: CopyAll) -> i
                     "on"
                 )
             if runs.left(plan):
-                failure = copy_plan(runs, plan, copy)
+                failure = copy(runs, plan)
                 if failure is not None and not isinstance(failure, Superseded):
                     raise failure
             runs.checkpoint(plan.run)

@@ -23,8 +23,8 @@ from ferry.decide.switch.steps import STEPS, refuse_ended, refuse_second, refuse
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from ferry.run.local import CopyAll, copy_all
-from ferry.run.switch.drain import drain
+from ferry.run.local import copy_plan
+from ferry.run.switch.drain import Copy, drain
 from ferry.run.switch.earlier import earlier_switch, moved_already
 from ferry.run.switch.engine import Act, advance, do_step
 from ferry.run.switch.groups import move_groups
@@ -66,14 +66,14 @@ class Switcher:
         *,
         who: str,
         hook: RedirectHook | None = None,
-        copy: CopyAll = copy_all,
+        copy: Copy = copy_plan,
         patience_s: float = 60.0,
     ) -> None:
         """`flow` is one of `settings`, as it is named; `who` does it, `user@host`.
 
         A command or a URL of `hook` counts in place of the file's.
 
-        `copy` copies the slots of a plan when the flow is drained. BadInput when a failback has no flow to go along.
+        `copy` copies what a plan has when the flow is drained. BadInput when a failback has no flow to go along.
         """
         self.sides = sides_of(settings, flow, verb)
         self.verb = verb

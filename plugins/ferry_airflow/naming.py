@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from ferry.model import Flow
+from ferry.model.evidence import EvidenceKind
 
 FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
 """The modes of the verify DAG's form."""
+
+IN_PRODUCTION = (EvidenceKind.PARTIAL, EvidenceKind.FULL)
+"""Drills that a person has to approve."""
 
 
 def dag_id(flow: Flow) -> str:
@@ -26,3 +30,8 @@ def switch_dag_id(verb: str, flow: Flow) -> str:
 def backfill_dag_id(flow: Flow) -> str:
     """The id of the DAG of a flow's windows."""
     return f"ferry_backfill__{flow.source}__{flow.target}"
+
+
+def drill_dag_id(flow: Flow) -> str:
+    """The id of the DAG that rehearses a failover of a flow."""
+    return f"ferry_drill__{flow.source}__{flow.target}"

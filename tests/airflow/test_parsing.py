@@ -11,7 +11,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
-VERBS = ("ferry", "ferry_backfill", "ferry_failback", "ferry_failover", "ferry_switchover", "ferry_verify")
+VERBS = (
+    *("ferry", "ferry_backfill", "ferry_drill", "ferry_failback", "ferry_failover", "ferry_switchover"),
+    "ferry_verify",
+)
 
 CONFIG = """
 clusters = east, west

@@ -66,26 +66,11 @@ def _written_json(written: Written) -> dict[str, Any]:
 
 
 def _show(evidence: EvidenceReport, written: Written | None) -> None:
-    for sentence in evidence.refusals:
-        print(f"refused: {sentence}")
-    for sentence in evidence.deviations:
-        print(f"deviation: {sentence}")
-    for sentence in evidence.notes:
-        print(f"note: {sentence}")
-    for number, sentence in enumerate(evidence.would, 1):
-        print(f"{number}. {sentence}")
-    for group in evidence.groups:
-        exact = "" if group.exact is None else f", {group.exact} at the same record"
-        print(f"group {group.group}: {group.committed} of {group.partitions} offsets{exact}")
-    what = f"{evidence.kind} drill" if evidence.kind.is_drill else str(evidence.kind)
-    print(f"{what} of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
-    if evidence.losses_at_ms:
-        seconds = "not known" if evidence.lost_seconds is None else f"{evidence.lost_seconds:.1f} s"
-        records = "not known" if evidence.lost_records is None else str(evidence.lost_records)
-        print(f"RPO: {records} records, {seconds}")
-    if evidence.rto_s is not None:
-        twice = "not known" if evidence.reread is None else str(evidence.reread)
-        print(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
+    # Imported here: the command line starts light.
+    from ferry.decide.evidence.lines import told_lines
+
+    for line in told_lines(evidence):
+        print(line)
     if written is not None:
         signed = "signed" if written.is_signed else "not signed"
         print(f"report: {written.page} ({signed}, SHA-256 of its JSON {written.sha256})")

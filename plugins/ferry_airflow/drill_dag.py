@@ -1,0 +1,120 @@
+"""Drills of a flow as a DAG that somebody triggers: a failover rehearsed, with a report at its end (`docs/drills.md`).
+
+```
+preview >> approve >> rehearse
+                   >>  drill
+```
+
+The form says which drill. Tabletop and shadow do not touch production: nobody is asked, and `rehearse` does them beside
+the flow's runs. Partial and full do: a person approves of them, and `drill` does them in the flow's pool. Where the
+report came to lie is the last line of the log, and in what the task returns.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param
+from airflow.sdk.definitions.param import ParamsDict
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.model.evidence import EvidenceKind
+from ferry_airflow.drill_operators import (
+    DrillApprovalOperator,
+    DrillOperator,
+    DrillPreviewOperator,
+    RehearsalOperator,
+)
+from ferry_airflow.form import (
+    LONGEST_GROUP,
+    LONGEST_TOPIC,
+    approval_params,
+    flag,
+    leaving_params,
+    names_param,
+    seconds_param,
+    waiting_params,
+)
+from ferry_airflow.naming import drill_dag_id
+from ferry_airflow.switch_operators import APPROVE, PREVIEW
+
+REHEARSE, DRILL = "rehearse", "drill"
+
+
+def drill_dag(flow: FlowConfig, path: Path) -> DAG:
+    """The DAG of the flow's drills; a drill is not tried again by itself."""
+    names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": 0}
+    with DAG(
+        drill_dag_id(flow.flow),
+        description=f"Rehearses a failover from {flow.flow.source} to {flow.flow.target}, with a report",
+        doc_md=__doc__,
+        schedule=None,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,  # nothing starts it by itself
+        tags=["ferry", "drill", flow.flow.source, flow.flow.target],
+        default_args={"owner": "ferry", "priority_weight": 1, "weight_rule": "absolute"},
+    ) as dag:
+        preview = DrillPreviewOperator(task_id=PREVIEW, **names)
+        approve = DrillApprovalOperator(
+            task_id=APPROVE,
+            subject=f"{{{{ params.kind }}}} drill of {flow.flow}",
+            body=(
+                "{{ params.reason or 'No reason was given.' }}\n\nTriggered by "
+                "{{ dag_run.triggering_user_name or 'somebody' }}.\n\n"
+                f"{{{{ ti.xcom_pull(task_ids='{PREVIEW}') }}}}"
+            ),
+            retries=0,
+            ignore_downstream_trigger_rules=True,
+        )
+        rehearse = RehearsalOperator(task_id=REHEARSE, **names)
+        drill = DrillOperator(task_id=DRILL, conn_id=flow.spark_conn_id, pool=flow.pool, **names)
+        preview >> approve >> [rehearse, drill]
+    # Put in last, as a switch's.
+    dag.params = ParamsDict(_params())
+    return dag
+
+
+def _params() -> dict[str, Any]:
+    """The trigger form."""
+    return {
+        "kind": Param(
+            EvidenceKind.TABLETOP.value,
+            type="string",
+            enum=[kind.value for kind in EvidenceKind if kind.is_drill],
+            title="Drill",
+            description="tabletop: count what a failover would lose; shadow: copy to scratch topics, compare, "
+            "remove; partial: some topics and their groups, on the live copies; full: move clients there and back.",
+        ),
+        **approval_params("full drill"),
+        "report": Param(
+            None,
+            type=["null", "string"],
+            title="Report to",
+            description="A folder on the worker by its full path, or a URL; empty: ferry.report.dir.",
+        ),
+        "topics": names_param(
+            "Topics", "Source topics, one per line. Shadow: empty for all; partial: at least one.", LONGEST_TOPIC
+        ),
+        "groups": names_param(
+            "Groups", "Partial: consumer groups, one per line; empty: all that stand on the topics.", LONGEST_GROUP
+        ),
+        "from": Param(
+            None,
+            type=["null", "string"],
+            title="From",
+            description="Shadow: where to begin: earliest, a time with its zone, offsets; empty: an hour ago.",
+        ),
+        "max_bytes": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            title="Most bytes",
+            description="Shadow: copy no more than this.",
+        ),
+        "clean": flag("Clean up first", "Shadow: remove first what a drill that was killed has left."),
+        **leaving_params(),
+        **waiting_params(),
+        "stay_seconds": seconds_param("Stay", "Full: seconds before the way back begins.", 0),
+    }

@@ -1,0 +1,134 @@
+"""The tasks of a drill's DAG: show what it would do, ask a person where it touches production, do it and report."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from ferry_airflow.base import FerryOperator, Named, airflow_errors, run_of
+from ferry_airflow.connection import settings_for
+from ferry_airflow.copying import copy_left
+from ferry_airflow.naming import IN_PRODUCTION
+from ferry_airflow.spark_job import FerrySparkOperator
+from ferry_airflow.switch_operators import SwitchApprovalOperator, approval_of
+
+if TYPE_CHECKING:  # Kafka's libraries only where they are used
+    from ferry_airflow.drilling import Asked
+
+
+class DrillPreviewOperator(FerryOperator):
+    """Shows what the drill would do, and sees that its report can be written; writes nothing else."""
+
+    def execute(self, context: Context) -> str:
+        """The lines are in the log, and for whoever approves them."""
+        from ferry_airflow import drilling  # noqa: PLC0415 - as above
+
+        with airflow_errors():
+            asked = _asked(self, context)
+            drilling.reports_of(asked)
+            lines = drilling.drill_of(asked).preview()
+        for number, line in enumerate(lines, 1):
+            self.log.info("%d. %s", number, line)
+        return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+
+
+class DrillApprovalOperator(SwitchApprovalOperator):
+    """Asks a person, where the drill touches production."""
+
+    def execute(self, context: Context) -> Any:
+        """Asks for as long as the trigger form says; nobody for a drill that production does not feel."""
+        params = context["params"]
+        if params["kind"] in IN_PRODUCTION or params.get("dry_run"):
+            return super().execute(context)
+        self.log.info("a %s drill does not touch production: nobody is asked", params["kind"])
+        return None
+
+
+class RehearsalOperator(FerryOperator):
+    """Does a drill that does not touch production: tabletop or shadow."""
+
+    _stopping: threading.Event | None = None
+
+    def execute(self, context: Context) -> None:
+        """Red when not all was as it should be; what it found, and where the report is, is in its log and its XCom."""
+        kind = context["params"]["kind"]
+        if kind in IN_PRODUCTION:
+            raise AirflowSkipException(f"a {kind} drill touches production: the task drill does it")
+        self._stopping = threading.Event()
+        with airflow_errors():
+            asked = _asked(self, context)
+        _do(self, context, asked, self._stopping)
+
+    def on_kill(self) -> None:
+        """Let the drill end its copying and remove what it made, as far as Airflow gives it the time."""
+        if self._stopping is not None:
+            self._stopping.set()
+
+
+class DrillOperator(FerrySparkOperator):
+    """Does a drill that a person has approved: partial, or full, which copies in Spark."""
+
+    job = "copy_job.py"
+    killed = "killed; the switches of a full drill go on where they stand"
+
+    _stopping: threading.Event | None = None
+
+    def execute(self, context: Context) -> None:
+        """As `RehearsalOperator`."""
+        kind = context["params"]["kind"]
+        if kind not in IN_PRODUCTION:
+            raise AirflowSkipException(f"a {kind} drill does not touch production: the task rehearse does it")
+        self._stopping = threading.Event()
+        who, at_ms = approval_of(context)
+        with airflow_errors():
+            asked = replace(
+                _asked(self, context),
+                approved_by=who,
+                approved_ms=at_ms,
+                copy=lambda runs, plan: copy_left(self, runs, plan, context),
+            )
+        _do(self, context, asked, self._stopping)
+
+    def on_kill(self) -> None:
+        """End what is under way in order; the switches of a full drill go on where they stand."""
+        if self._stopping is not None:
+            self._stopping.set()
+        super().on_kill()
+
+
+def _asked(task: Named, context: Context) -> Asked:
+    from ferry_airflow.drilling import Asked  # noqa: PLC0415 - as above
+
+    settings = settings_for(Path(task.config), task.flow)
+    return Asked(
+        settings=settings,
+        flow=settings.flow(task.flow),
+        params=context["params"],
+        who=f"{context['dag'].dag_id}@{socket.gethostname()}",
+        run=run_of(context),
+    )
+
+
+def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked, stopping: threading.Event) -> None:
+    from ferry.decide.evidence.lines import told_lines  # noqa: PLC0415 - as above
+    from ferry_airflow import drilling  # noqa: PLC0415 - as above
+
+    with airflow_errors():
+        folder = drilling.reports_of(asked)
+        drill = drilling.drill_of(asked)
+        evidence, _ = drill.run(stopping.is_set, lambda text: task.log.info("%s", text))
+        for line in told_lines(evidence):
+            task.log.info("%s", line)
+        report = drilling.written(folder, evidence)
+    task.log.info("%s", drilling.place_line(report))
+    # A task that fails returns nothing otherwise.
+    context["ti"].xcom_push(key="return_value", value=drilling.returned(evidence, report))
+    complaint = drilling.complaint(evidence, report)
+    if complaint is not None:
+        raise AirflowFailException(complaint)

@@ -1,0 +1,248 @@
+"""What the tasks of a drill's DAG do, apart from Airflow: which drill it is, its preview, the drill, its report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from ferry.cli.person import new_run
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.report import FOLDER
+from ferry.config.flow.start import Start, StartTime, parse_start
+from ferry.config.settings import Settings
+from ferry.config.text.problem import BadValue
+from ferry.errors import BadInput, FerryError, OutcomeUnknown
+from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, TimelineStep
+from ferry.model.switch import Step, StepDone
+from ferry.run.drill.diary import Diary
+from ferry.run.drill.full import FullDrill, FullOptions
+from ferry.run.drill.partial import PartialDrill, PartialOptions
+from ferry.run.drill.shadow import ShadowDrill, ShadowOptions
+from ferry.run.drill.tabletop import tabletop
+from ferry.run.ledger.pausing import refuse_foreign_topic
+from ferry.run.local import copy_plan
+from ferry.run.reports.folder import ReportFolder, Written
+from ferry.run.switch.drain import Copy
+from ferry_airflow.switching import options_of, switch_id
+
+WINDOW = timedelta(hours=1)
+"""How far back a shadow drill copies unless the form says."""
+LONGEST_ID = 90
+"""The switches of a full drill are called after it, with a few letters more."""
+
+_FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
+    EvidenceKind.TABLETOP: frozenset(),
+    EvidenceKind.SHADOW: frozenset({"topics", "from", "max_bytes", "clean"}),
+    EvidenceKind.PARTIAL: frozenset({"topics", "groups"}),
+    EvidenceKind.FULL: frozenset({"id", "leave_groups", "leave_active"}),
+}
+"""The fields of the form that a kind of drill has for itself, but for those that are never empty."""
+
+Ended = tuple[EvidenceReport, FerryError | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a run of the DAG is asked for: the trigger form, by whom it is done, and who approved when (ms)."""
+
+    settings: Settings
+    flow: FlowConfig
+    params: Mapping[str, Any]
+    who: str
+    run: str
+    approved_by: str = ""
+    approved_ms: int = 0
+    copy: Copy = copy_plan
+
+
+class Drill(Protocol):
+    """A drill that was asked for."""
+
+    def preview(self) -> tuple[str, ...]:
+        """What it would do; writes nothing."""
+
+    def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
+        """All of it, and why it ended early, if it did."""
+
+
+def drill_of(asked: Asked) -> Drill:
+    """The drill that the form names; BadInput for a field that is wrong, or another kind's."""
+    kind = EvidenceKind(asked.params["kind"])
+    known = frozenset().union(*_FIELDS.values())
+    foreign = sorted(name for name in known - _FIELDS[kind] if asked.params.get(name))
+    if foreign:
+        raise BadInput(f"a {kind} drill has no {foreign[0]}: leave the field empty, or choose another kind of drill")
+    for topic in asked.params.get("topics") or ():
+        refuse_foreign_topic(asked.flow, topic)
+    return _DRILLS[kind](asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tabletop:
+    asked: Asked
+
+    def preview(self) -> tuple[str, ...]:
+        flow = self.asked.flow.flow
+        return (f"look at {flow.source} and {flow.target}, and count what a failover would lose now",)
+
+    def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
+        return tabletop(self.asked.flow, new_run("tabletop"), self.asked.who, _diary(stop, say))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shadow:
+    asked: Asked
+
+    def _drill(self) -> ShadowDrill:
+        params = self.asked.params
+        options = ShadowOptions(
+            lane=new_run("drill"),
+            who=self.asked.who,
+            start=_start(params.get("from")),
+            topics=frozenset(params.get("topics") or ()) or None,
+            max_bytes=params.get("max_bytes"),
+            clean=bool(params.get("clean")),
+        )
+        return ShadowDrill(self.asked.flow, options)
+
+    def preview(self) -> tuple[str, ...]:
+        return self._drill().preview()[0]
+
+    def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
+        return self._drill().run(_diary(stop, say))
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    asked: Asked
+
+    def _drill(self) -> PartialDrill:
+        asked = self.asked
+        topics = frozenset(asked.params.get("topics") or ())
+        if not topics:
+            raise BadInput("a partial drill is about some topics of the source: name one in topics")
+        options = PartialOptions(
+            drill=new_run("partial"),
+            who=asked.who,
+            approved_by=asked.approved_by,
+            approved_ms=asked.approved_ms,
+            topics=topics,
+            groups=frozenset(asked.params.get("groups") or ()) or None,
+        )
+        return PartialDrill(asked.flow, options)
+
+    def preview(self) -> tuple[str, ...]:
+        return self._drill().preview()
+
+    def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
+        return self._drill().run(_diary(stop, say))
+
+
+@dataclass(frozen=True, slots=True)
+class _Full:
+    asked: Asked
+
+    def _drill(self) -> FullDrill:
+        asked = self.asked
+        options = FullOptions(
+            drill=switch_id(asked.run, asked.params)[-LONGEST_ID:],
+            who=asked.who,
+            approved_by=asked.approved_by,
+            approved_ms=asked.approved_ms,
+            switch=options_of(asked.params),
+        )
+        return FullDrill(asked.settings, asked.flow, options, copy=asked.copy)
+
+    def preview(self) -> tuple[str, ...]:
+        return self._drill().preview()
+
+    def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
+        def told(step: Step, done: StepDone | None) -> None:
+            say(f"{step} ..." if done is None else f"    {done.evidence.sentence}")
+
+        return self._drill().run(told, lambda: time.sleep(self.asked.params.get("stay_seconds") or 0))
+
+
+_DRILLS: Mapping[EvidenceKind, Callable[[Asked], Drill]] = {
+    EvidenceKind.TABLETOP: _Tabletop,
+    EvidenceKind.SHADOW: _Shadow,
+    EvidenceKind.PARTIAL: _Partial,
+    EvidenceKind.FULL: _Full,
+}
+
+
+def reports_of(asked: Asked) -> ReportFolder:
+    """Where the report goes; BadInput where nobody would find it, Refused when it cannot be written there."""
+    named = str(asked.params.get("report") or asked.flow.report.folder)
+    if "://" not in named and not Path(named).is_absolute():
+        raise BadInput(
+            f"{FOLDER} ({named}) is no full path, and nobody would look for reports where a worker happens to stand: "
+            f"give {FOLDER} a full path or a URL, or name one in the form"
+        )
+    folder = ReportFolder.of(asked.flow.report, named)
+    folder.prepare()
+    return folder
+
+
+def written(folder: ReportFolder, evidence: EvidenceReport) -> Written:
+    """The report, written; OutcomeUnknown when the folder does not take it any more."""
+    try:
+        return folder.write(evidence)
+    except OSError as error:
+        raise OutcomeUnknown(
+            f"the report could not be written to {folder.where} ({error}): keep this log, what it tells of is over"
+        ) from error
+
+
+def place_line(report: Written) -> str:
+    """Where the report is."""
+    signed = "signed" if report.is_signed else "not signed"
+    return f"report: {report.page} ({signed}, SHA-256 of its JSON {report.sha256})"
+
+
+def returned(evidence: EvidenceReport, report: Written) -> dict[str, Any]:
+    """What came of a drill, and where its report is, for programs."""
+    return {
+        "id": evidence.id,
+        "kind": evidence.kind.value,
+        "outcome": evidence.outcome.value,
+        "summary": evidence.summary,
+        "deviations": list(evidence.deviations),
+        "refusals": list(evidence.refusals),
+        "report": {
+            "number": report.number,
+            "page": report.page,
+            "json": report.json,
+            "sha256": report.sha256,
+            "signed": report.is_signed,
+        },
+    }
+
+
+def complaint(evidence: EvidenceReport, report: Written) -> str | None:
+    """Why the drill must not look green, in one sentence; None when all was as it should be."""
+    if evidence.outcome is EvidenceOutcome.SUCCESS:
+        return None
+    wrong = dict.fromkeys((*evidence.refusals, *evidence.deviations))
+    why = "; ".join(wrong) or evidence.summary
+    return f"{evidence.kind} drill of {evidence.flow}: {evidence.outcome}: {why}; report: {report.page}"
+
+
+def _start(text: str | None) -> Start:
+    if not text:
+        return StartTime(timestamp_ms=int((datetime.now(UTC) - WINDOW).timestamp() * 1000))
+    try:
+        return parse_start(text)
+    except BadValue as error:
+        raise BadInput(f"from: {error}") from None
+
+
+def _diary(stop: Callable[[], bool], say: Callable[[str], None]) -> Diary:
+    def told(step: TimelineStep | str) -> None:
+        say(f"{step} ..." if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}")
+
+    return Diary(told=told, stop=stop)

@@ -1,0 +1,26 @@
+"""What a report says in short, line by line, for a terminal or a log."""
+
+from __future__ import annotations
+
+from ferry.model.evidence import EvidenceReport
+
+
+def told_lines(evidence: EvidenceReport) -> list[str]:
+    """What is wrong first, then what was done, the outcome and the figures."""
+    lines = [f"refused: {sentence}" for sentence in evidence.refusals]
+    lines += [f"deviation: {sentence}" for sentence in evidence.deviations]
+    lines += [f"note: {sentence}" for sentence in evidence.notes]
+    lines += [f"{number}. {sentence}" for number, sentence in enumerate(evidence.would, 1)]
+    for group in evidence.groups:
+        exact = "" if group.exact is None else f", {group.exact} at the same record"
+        lines.append(f"group {group.group}: {group.committed} of {group.partitions} offsets{exact}")
+    what = f"{evidence.kind} drill" if evidence.kind.is_drill else str(evidence.kind)
+    lines.append(f"{what} of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
+    if evidence.losses_at_ms:
+        seconds = "not known" if evidence.lost_seconds is None else f"{evidence.lost_seconds:.1f} s"
+        records = "not known" if evidence.lost_records is None else str(evidence.lost_records)
+        lines.append(f"RPO: {records} records, {seconds}")
+    if evidence.rto_s is not None:
+        twice = "not known" if evidence.reread is None else str(evidence.reread)
+        lines.append(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
+    return lines

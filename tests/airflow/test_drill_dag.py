@@ -1,0 +1,99 @@
+"""The DAG of drills, as it is parsed: its order, its form, and what the form is refused for."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferry.cli.drill import app as command_line
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput, Refused
+from ferry.model.evidence import EvidenceKind
+from ferry.model.switch import SwitchOptions
+from ferry_airflow.drill_dag import drill_dag
+from ferry_airflow.drilling import Asked, drill_of, reports_of
+from ferry_airflow.switching import options_of
+
+FILE = (
+    "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\ntopics = orders.*\n"
+    "a->b.enabled = true\nb->a.enabled = true\nferry.retries = 2\n"
+)
+SETTINGS = parse_settings(FILE, "f")
+FLOW = SETTINGS.flow("a->b")
+DAG = drill_dag(FLOW, Path("/f"))
+KINDS = [kind for kind in EvidenceKind if kind.is_drill]
+
+FIELDS = {
+    "topic": "topics",
+    "group": "groups",
+    "start": "from",
+    "drill": "id",
+    "quiet_timeout": "quiet_timeout_seconds",
+    "drain_timeout": "drain_timeout_seconds",
+    "leave_group": "leave_groups",
+    "stay": "stay_seconds",
+}
+NO_FIELD = {
+    *("ctx", "flow", "config", "as_json", "quiet", "verbose", "patience"),
+    *("approved_by", "redirect_command", "redirect_url"),
+}
+"""As of a switch: the DAG's own, a terminal's, who is asked, and commands that a form does not run on a worker."""
+
+
+def asked(**form: Any) -> Asked:
+    return Asked(settings=SETTINGS, flow=FLOW, params={**DAG.params.dump(), **form}, who="d@h", run="manual__1")
+
+
+def test_a_person_is_asked_first_and_only_what_touches_production_takes_the_flows_pool() -> None:
+    assert [task.task_id for task in DAG.topological_sort()][:2] == ["preview", "approve"]
+    assert DAG.get_task("approve").downstream_task_ids == {"rehearse", "drill"}
+    assert {task.task_id: task.pool for task in DAG.tasks} == {
+        "preview": "default_pool",
+        "approve": "default_pool",
+        "rehearse": "default_pool",
+        "drill": "ferry_a_b",
+    }
+    assert {task.retries for task in DAG.tasks} == {0}, "a drill is not begun again without somebody's looking at it"
+    assert DAG.schedule is None
+
+
+def test_the_form_has_each_option_of_the_command_line() -> None:
+    commands = [getattr(command_line, f"{kind}_command") for kind in KINDS]
+    names = {name for command in commands for name in inspect.signature(command).parameters}
+    options = {FIELDS.get(name, name) for name in names - NO_FIELD}
+    assert set(DAG.params) == options | {"kind", "reason", "approval_timeout_seconds"}
+    assert options_of(DAG.params.dump()) == SwitchOptions()
+    assert DAG.params.get_param("kind").schema["enum"] == KINDS
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"kind": "tabletop", "topics": ["orders"]}, "a tabletop drill has no topics: leave the field empty"),
+        ({"kind": "shadow", "groups": ["g"]}, "a shadow drill has no groups"),
+        ({"kind": "partial", "topics": ["orders"], "clean": True}, "a partial drill has no clean"),
+        ({"kind": "full", "from": "earliest"}, "a full drill has no from"),
+        ({"kind": "partial"}, "a partial drill is about some topics of the source: name one in topics"),
+        ({"kind": "shadow", "from": "yesterday"}, "from: start 'yesterday' is not understood"),
+        ({"kind": "shadow", "from": "2026-01-31T06:00:00"}, "has no time zone"),
+        ({"kind": "partial", "topics": ["other"]}, "other"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anybody_is_asked(form: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        drill_of(asked(**form)).preview()
+
+
+def test_reports_go_where_somebody_finds_them(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"ferry.report.dir \(ferry-reports\) is no full path"):
+        reports_of(asked())
+    given = replace(FLOW, report=replace(FLOW.report, folder=str(tmp_path / "file")))
+    assert reports_of(replace(asked(), flow=given)).where == str(tmp_path / "file")
+    assert reports_of(asked(report=str(tmp_path / "form"))).where == str(tmp_path / "form")
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(Refused, match="so nothing was begun: make it writable"):
+        reports_of(asked(report=str(tmp_path / "taken")))

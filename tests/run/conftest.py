@@ -5,6 +5,7 @@ By a policy (`TopicPolicy.java`) it refuses topics with `forbidden` in their nam
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from ferry.decide.ledger.report import RunState
 from ferry.dev import ClusterSpec, RunningCluster, up
 from ferry.dev.jars import jars, java
+from ferry.run.flow import connections
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.run.switching import Clients
 
 FORGETFUL = ClusterSpec(
     name="forgetful",
@@ -58,3 +61,15 @@ def small_lab(source: RunningCluster, target: RunningCluster, topic: str) -> Lab
     send(producer(source, batch_num_messages=50), topic, numbered(4_000, partitions=4, size=300))
     settings = {"ferry.chunk.bytes": "100000"}
     return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings=settings)
+
+
+@pytest.fixture
+def clients(topic: str) -> Clients:
+    """Of a topic and a group that no other test has."""
+    return Clients(topic=topic, group=f"g-{secrets.token_hex(4)}")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failover does not wait long for a source that is gone: each step asks it again."""
+    monkeypatch.setattr(connections, "SOURCE_PATIENCE_S", 0.5)

@@ -3,235 +3,43 @@
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import RedirectHook
-from ferry.config.settings import Settings, parse_settings
 from ferry.decide.ledger.ledger import pauses
 from ferry.decide.switch.readiness import Rpo
 from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
-from ferry.dev.ports import free_ports
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import Pause
-from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
-from ferry.run.flow import connections
+from ferry.model.switch import Step, SwitchOutcome, Verb
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
-from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.engine import Act
 from ferry.run.switch.quiet import moved_since
 from ferry.run.switch.readiness import check_readiness
 from ferry.run.switch.switcher import Switcher
-from tests.harness import Feeder, Message, create_topic, new_alias, producer, send, wait_until
-
-PARTITIONS = 2
-OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20, drain_timeout_seconds=60)
-IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
-
-
-class Killed(Exception):
-    """Stands for the end of a process."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """Two clusters with a flow each way over one topic, under aliases of their own."""
-
-    here: RunningCluster
-    there: RunningCluster
-    topic: str
-    group: str
-    aliases: tuple[str, str] = field(default_factory=lambda: (new_alias(), new_alias()))
-    more: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def flow(self) -> str:
-        """The flow there."""
-        return "->".join(self.aliases)
-
-    @property
-    def back(self) -> str:
-        """The flow back."""
-        return "->".join(reversed(self.aliases))
-
-    @property
-    def text(self) -> str:
-        """A MirrorMaker 2 file."""
-        here, there = self.aliases
-        lines = {
-            "clusters": f"{here}, {there}",
-            f"{here}.bootstrap.servers": self.here.bootstrap,
-            f"{there}.bootstrap.servers": self.there.bootstrap,
-            f"{self.flow}.enabled": "true",
-            f"{self.back}.enabled": "true",
-            "topics": self.topic,
-            "groups": f"{self.group}.*",
-            "heartbeats.replication.enabled": "false",
-            "emit.heartbeats.enabled": "false",
-            "replication.factor": "1",
-            "tasks.max": "1",
-            **self.more,
-        }
-        return "".join(f"{key} = {value}\n" for key, value in lines.items())
-
-    @property
-    def settings(self) -> Settings:
-        """The file, read."""
-        return parse_settings(self.text, "pair.properties")
-
-    @property
-    def lost(self) -> Pair:
-        """The same when nothing answers at the address of the cluster here."""
-        address = f"{self.aliases[0]}.bootstrap.servers"
-        return replace(self, more={**self.more, address: f"127.0.0.1:{free_ports(1)[0]}"})
-
-    def run(self, flow: str) -> None:
-        """One micro-run with its checkpoint."""
-        with MicroRuns(self.settings.flow(flow), patience_s=30) as runs:
-            plan = runs.open_new(f"run-{secrets.token_hex(4)}", local_origin())
-            assert plan.refusals == ()
-            attempt = runs.begin(plan, local_origin())
-            runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
-            runs.checkpoint(plan.run)
-
-    def switcher(self, verb: Verb) -> Switcher:
-        """Of the flow there."""
-        settings = self.settings
-        return Switcher(settings, settings.flow(self.flow), verb, who="ann@desk-7", patience_s=30)
-
-
-@dataclass(kw_only=True)
-class Clients:
-    """Producers and consumers of one topic that move along; what was produced, and what the group was given."""
-
-    topic: str
-    group: str
-    produced: list[bytes] = field(default_factory=list)
-    read: list[bytes] = field(default_factory=list)
-
-    def produce(self, cluster: RunningCluster, count: int) -> list[bytes]:
-        """So many records more, dealt to all partitions in turn."""
-        begin = len(self.produced)
-        values = [f"{number}".encode() for number in range(begin, begin + count)]
-        send(
-            producer(cluster),
-            self.topic,
-            [Message(value=value, partition=number % PARTITIONS) for number, value in enumerate(values)],
-        )
-        self.produced += values
-        return values
-
-    def consume(self, cluster: RunningCluster, topics: list[str], count: int | None = None) -> list[bytes]:
-        """The group reads just so many records of these topics (None: all there are), commits each, and leaves."""
-        found: list[bytes] = []
-        ended: set[tuple[str, int]] = set()
-        everywhere = {(topic, number) for topic in topics for number in range(PARTITIONS)}
-
-        def enough() -> bool:
-            return ended == everywhere if count is None else len(found) >= count
-
-        with member(cluster, self.group, topics) as client:
-
-            def read() -> bool:
-                while not enough() and (message := client.poll(0.2)) is not None:
-                    if message.error() is not None:
-                        assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                        ended.add((str(message.topic()), int(message.partition() or 0)))
-                        continue
-                    found.append(message.value() or b"")
-                    client.commit(message, asynchronous=False)
-                return enough()
-
-            wait_until(read, 40)
-        self.read += found
-        return found
-
-
-@contextmanager
-def member(cluster: RunningCluster, group: str, topics: list[str]) -> Iterator[Consumer]:
-    """A consumer that begins nowhere but where its group stands."""
-    client = Consumer(
-        {
-            "bootstrap.servers": cluster.bootstrap,
-            "group.id": group,
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-        }
-    )
-    try:
-        client.subscribe(topics)
-        yield client
-    finally:
-        client.close()
-
-
-def begin_group(cluster: RunningCluster, group: str, topic: str) -> None:
-    """Put a group at the beginning of a topic."""
-    client = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
-    try:
-        client.commit(offsets=[TopicPartition(topic, number, 0) for number in range(PARTITIONS)], asynchronous=False)
-    finally:
-        client.close()
-
-
-def switch_killed_in_every_step(
-    pair: Pair, verb: Verb, switch: str, options: SwitchOptions, monkeypatch: pytest.MonkeyPatch
-) -> SwitchState:
-    """Go through a switch in processes that die in each step: before its effect, and behind it before it is written."""
-    with pair.switcher(verb) as switcher:
-        switcher.open(switch, options, "bob")
-    acts = Switcher._acts
-    kills: list[tuple[Step, str]] = []
-
-    def deadly(when: str) -> Callable[[Switcher], Mapping[Step, Act]]:
-        def made(self: Switcher) -> Mapping[Step, Act]:
-            def dies(step: Step, act: Act) -> Act:
-                def done(state: SwitchState) -> Evidence:
-                    if (step, when) in kills:
-                        return act(state)
-                    kills.append((step, when))
-                    if when == "behind":
-                        act(state)
-                    raise Killed(step)
-
-                return done
-
-            return {step: dies(step, act) for step, act in acts(self).items()}
-
-        return made
-
-    while True:
-        for when in ("before", "behind"):
-            monkeypatch.setattr(Switcher, "_acts", deadly(when))
-            with pair.switcher(verb) as switcher:
-                try:
-                    state = switcher.run(switch)
-                except Killed:
-                    continue
-            monkeypatch.setattr(Switcher, "_acts", acts)
-            assert state.end is not None
-            assert {step for step, _ in kills} == set(state.done)
-            return state
-
-
-@pytest.fixture
-def clients(topic: str) -> Clients:
-    """Of a topic and a group that no other test has."""
-    return Clients(topic=topic, group=f"g-{secrets.token_hex(4)}")
+from tests.harness import Feeder, Message, create_topic, producer, send, wait_until
+from tests.run.switching import (
+    IDENTITY,
+    OPTIONS,
+    PARTITIONS,
+    Clients,
+    Pair,
+    begin_group,
+    member,
+    refuses,
+    rest,
+    switch_killed_in_every_step,
+)
 
 
 @pytest.mark.timeout(240)
@@ -270,12 +78,6 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
     clients.produce(source_cluster, 5)
     clients.consume(source_cluster, back_here)
     assert sorted(clients.read) == sorted(clients.produced)
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failover does not wait long for a source that is gone: each step asks it again."""
-    monkeypatch.setattr(connections, "SOURCE_PATIENCE_S", 0.5)
 
 
 @pytest.mark.timeout(300)
@@ -383,12 +185,6 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
     clients.consume(source_cluster, [clients.topic])
     read = [value for value in clients.read if value != b"stranded"]
     assert sorted(read) == sorted(clients.produced), "each record is read once, whenever its producer moved"
-
-
-def rest(pair: Pair) -> None:
-    """Let the flow back rest: of two flows that keep names one may copy."""
-    with LedgerAccess(pair.settings.flow(pair.back), patience_s=30) as ledger:
-        write_pause(ledger, Pause(topic="", who="ann@desk-7", why="standby", since_ms=1))
 
 
 @pytest.mark.timeout(120)
@@ -615,9 +411,3 @@ def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_
         state = switcher.run("half-1")
     losses = {row["partition"]: (row["records"], row["certain"]) for row in state.rows(Step.LOSS)}
     assert losses == {0: (3, True), 1: (0, False)}
-
-
-def refuses(pair: Pair, verb: Verb, why: str) -> None:
-    """No such switch is opened."""
-    with pair.switcher(verb) as switcher, pytest.raises(Refused, match=why):
-        switcher.open("s-1", OPTIONS, "bob")

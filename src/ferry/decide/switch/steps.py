@@ -172,12 +172,15 @@ def refuse_without_hook(state: SwitchState, given: Collection[str]) -> None:
         )
 
 
-def refuse_abandoning(state: SwitchState) -> None:
-    """Raise Refused where a switch has ended, or clients may have moved already."""
+def refuse_abandoning(state: SwitchState, moved_on: SwitchState | None = None) -> None:
+    """Raise Refused where a switch has ended, or clients may have moved already.
+
+    `moved_on` is one the other way that has come between: then it is that one which moves them.
+    """
     switch = state.switch
     if state.end is not None:
         raise Refused(f"switch {switch.id} is {state.end.outcome} already, since {state.end.who} ended it")
-    if POINT_OF_NO_RETURN in state.done:
+    if POINT_OF_NO_RETURN in state.done and moved_on is None:
         raise Refused(
             f"switch {switch.id} has promoted {switch.via.target}, clients may be there already: finish it with "
             f"ferry {switch.verb} '{switch.named}' --id {switch.id}, then go back with "

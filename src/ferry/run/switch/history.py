@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.decide.ledger.codec import pause_record, resume_record
 from ferry.decide.ledger.ledger import UNREAD, pauses
 from ferry.decide.switch.codec import switch_states
-from ferry.decide.switch.steps import refuse_abandoning
+from ferry.decide.switch.steps import POINT_OF_NO_RETURN, refuse_abandoning
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import Flow
 from ferry.model.switch import SwitchState
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.switch.journal import Journal, LedgerFile
+from ferry.run.switch.opposite import moved_on_along
 from ferry.run.switch.stop import pause_reason, paused_before
 
 
@@ -53,21 +56,44 @@ def abandon_switch(
     via = one_switch(settings, flow, switch, patience_s=patience_s).switch.via
     chosen = next(one for one in _both(settings, flow) if one.flow == via)
     with LedgerAccess(chosen, patience_s=patience_s) as access:
-        return abandon(access, Journal(access, who), switch, why)
+        return abandon(access, Journal(access, who), switch, why, lambda state: _moved_on(settings, state, patience_s))
 
 
 def check_abandoning(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:
     """A switch that may be given up, as it stands; Refused for one that may not. Writes nothing."""
     state = one_switch(settings, flow, switch, patience_s=patience_s)
-    refuse_abandoning(state)
+    if state.end is None and POINT_OF_NO_RETURN in state.done:
+        refuse_abandoning(state, _moved_on(settings, state, patience_s))
+    else:
+        refuse_abandoning(state)
     return state
 
 
-def abandon(access: LedgerFile, journal: Journal, switch: str, why: str) -> SwitchState:
-    """The same over an open connection. The pause goes first: a switch whose pause is lifted can be given up again."""
+def _moved_on(settings: Settings, state: SwitchState, patience_s: float) -> SwitchState | None:
+    """The switch the other way that has come between, as far as it can be seen."""
+    back = next((one for one in settings.flows if one.flow == state.switch.back), None)
+    return None if back is None else moved_on_along(back, state, patience_s=patience_s)
+
+
+def abandon(
+    access: LedgerFile,
+    journal: Journal,
+    switch: str,
+    why: str,
+    moved_on: Callable[[SwitchState], SwitchState | None] = lambda _: None,
+) -> SwitchState:
+    """The same over an open connection. The pause goes first: a switch whose pause is lifted can be given up again.
+
+    `moved_on` finds the switch the other way that has come between. What has promoted and is given up for that one
+    leaves the flow's pause as it is: the other one, or the way back from it, sees to that.
+    """
     if not why.strip():
         raise BadInput("--why is empty: say why the switch is given up")
     state = journal.state(switch)
+    if state.end is None and POINT_OF_NO_RETURN in state.done:
+        other = moved_on(state)
+        refuse_abandoning(state, other)
+        return journal.abandon(switch, why.strip(), other)
     refuse_abandoning(state)
     now_ms = wall_ms()
     held, before = pauses(access.view(), now_ms).get(""), paused_before(state)

@@ -92,9 +92,9 @@ class Journal:
             raise Refused(f"switch {switch} is not finished: its next step is {due}")
         return self._end(switch, SwitchOutcome.FINISHED, "")
 
-    def abandon(self, switch: str, why: str) -> SwitchState:
+    def abandon(self, switch: str, why: str, moved_on: SwitchState | None = None) -> SwitchState:
         """Give a switch up; raises as `refuse_abandoning`."""
-        refuse_abandoning(self.state(switch))
+        refuse_abandoning(self.state(switch), moved_on)
         return self._end(switch, SwitchOutcome.ABANDONED, why)
 
     def _end(self, switch: str, outcome: SwitchOutcome, why: str) -> SwitchState:

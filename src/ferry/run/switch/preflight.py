@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from ferry.run.flow.connections import FlowConnections, TargetFirst
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.switch.earlier import earlier_switch
 from ferry.run.switch.groups import plan_groups
+from ferry.run.switch.opposite import FACT, Opposite, look_opposite
 from ferry.run.switch.readiness import check_readiness
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import look_at_standings, why_lost
@@ -20,6 +22,18 @@ from ferry.words import several
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
     """The checks of a verb, and facts for the evidence. Raises Unreachable for a cluster that the verb needs."""
+    readiness, facts = _of_verb(sides, state, patience_s)
+    lost = facts.get("source_error")  # nobody shall wait for it twice
+    opposite = (
+        Opposite(unread=lost)
+        if lost is not None
+        else look_opposite(sides, patience_s=patience_s, needed=sides.verb is not Verb.FAILOVER)
+    )
+    checks = (*readiness.checks, opposite.check(state.switch))
+    return replace(readiness, checks=checks), {**facts, FACT: opposite.known}
+
+
+def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
     if sides.verb is Verb.FAILOVER:
         return _failover(sides, state, patience_s)
     if sides.verb is Verb.FAILBACK:

@@ -18,6 +18,7 @@ from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.config.settings import Settings
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.skipping import refuse_while_at_work
+from ferry.decide.switch.opposite import opposing
 from ferry.decide.switch.readiness import Check, Readiness
 from ferry.decide.switch.steps import STEPS, refuse_ended, refuse_second, refuse_without_hook, sentence
 from ferry.errors import BadInput, Refused
@@ -30,6 +31,7 @@ from ferry.run.switch.engine import Act, advance, do_step
 from ferry.run.switch.groups import move_groups
 from ferry.run.switch.history import abandon
 from ferry.run.switch.journal import Journal
+from ferry.run.switch.opposite import FACT, look_opposite, moved_on_along, refuse_opposed
 from ferry.run.switch.preflight import look_before
 from ferry.run.switch.promote import promote
 from ferry.run.switch.quiet import wait_for_quiet
@@ -160,8 +162,24 @@ class Switcher:
             return known
         draft = SwitchState(switch=wanted, offset=-1)
         self._refuse_before(wanted, draft)
-        refuse_unready(look_before(self.sides, draft, patience_s=self._patience_s)[0], wanted)
-        return self._journal.open(wanted)
+        readiness, facts = look_before(self.sides, draft, patience_s=self._patience_s)
+        refuse_unready(readiness, wanted)
+        state = self._journal.open(wanted)
+        if facts[FACT] is not None:
+            self._give_way(state)
+        return state
+
+    def _give_way(self, state: SwitchState) -> None:
+        """Of two opposite switches that are opened at once each has written its own before it looks at the other."""
+        found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
+        other = opposing(state.switch, found.states, found.states)
+        if other is not None:
+            why = f"{other.switch.verb} {other.switch.id} of {other.switch.named} was opened at the same time"
+            self._journal.abandon(state.switch.id, why)
+            raise Refused(
+                f"{why}, the other way, by {other.switch.who}: see with ferry switch list which one goes on, for both "
+                "may have given way; then begin the one that is meant"
+            )
 
     def step(self, switch: str, step: Step) -> SwitchState:
         """Do one step, the one that is due; nothing where it is done. Raises as `do_step`."""
@@ -180,7 +198,12 @@ class Switcher:
 
     def abandon(self, switch: str, why: str) -> SwitchState:
         """Give a switch up, and lift the pause that it set; Refused once it has promoted the new cluster."""
-        return abandon(self._access, self._journal, switch, why)
+        back = self.sides.back
+
+        def moved_on(state: SwitchState) -> SwitchState | None:
+            return None if back is None else moved_on_along(back, state, patience_s=self._patience_s)
+
+        return abandon(self._access, self._journal, switch, why, moved_on)
 
     def _wanted(self, switch: str, options: SwitchOptions, approved_by: str) -> Switch:
         if not _ID.fullmatch(switch):
@@ -240,7 +263,7 @@ class Switcher:
             Step.LOSS: partial(count_loss, sides, patience_s=patience_s),
             Step.TOPICS: partial(live_topics, sides, patience_s=patience_s),
             Step.GROUPS: partial(move_groups, sides, patience_s=patience_s),
-            Step.PROMOTE: partial(promote, sides, patience_s=patience_s),
+            Step.PROMOTE: self._promote,
             Step.REDIRECT: self._redirect,
             Step.SMOKE: partial(smoke_test, sides, patience_s=patience_s),
             Step.REVERSE: partial(start_reverse, sides, patience_s=patience_s),
@@ -255,7 +278,12 @@ class Switcher:
             rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
         )
 
+    def _promote(self, state: SwitchState) -> Evidence:
+        refuse_opposed(self.sides, state, patience_s=self._patience_s)
+        return promote(self.sides, state, patience_s=self._patience_s)
+
     def _redirect(self, state: SwitchState) -> Evidence:
+        refuse_opposed(self.sides, state, patience_s=self._patience_s)
         return redirect(self.sides, state, self._hook)
 
     def _return(self, state: SwitchState) -> Evidence:

@@ -1,0 +1,90 @@
+"""Which switch the other way stands against a switch: a table of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+
+from ferry.decide.switch.opposite import opposing, opposing_sentence
+from ferry.decide.switch.steps import STEPS
+from ferry.model import Flow
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepDone,
+    Switch,
+    SwitchEnd,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
+
+THERE, BACK = Flow.parse("primary->backup"), Flow.parse("backup->primary")
+OWN = Switch(
+    id="own",
+    verb=Verb.SWITCHOVER,
+    named=THERE,
+    via=THERE,
+    who="ann@desk-7",
+    approved_by="bob",
+    approved_ms=1,
+    at_ms=2,
+    options=SwitchOptions(),
+)
+
+
+def other(upto: Step | None = None, outcome: SwitchOutcome | None = None) -> SwitchState:
+    """A switchover the other way that has come so far, or to its end."""
+    made = replace(OWN, id="other", named=BACK, via=BACK)
+    steps = STEPS[Verb.SWITCHOVER]
+    done = steps if outcome is SwitchOutcome.FINISHED else steps[: steps.index(upto) + 1] if upto else ()
+    evidence = Evidence(sentence="seen")
+    return SwitchState(
+        switch=made,
+        offset=7,
+        done={step: StepDone(step=step, who="eve", begun_ms=1, done_ms=2, evidence=evidence) for step in done},
+        end=None if outcome is None else SwitchEnd(outcome=outcome, who="eve", why="", at_ms=9),
+    )
+
+
+@pytest.mark.parametrize(
+    ("verb", "there", "known", "stands"),
+    [
+        (Verb.SWITCHOVER, None, ["other"], True),
+        (Verb.SWITCHOVER, None, [], True),
+        (Verb.SWITCHOVER, None, None, True),
+        (Verb.SWITCHOVER, Step.PROMOTE, ["other"], True),
+        (Verb.FAILBACK, Step.PROMOTE, ["other"], True),
+        (Verb.FAILOVER, Step.STOP, ["other"], True),
+        (Verb.FAILOVER, Step.PROMOTE, ["other"], False),  # nobody may be able to finish it
+        (Verb.FAILOVER, Step.PROMOTE, [], True),  # it came between
+        (Verb.FAILOVER, Step.PROMOTE, None, True),
+        (Verb.SWITCHOVER, SwitchOutcome.FINISHED, ["other"], False),
+        (Verb.SWITCHOVER, SwitchOutcome.FINISHED, [], True),
+        (Verb.SWITCHOVER, SwitchOutcome.FINISHED, None, False),  # nobody knows whether it is an old one
+        (Verb.SWITCHOVER, SwitchOutcome.ABANDONED, [], False),
+    ],
+)
+def test_which_switch_the_other_way_stands_against_this_one(
+    verb: Verb, there: Step | SwitchOutcome | None, known: Collection[str] | None, stands: bool
+) -> None:
+    found = other(outcome=there) if isinstance(there, SwitchOutcome) else other(there)
+    assert opposing(replace(OWN, verb=verb), {"other": found}, known) == (found if stands else None)
+
+
+def test_the_remedy_is_named() -> None:
+    assert opposing_sentence(other(Step.FREEZE)) == (
+        "switchover other of backup->primary goes the other way and is not finished, its next step is quiet: finish it "
+        "first (ferry switchover 'backup->primary' --id other), or give it up with ferry switch abandon "
+        "'backup->primary' other"
+    )
+    assert opposing_sentence(other(Step.FREEZE), OWN).endswith(
+        "other; or give this one up with ferry switch abandon 'primary->backup' own"
+    )
+    assert opposing_sentence(other(outcome=SwitchOutcome.FINISHED), OWN) == (
+        "switchover other of backup->primary has moved clients to primary since this one began: give this one up with "
+        "ferry switch abandon 'primary->backup' own"
+    )

@@ -114,6 +114,16 @@ def test_what_was_seen_before_the_flow_was_stopped_still_counts() -> None:
     assert not loss_of([known], {}, 900)[0].certain, "more may have come since"
 
 
+def test_what_a_source_told_before_and_has_lost_itself_is_lost() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10)
+    (before,) = standings([copied], None, 0, {HERE: 120}, {}, {}, 500)
+    for end, told in [(105, (120, "freeze")), (120, (120, "source")), (130, (130, "source"))]:
+        (after,) = standings([copied], None, 0, {HERE: end}, {}, {}, 900)
+        (known,) = best_known([before], [after])
+        assert (known.source_end, known.source_known) == told
+        assert loss_of([known], {}, 900)[0].certain is (told[1] == "source")
+
+
 @pytest.mark.parametrize(
     ("forward", "backward", "wanted"),
     [

@@ -129,3 +129,19 @@ def test_what_a_group_read_twice_is_known_only_where_every_offset_leads_to_the_r
     ]
     assert report.groups[1].note == "1 partition left further on, where it stood"
     assert report.reread is None
+
+
+def test_what_groups_had_not_read_before_is_told() -> None:
+    def group(name: str) -> dict[str, Any]:
+        moved = {"offsets": [["primary.orders", 0, 7]], "how": {"primary.orders-0": "exact"}, "kept": [], "notes": []}
+        return {"group": name, "outcome": "moved", "why": None, **moved}
+
+    def frozen(name: str, *lags: int | None) -> dict[str, Any]:
+        offsets = [["orders", number, 7, lag] for number, lag in enumerate(lags)]
+        return {"group": name, "known": "source", "offsets": offsets, "translated": [], "why": None}
+
+    report = reported(
+        freeze=[stood(0, known="source"), frozen("billing", 3, None, 4), frozen("audit", None)],
+        groups=[group("billing"), group("audit"), group("late")],
+    )
+    assert {one.group: one.lag for one in report.groups} == {"billing": 7, "audit": None, "late": None}

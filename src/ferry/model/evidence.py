@@ -92,7 +92,8 @@ class GroupMoved:
 
     Of its `partitions`, `exact` go on at the very record that they would have read next; None: nobody compared.
     `reread` and `skipped` count records, None where that cannot be said; `beyond` are source offsets that the group
-    had read beyond what was copied.
+    had read beyond what was copied; `lag` is what it had not read at the source before anything was changed, None:
+    not known.
     """
 
     group: str
@@ -104,6 +105,7 @@ class GroupMoved:
     skipped: int | None
     beyond: int = 0
     note: str = ""
+    lag: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,10 +104,11 @@ def lost_sentence(losses: Sequence[Loss]) -> str:
 
 def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
     """The groups that were moved, and those that were left."""
-    return tuple(_group(row) for row in state.rows(Step.GROUPS))
+    frozen = {row["group"]: row for row in state.rows(Step.FREEZE) if "group" in row}
+    return tuple(_group(row, frozen.get(row["group"])) for row in state.rows(Step.GROUPS))
 
 
-def _group(row: Json) -> GroupMoved:
+def _group(row: Json, frozen: Json | None) -> GroupMoved:
     words: Sequence[str] = tuple(row["how"].values())
     kept: Sequence[Json] = row["kept"]
     same = sum(word in _SAME for word in words)
@@ -126,7 +127,14 @@ def _group(row: Json) -> GroupMoved:
             + ([f"{count_of(len(kept), 'partition')} left further on, where it stood"] if kept else [])
             + list(row["notes"])
         ),
+        lag=None if frozen is None else _lag(frozen),
     )
+
+
+def _lag(frozen: Json) -> int | None:
+    """Of all partitions whose ends are known; None where none is."""
+    known = [lag for _, _, _, lag in frozen["offsets"] if lag is not None]
+    return sum(known) if known else None
 
 
 def switch_report(

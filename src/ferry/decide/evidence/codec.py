@@ -157,6 +157,7 @@ def _group_json(group: GroupMoved) -> dict[str, Any]:
         "skipped": group.skipped,
         "beyond": group.beyond,
         "note": group.note,
+        **({} if group.lag is None else {"lag": group.lag}),
     }
 
 

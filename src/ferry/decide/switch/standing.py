@@ -64,6 +64,11 @@ def parse_standing(row: Mapping[str, Any]) -> Standing:
     )
 
 
+def parse_standings(rows: Iterable[Json]) -> list[Standing]:
+    """The partitions among the rows of a step; those of groups are passed over."""
+    return [parse_standing(row) for row in rows if "group" not in row]
+
+
 def copied_ends(
     lasts: Iterable[Receipt],
     accounted: Mapping[TopicPartition, int],
@@ -130,12 +135,17 @@ def standings(
 
 
 def best_known(before: Iterable[Standing], after: Iterable[Standing]) -> list[Standing]:
-    """What is copied `after`, and the source's ends as far as either look knows them."""
+    """What is copied `after`, and the source's ends as far as either look knows them.
+
+    Where a source tells a lower end now than it told before, it has lost records itself: those count, too.
+    """
     earlier = {one.source: one for one in before}
     found = []
     for one in after:
         first = earlier.get(one.source)
-        better = first is not None and one.source_known != "source" and first.source_end >= one.source_end
+        better = first is not None and (
+            first.source_end > one.source_end or (one.source_known != "source" and first.source_end == one.source_end)
+        )
         found.append(
             replace(one, source_end=first.source_end, source_known=_seen(first), observed_ms=first.observed_ms)
             if first is not None and better
@@ -214,6 +224,7 @@ def loss_sentence(losses: Collection[Loss]) -> str:
     sentence = f"{records} records of {len(lost)} partitions are known to be lost, {worst:.1f} s at most"
     if unsure:
         sentence += (
-            f"; {len(unsure)} partitions do not answer, and what came there since somebody last looked is not counted"
+            f"; {len(unsure)} partitions do not answer, or end before where they did, and what came there since "
+            "somebody last looked is not counted"
         )
     return sentence

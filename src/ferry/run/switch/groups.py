@@ -19,7 +19,16 @@ from ferry.decide.groups.codec import (
 from ferry.decide.groups.held import HeldGroup
 from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
-from ferry.decide.switch.moving import Moving, NewSide, decide_moving, from_memory, place_group, remembered, unmapped
+from ferry.decide.switch.moving import (
+    Moving,
+    NewSide,
+    Placed,
+    decide_moving,
+    from_memory,
+    place_group,
+    remembered,
+    unmapped,
+)
 from ferry.decide.switch.names import names_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import CommittedOffset, TopicPartition
@@ -91,16 +100,22 @@ class GroupPlan:
 
     moving: tuple[Moving, ...]
     new: NewSide
+    read: Offsets = field(default_factory=dict)
+    """What the old cluster tells."""
+    placed: Mapping[str, Mapping[TopicPartition, Placed]] = field(default_factory=dict)
     held: Mapping[str, HeldGroup] = field(default_factory=dict)
     source_answers: bool = True
 
 
-def plan_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> GroupPlan:
-    """Look at the groups of both sides, and decide; writes nothing."""
+def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patience_s: float) -> GroupPlan:
+    """Look at the groups of both sides, and decide; writes nothing.
+
+    `settled`: Refused while offsets may still change at the old cluster, unless this is a failover.
+    """
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}
     with TargetFirst.of(flow, patience_s=patience_s) as connections:
-        held, read, lost = connections.run(lambda: _old_side(flow, connections, state))
+        held, read, lost = connections.run(lambda: _old_side(flow, connections, state, settled))
         if read and sides.back is not None:
             try:
                 backward = _backward(sides.back, read, patience_s)
@@ -117,7 +132,7 @@ def plan_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Group
 
 
 async def _old_side(
-    flow: FlowConfig, connections: TargetFirst, state: SwitchState
+    flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool
 ) -> tuple[dict[str, HeldGroup], Offsets, bool]:
     """What the ledger remembers of the groups, what the old cluster tells of them, and whether it does not answer."""
     await connections.ledger.find()
@@ -135,7 +150,7 @@ async def _old_side(
             group.name for group in listed.groups.values() if takes(group.name) and group.kind not in NOT_TRANSLATABLE
         ]
         fetched = await fetch_offsets(connections.source, dict.fromkeys(names), stable=False)
-        if state.switch.verb is not Verb.FAILOVER:
+        if settled and state.switch.verb is not Verb.FAILOVER:
             at_work = {name for name, group in listed.groups.items() if group.is_active}
             fetched = await _settled(flow, connections.source, state, fetched, at_work)
     except (Unreachable, Refused):
@@ -240,7 +255,14 @@ async def _decided(
         decide_moving(group, where, against, new, held.get(group), notes.get(group, ()))
         for group, (where, against) in sorted(placed.items())
     ]
-    return GroupPlan(moving=tuple(moving), new=new, held=held, source_answers=not lost)
+    return GroupPlan(
+        moving=tuple(moving),
+        new=new,
+        read=read,
+        placed={group: where for group, (where, _) in placed.items()},
+        held=held,
+        source_answers=not lost,
+    )
 
 
 async def _known_offsets(cluster: Cluster, places: Collection[TopicPartition], which: int) -> dict[TopicPartition, int]:

@@ -5,7 +5,7 @@ What was in a transaction of a dead writer is aborted with it, so readers of the
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -13,7 +13,7 @@ from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.skipping import idle_plan
-from ferry.decide.switch.standing import Standing, best_known, loss_of, loss_sentence, parse_standing
+from ferry.decide.switch.standing import best_known, loss_of, loss_sentence, parse_standings
 from ferry.errors import Refused, Unreachable
 from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
@@ -108,8 +108,8 @@ async def _fence(flow: FlowConfig, state: SwitchState, connections: TargetFirst,
 def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     """What of each partition the new cluster has not, as far as anybody can know."""
     # The run that fenced has a plan of its own, without slices: what the plan before it knew is in the evidence.
-    before = [parse_standing(row) for row in state.rows(Step.FREEZE)]
-    found = best_known(before, [parse_standing(row) for row in state.rows(Step.STOP)])
+    before = parse_standings(state.rows(Step.FREEZE))
+    found = best_known(before, parse_standings(state.rows(Step.STOP)))
     behind = {
         one.source: one.copied_end for one in found if one.source_known == "source" and one.source_end > one.copied_end
     }
@@ -142,27 +142,3 @@ def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) ->
             return connections.run(work)
     except (Unreachable, Refused):
         return {}
-
-
-def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Evidence from before anything is changed: where partitions stand."""
-
-    async def work() -> tuple[list[Standing], Pause | None]:
-        await connections.ledger.find()
-        held = pauses(await connections.view(), wall_ms()).get("")
-        return await look_at_standings(sides.via, connections), held
-
-    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
-        rows, held = connections.run(work)
-        lost = why_lost(connections)
-    missing = sum(max(0, row.source_end - row.copied_end) for row in rows)
-    return Evidence(
-        sentence=f"{len(rows)} partitions, {missing} records of them are not copied yet"
-        + (f"; {sides.old} does not answer" if lost else ""),
-        facts={
-            "source_answers": lost is None,
-            "source_error": lost,
-            "paused": None if held is None else asdict(held),
-        },
-        rows=tuple(row.to_json() for row in rows),
-    )

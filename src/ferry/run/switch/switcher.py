@@ -28,6 +28,7 @@ from ferry.run.local import copy_plan
 from ferry.run.switch.drain import Copy, drain
 from ferry.run.switch.earlier import earlier_switch, moved_already
 from ferry.run.switch.engine import Act, advance, do_step
+from ferry.run.switch.freeze import frozen
 from ferry.run.switch.groups import move_groups
 from ferry.run.switch.history import abandon
 from ferry.run.switch.journal import Journal
@@ -39,7 +40,7 @@ from ferry.run.switch.redirect import redirect, refuse_unusable, with_given, wor
 from ferry.run.switch.sides import sides_of
 from ferry.run.switch.smoke import smoke_test
 from ferry.run.switch.starting import start_flow, start_reverse
-from ferry.run.switch.stop import count_loss, frozen, stop_flow
+from ferry.run.switch.stop import count_loss, stop_flow
 from ferry.run.switch.stranded import export_stranded, looked_to, refuse_unwritable
 from ferry.run.switch.topics import live_topics
 

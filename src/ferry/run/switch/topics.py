@@ -6,7 +6,7 @@ from functools import partial
 
 from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR
 from ferry.decide.switch.names import Names, names_of
-from ferry.decide.switch.standing import parse_standing
+from ferry.decide.switch.standing import parse_standings
 from ferry.errors import Refused, Retryable
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
@@ -25,7 +25,7 @@ def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evide
 
     Raises Refused when a topic may not be created.
     """
-    found = [parse_standing(row) for row in state.rows(Step.STOP) or state.rows(Step.FREEZE)]
+    found = parse_standings(state.rows(Step.STOP) or state.rows(Step.FREEZE))
     names = {one.source.topic: made for one in found if (made := names_of(sides.via, one.source.topic)) is not None}
     wanted = {made.live: made for made in names.values() if not made.keeps_name}
     with TargetConnection.of(sides.via, patience_s=patience_s) as connection:

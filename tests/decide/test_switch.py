@@ -258,10 +258,13 @@ def test_a_flow_begins_behind_the_cut_over_once() -> None:
 
 def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:
     lives = {HERE: 30, LIVE: 0}
-    records = latest_beginnings(fold([], 0), "live", lives, [place("audit", 1), place("audit")], NOW)
+    ids = {"orders": "first", "audit": "old"}
+    records = latest_beginnings(fold([], 0), "live", lives, [place("audit", 1), place("audit")], ids, NOW)
     view = fold(lying(*records), 99)
     assert not first_run(view, "live"), "producers may come before its first run"
     begun = recorded_starts(view, "live")
     assert begun.offsets == {HERE: 30}, "what was empty begins at its beginning"
     assert begun.pending == {place("audit"): NOW, place("audit", 1): NOW}
-    assert latest_beginnings(view, "live", {HERE: 90}, [], NOW) == [], "where it has begun it goes on"
+    assert latest_beginnings(view, "live", {HERE: 90}, [], ids, NOW) == [], "where it has begun it goes on"
+    again = recorded_starts(view, "live", {"orders": "second", "audit": "new"})
+    assert (again.offsets, again.pending) == ({}, {}), "topics that were created again begin at their beginning"

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from ferry.config.settings import Settings, parse_settings
+from ferry.decide.switch.steps import next_step
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
 from ferry.errors import Refused
 from ferry.model import Pause
-from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
+from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
+from ferry.net.connect.cluster import Cluster
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.switch.engine import Act
 from ferry.run.switch.switcher import Switcher
 from tests.harness import Message, new_alias, producer, send, wait_until
 
@@ -181,44 +183,72 @@ def begin_group(cluster: RunningCluster, group: str, topic: str) -> None:
         client.close()
 
 
-def switch_killed_in_every_step(
-    pair: Pair, verb: Verb, switch: str, options: SwitchOptions, monkeypatch: pytest.MonkeyPatch
-) -> SwitchState:
-    """Go through a switch in processes that die in each step: before its effect, and behind it before it is written."""
+CHANGES = frozenset(
+    {
+        "AddOffsetsToTxnRequest",
+        "AddPartitionsToTxnRequest",
+        "CreatePartitionsRequest",
+        "CreateTopicsRequest",
+        "DeleteTopicsRequest",
+        "EndTxnRequest",
+        "IncrementalAlterConfigsRequest",
+        "InitProducerIdRequest",
+        "OffsetCommitRequest",
+        "ProduceRequest",
+        "TxnOffsetCommitRequest",
+    }
+)
+"""Requests that change something on a cluster."""
+
+
+@dataclass(kw_only=True)
+class Mortal:
+    """A process that dies before the change that `dies_at` counts: what came before has happened."""
+
+    dies_at: int
+    changes: int = 0
+    died_before: str = ""
+
+    def watch(self, patch: pytest.MonkeyPatch) -> None:
+        """Whatever it asks of any cluster passes here; once it is dead it asks nothing any more, in no `finally`."""
+        submit = Cluster.submit
+
+        async def watched(cluster: Cluster, request: Any, node: int | None = None, **named: Any) -> Any:
+            kind = type(request).__name__
+            if kind in CHANGES and not self.died_before:
+                self.changes += 1
+                if self.changes == self.dies_at:
+                    self.died_before = kind
+            if self.died_before:
+                raise Killed(kind)
+            return await submit(cluster, request, node, **named)
+
+        patch.setattr(Cluster, "submit", watched)
+
+
+def switch_killed_at_every_change(pair: Pair, verb: Verb, switch: str, options: SwitchOptions) -> SwitchState:
+    """Go through a switch in processes that die inside each step: behind each of its changes, and at last behind all.
+
+    The first change of a step is the record that it is begun, the last one that it is done.
+    """
     with pair.switcher(verb) as switcher:
-        switcher.open(switch, options, "bob")
-    acts = Switcher._acts
-    kills: list[tuple[Step, str]] = []
-
-    def deadly(when: str) -> Callable[[Switcher], Mapping[Step, Act]]:
-        def made(self: Switcher) -> Mapping[Step, Act]:
-            def dies(step: Step, act: Act) -> Act:
-                def done(state: SwitchState) -> Evidence:
-                    if (step, when) in kills:
-                        return act(state)
-                    kills.append((step, when))
-                    if when == "behind":
-                        act(state)
-                    raise Killed(step)
-
-                return done
-
-            return {step: dies(step, act) for step, act in acts(self).items()}
-
-        return made
-
-    while True:
-        for when in ("before", "behind"):
-            monkeypatch.setattr(Switcher, "_acts", deadly(when))
-            with pair.switcher(verb) as switcher:
-                try:
-                    state = switcher.run(switch)
-                except Killed:
-                    continue
-            monkeypatch.setattr(Switcher, "_acts", acts)
-            assert state.end is not None
-            assert {step for step, _ in kills} == set(state.done)
-            return state
+        state = switcher.open(switch, options, "bob")
+    deaths: dict[Step, list[str]] = {}
+    while (due := next_step(state)) is not None:
+        died = deaths.setdefault(due, [])
+        mortal = Mortal(dies_at=len(died) + 2)
+        with pytest.MonkeyPatch.context() as patch:
+            mortal.watch(patch)
+            try:
+                with pair.switcher(verb) as switcher:
+                    state = switcher.step(switch, due)
+            except Killed:
+                died.append(mortal.died_before)
+            else:
+                assert not mortal.died_before, f"nobody outlives a death, step {due}"
+    assert all(deaths.values()), deaths
+    with pair.switcher(verb) as switcher:
+        return switcher.finish(switch)
 
 
 def rest(pair: Pair) -> None:

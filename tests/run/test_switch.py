@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,7 @@ from tests.run.switching import (
     member,
     refuses,
     rest,
-    switch_killed_in_every_step,
+    switch_killed_at_every_change,
 )
 
 
@@ -47,7 +48,6 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
     source_cluster: RunningCluster,
     target_cluster: RunningCluster,
     clients: Clients,
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
     pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
@@ -60,7 +60,7 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
     pair.run(pair.flow)
     clients.produce(source_cluster, 10)
 
-    state = switch_killed_in_every_step(pair, Verb.SWITCHOVER, "over-1", OPTIONS, monkeypatch)
+    state = switch_killed_at_every_change(pair, Verb.SWITCHOVER, "over-1", OPTIONS)
     assert state.end is not None
     assert state.end.outcome is SwitchOutcome.FINISHED
     assert state.switch.approved_by == "bob"
@@ -70,7 +70,7 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
     clients.consume(target_cluster, over_there, 30)
 
     options = replace(OPTIONS, export=str(tmp_path / "stranded.jsonl"))
-    state = switch_killed_in_every_step(pair, Verb.FAILBACK, "back-1", options, monkeypatch)
+    state = switch_killed_at_every_change(pair, Verb.FAILBACK, "back-1", options)
     assert state.fact(Step.STRANDED, "records") == 0
     assert not (tmp_path / "stranded.jsonl").exists()
 
@@ -86,7 +86,6 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
     source_cluster: RunningCluster,
     target_cluster: RunningCluster,
     clients: Clients,
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     impatient: None,
     policy: str,
@@ -109,7 +108,7 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
     pair.run(pair.flow)
     stranded = clients.produce(source_cluster, 6)
 
-    state = switch_killed_in_every_step(pair.lost, Verb.FAILOVER, "lost-1", OPTIONS, monkeypatch)
+    state = switch_killed_at_every_change(pair.lost, Verb.FAILOVER, "lost-1", OPTIONS)
     assert state.fact(Step.LOSS, "unsure") == PARTITIONS, "nobody can tell what came since the last run"
     assert state.fact(Step.LOSS, "seconds") > 0
     assert state.fact(Step.REVERSE, "started") is False
@@ -120,7 +119,7 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
 
     file = tmp_path / "stranded.jsonl"
     options = replace(OPTIONS, export=str(file))
-    state = switch_killed_in_every_step(pair, Verb.FAILBACK, "back-1", options, monkeypatch)
+    state = switch_killed_at_every_change(pair, Verb.FAILBACK, "back-1", options)
     named = [str(line["value"]).encode() for line in map(json.loads, file.read_text().splitlines())]
     assert sorted(named) == sorted(stranded)
     assert state.fact(Step.STRANDED, "records") == len(stranded)
@@ -185,6 +184,30 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
     clients.consume(source_cluster, [clients.topic])
     read = [value for value in clients.read if value != b"stranded"]
     assert sorted(read) == sorted(clients.produced), "each record is read once, whenever its producer moved"
+
+
+@pytest.mark.timeout(120)
+def test_groups_read_what_producers_wrote_that_moved_before_the_failover(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
+) -> None:
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
+    for cluster in (source_cluster, target_cluster):
+        create_topic(cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    long_ago = int(time.time() * 1_000) - 3_600_000
+    send(producer(target_cluster), clients.topic, [Message(value=b"of there", partition=0, timestamp=long_ago)] * 3)
+    clients.produce(source_cluster, 10)
+    pair.run(pair.flow)
+    clients.produce(target_cluster, 6)
+    with pair.lost.switcher(Verb.FAILOVER) as switcher:
+        switcher.open("lost-1", OPTIONS, "bob")
+        state = switcher.run("lost-1")
+    rows = {row["partition"]: (row["begin"], row["end"]) for row in state.rows(Step.TOPICS)}
+    assert rows == {0: (3, 6), 1: (0, 3)}
+    assert "come to 2 partitions before" in state.done[Step.TOPICS].evidence.sentence
+    clients.produce(target_cluster, 4)
+    clients.consume(target_cluster, [f"{pair.aliases[0]}.{clients.topic}", clients.topic])
+    assert sorted(clients.read) == sorted(clients.produced)
 
 
 @pytest.mark.timeout(120)

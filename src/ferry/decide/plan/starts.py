@@ -72,7 +72,7 @@ def start_records(lane: str, facts: Facts) -> list[Record]:
     """
     given, pending = by_topic(facts.starts), by_topic(facts.pending)
     records = [
-        _start_record(
+        start_record(
             lane,
             topic.name,
             {number: max(part.log_start, part.start) for number, part in topic.partitions.items()}
@@ -98,7 +98,7 @@ def settled_records(view: LedgerView, lane: str, facts: Facts) -> list[Record]:
     settled = recorded_starts(view, lane, ids).pending.keys() - facts.pending.keys()
     starts, pending = by_topic(facts.starts), by_topic(facts.pending)
     return [
-        _start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""))
+        start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""))
         for name in sorted({place.topic for place in settled})
     ]
 
@@ -115,9 +115,10 @@ def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None =
     )
 
 
-def _start_record(
+def start_record(
     lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int], topic_id: str
 ) -> Record:
+    """Where the partitions of one source topic begin, as `LaneStarts`; an empty `topic_id` is not known."""
     body: Json = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items()), "topic_id": topic_id}
     if pending:
         body["pending"] = sorted(pending.items())

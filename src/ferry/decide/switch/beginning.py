@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from ferry.decide.ledger.codec import LEDGER_VERSION, accounted_records, encode, gap_record
 from ferry.decide.ledger.ledger import LedgerView, skips
 from ferry.decide.ledger.receipts import last_receipts
-from ferry.decide.plan.starts import first_run, recorded_starts
+from ferry.decide.plan.facts import by_topic
+from ferry.decide.plan.starts import first_run, recorded_starts, start_record
 from ferry.model import Gap, Record, RefusalKind, TopicPartition
 
 
@@ -31,7 +32,7 @@ def beginnings(
     """
     lasts = {last.source: last for last in last_receipts(view, lane).values()}
     passed = skips(view, lane)
-    starts = recorded_starts(view, lane).offsets
+    starts = recorded_starts(view, lane, ids).offsets
     found: list[Gap] = []
     given: dict[TopicPartition, int] = {}
     for place, cut in sorted(cuts.items()):
@@ -62,54 +63,44 @@ def beginnings(
         )
     records = [gap_record(lane, gap) for gap in found]
     if given or (cuts and not lasts):
-        records += start_offsets(view, lane, given, now_ms)
+        records += start_offsets(view, lane, given, ids, now_ms)
     return records, found
 
 
-def start_offsets(view: LedgerView, lane: str, given: Mapping[TopicPartition, int], now_ms: int) -> list[Record]:
+def start_offsets(
+    view: LedgerView, lane: str, given: Mapping[TopicPartition, int], ids: Mapping[str, str], now_ms: int
+) -> list[Record]:
     """Records that let partitions without a receipt begin at these offsets, beside what is recorded already."""
-    known = recorded_starts(view, lane)
-    topics: dict[str, dict[int, int]] = {}
-    for place, offset in {**known.offsets, **given}.items():
-        if place.topic in {one.topic for one in given}:
-            topics.setdefault(place.topic, {})[place.partition] = offset
+    known = recorded_starts(view, lane, ids)
+    offsets, pending = by_topic({**known.offsets, **given}), by_topic(known.pending)
     records = []
-    for topic, offsets in sorted(topics.items()):
-        body: dict[str, object] = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items())}
-        pending = {place.partition: at for place, at in known.pending.items() if place.topic == topic}
-        left = sorted((number, at) for number, at in pending.items() if number not in offsets)
-        if left:
-            body["pending"] = left
-        records.append(Record(key=encode(["start", lane, topic]), value=encode(body)))
+    for topic in sorted({place.topic for place in given}):
+        left = {number: at for number, at in pending.get(topic, {}).items() if number not in offsets[topic]}
+        records.append(start_record(lane, topic, offsets[topic], left, ids.get(topic, "")))
     if first_run(view, lane):
         records.append(Record(key=encode(["began", lane]), value=encode({"v": LEDGER_VERSION, "at_ms": now_ms})))
     return records
 
 
 def latest_beginnings(
-    view: LedgerView, lane: str, lives: Mapping[TopicPartition, int], others: Collection[TopicPartition], now_ms: int
+    view: LedgerView,
+    lane: str,
+    lives: Mapping[TopicPartition, int],
+    others: Collection[TopicPartition],
+    ids: Mapping[str, str],
+    now_ms: int,
 ) -> list[Record]:
     """Records that let a lane that is to begin at latest begin at the switch, not where its first run finds the ends.
 
     `lives` are where producers go on, with the ends before they came; the `others` begin at the end that they have now.
-    What is in neither begins at its beginning. None where the lane has had a plan.
+    What is in neither begins at its beginning. `ids` are the source topics' ids. None where the lane has had a plan.
     """
     if not first_run(view, lane):
         return []
-    pending: dict[str, list[int]] = {}
-    for place in others:
-        pending.setdefault(place.topic, []).append(place.partition)
+    pending = by_topic(dict.fromkeys(others, now_ms))
     return [
-        *(
-            Record(
-                key=encode(["start", lane, topic]),
-                value=encode(
-                    {"v": LEDGER_VERSION, "offsets": [], "pending": [(number, now_ms) for number in sorted(numbers)]}
-                ),
-            )
-            for topic, numbers in sorted(pending.items())
-        ),
-        *start_offsets(view, lane, {place: end for place, end in lives.items() if end > 0}, now_ms),
+        *(start_record(lane, topic, {}, times, ids.get(topic, "")) for topic, times in sorted(pending.items())),
+        *start_offsets(view, lane, {place: end for place, end in lives.items() if end > 0}, ids, now_ms),
     ]
 
 

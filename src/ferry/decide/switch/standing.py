@@ -69,6 +69,13 @@ def parse_standings(rows: Iterable[Json]) -> list[Standing]:
     return [parse_standing(row) for row in rows if "group" not in row]
 
 
+def last_seen_ms(found: Collection[Standing]) -> int | None:
+    """When anybody last saw the old cluster at work (ms); None where it answers now, or nobody ever did."""
+    if any(one.source_known == "source" for one in found):
+        return None
+    return max((one.observed_ms for one in found if one.observed_ms > 0), default=None)
+
+
 def copied_ends(
     lasts: Iterable[Receipt],
     accounted: Mapping[TopicPartition, int],

@@ -273,7 +273,7 @@ async def _known_offsets(cluster: Cluster, places: Collection[TopicPartition], w
 
 
 def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[TopicPartition, int]]:
-    """By place of the old cluster where producers go on, and where that ended before any of them came.
+    """By place of the old cluster where producers go on, and where that ended before any of them came (`topics`).
 
     Records that were left there by the switch before are not passed: nobody has read them.
     """
@@ -282,9 +282,10 @@ def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[Topic
     for row in state.rows(Step.TOPICS):
         live = TopicPartition(topic=row["topic"], partition=row["partition"])
         made = names_of(sides.via, live.topic)
+        begin: int = row["begin"] if "begin" in row else row["end"]  # an earlier Ferry kept the end alone
         if made is not None:
             found[TopicPartition(topic=made.topic, partition=live.partition)] = {
-                live: min(row["end"], left.get((live.topic, live.partition), row["end"]))
+                live: min(begin, left.get((live.topic, live.partition), begin))
             }
     return found
 

@@ -81,7 +81,9 @@ def start_flow(
         if cuts:
             records += own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to or {})))
         if isinstance(flow.start, StartLatest):
-            records += latest_beginnings(view, flow.lane, *(await _at_latest(flow, both, state)), now_ms)
+            lives, others = await _at_latest(flow, both, state)
+            every = {name: info.id_text for name, info in both.source.topics.items()}
+            records += latest_beginnings(view, flow.lane, lives, others, every, now_ms)
         held = pauses(view, now_ms).get("")
         if held is not None:
             records.append(resume_record(""))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR
+from ferry.decide.plan.clock import MAX_SKEW_MS
 from ferry.decide.switch.names import Names, names_of
-from ferry.decide.switch.standing import parse_standings
+from ferry.decide.switch.standing import last_seen_ms, parse_standings
 from ferry.errors import Refused, Retryable
 from ferry.model import TopicPartition
-from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.net.admin.topic_settings import topic_settings
 from ferry.net.admin.topics import NewTopic, create_topics
 from ferry.net.connect.cluster import Cluster
@@ -23,23 +24,37 @@ from ferry.words import several
 def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     """Create what is missing; the rows are where partitions end before any producer has come: groups begin there.
 
+    Before a failover producers may have come already, by themselves: what was written since the old cluster was last
+    seen is theirs, and groups `begin` before it.
+
     Raises Refused when a topic may not be created.
     """
     found = parse_standings(state.rows(Step.STOP) or state.rows(Step.FREEZE))
     names = {one.source.topic: made for one in found if (made := names_of(sides.via, one.source.topic)) is not None}
     wanted = {made.live: made for made in names.values() if not made.keeps_name}
+    seen_ms = last_seen_ms(found) if state.switch.verb is Verb.FAILOVER else None
     with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
         created, ends = connection.run(partial(_live, sides, connection.target, wanted))
+        begins = connection.run(partial(_begins, connection.target, ends, seen_ms))
     kept = len(names) - len(wanted)
     parts = [f"{len(created)} topics created" + (f" ({several(sorted(created))})" if created else "")]
     parts.append(f"{len(wanted) - len(created)} were there")
     if kept:
         parts.append(f"{kept} keep their names")
+    early = sum(1 for place, end in ends.items() if begins[place] < end)
+    if early:
+        parts.append(f"producers may have come to {early} partitions before: groups begin before what they wrote")
     return Evidence(
         sentence=", ".join(parts),
         facts={"created": sorted(created)},
         rows=tuple(
-            {"topic": place.topic, "partition": place.partition, "copy": wanted[place.topic].copy, "end": end}
+            {
+                "topic": place.topic,
+                "partition": place.partition,
+                "copy": wanted[place.topic].copy,
+                "begin": begins[place],
+                "end": end,
+            }
             for place, end in sorted(ends.items())
         ),
     )
@@ -89,3 +104,12 @@ async def _live(sides: Sides, target: Cluster, wanted: dict[str, Names]) -> tupl
     ]
     ends = await list_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED) if places else {}
     return [one.name for one in new], ends
+
+
+async def _begins(target: Cluster, ends: dict[TopicPartition, int], seen_ms: int | None) -> dict[TopicPartition, int]:
+    """Where groups begin: at the ends, or at the first record since the old cluster was seen, by producers' clocks."""
+    if seen_ms is None or not ends:
+        return ends
+    since = dict.fromkeys(ends, max(0, seen_ms - MAX_SKEW_MS))
+    listed = await list_offsets(target, since, isolation=READ_UNCOMMITTED)
+    return {place: min(end, found) if (found := listed.get(place, -1)) >= 0 else end for place, end in ends.items()}

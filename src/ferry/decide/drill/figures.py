@@ -113,6 +113,24 @@ def compared_of(result: Verified) -> Compared:
     )
 
 
+def together(every: Sequence[Compared]) -> Compared | None:
+    """Several comparisons as one; None where there was none."""
+    if not every:
+        return None
+    findings = [finding for one in every for finding in one.findings]
+    more = len(findings) - _MOST_FINDINGS
+    return Compared(
+        equal=all(one.equal for one in every),
+        complete=all(one.complete for one in every),
+        partitions=sum(one.partitions for one in every),
+        records=sum(one.records for one in every),
+        bytes=sum(one.bytes for one in every),
+        seconds=round(sum(one.seconds for one in every), 3),
+        differences=sum(one.differences for one in every),
+        findings=(*findings[:_MOST_FINDINGS], *([f"and {more} more"] if more > 0 else [])),
+    )
+
+
 def goals_of(
     *,
     losses: Sequence[Loss],

@@ -22,8 +22,10 @@ from ferry.decide.drill.switched import (
 )
 from ferry.decide.switch.steps import next_step
 from ferry.errors import BadInput, FerryError, Refused
+from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceReport, StepOutcome, TimelineStep
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.run.drill.crossed import compare_crossed
 from ferry.run.drill.report import Found, Heading, clusters_of, report_of
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.local import copy_plan
@@ -54,6 +56,8 @@ class _Found(Found):
     states: list[SwitchState] = field(default_factory=list)
     """Both switches, as far as they have come."""
     stopped: TimelineStep | None = None
+    not_compared: str | None = None
+    """Why the content could not be compared."""
 
 
 class FullDrill:
@@ -135,6 +139,7 @@ class FullDrill:
                 if verb is Verb.FAILBACK and self._state(verb, way) is None:
                     between()
                 self._switch(verb, way, found, told)
+            self._compare(found)
         except FerryError as error:
             failure = error
         return self._report(found, failure, began), failure
@@ -170,6 +175,17 @@ class FullDrill:
                 if state is not None:
                     found.states.append(state)
 
+    def _compare(self, found: _Found) -> None:
+        """Of what was copied around both cut-overs. Clients are back by now, so what stands against it ends nothing."""
+        began_ms = min(state.switch.at_ms for state in found.states)
+        back = Flow(source=self._flow.flow.target, target=self._flow.flow.source)
+        flows = [self._flow, *(one for one in self._settings.flows if one.flow == back)]
+        try:
+            found.verification, notes = compare_crossed(flows, began_ms, patience_s=self._patience_s)
+            found.notes += notes
+        except FerryError as error:
+            found.not_compared = f"the content could not be compared: {error}"
+
     def _report(self, found: _Found, failure: FerryError | None, began_ms: int) -> EvidenceReport:
         flow, options = self._flow, self._options
         steps = [step for state in found.states for step in told_steps(state)]
@@ -177,8 +193,8 @@ class FullDrill:
         found.losses = tuple(loss for state in found.states for loss in told_losses(state))
         found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
         found.groups = tuple(group for state in found.states for group in told_groups(state))
-        found.notes = [note for state in found.states for note in unknown_losses(state)]
-        found.notes.append(f"the content was not compared: ferry verify '{flow.flow}' does")
+        found.notes[:0] = [note for state in found.states for note in unknown_losses(state)]
+        against = () if found.not_compared is None else (found.not_compared,)
         times = [out_of_service_s(state) for state in found.states]
         if not failure and None not in times:
             found.rto_s = max((time for time in times if time is not None), default=None)
@@ -205,7 +221,7 @@ class FullDrill:
             steps,
             began_ms=min([began_ms, *(state.switch.at_ms for state in found.states)]),
             goals=goals,
-            deviations=deviations_of(goals, found.groups, None, ()),
+            deviations=(*deviations_of(goals, found.groups, found.verification, ()), *against),
             summary=go_on if failure and found.states else str(failure) if failure else done,
             failure=failure,
         )

@@ -164,6 +164,14 @@ def plans(folder: Path, alias: str, source: str, target: str, *, topic: str, sli
     return usages[0], usages[1]
 
 
+def readiness(folder: Path, alias: str, partitions: int) -> Usage:
+    """`ferry readiness` of what the contender `alias` has copied, in a process of its own, from start to end."""
+    began = time.monotonic()
+    outcome = Part("engine.py", "readiness", str(folder / f"{alias}.properties")).outcome()
+    assert (outcome["partitions"], outcome["failed"]) == (partitions, []), outcome
+    return Usage(**{**outcome["usage"], "wall": time.monotonic() - began})
+
+
 def wait_until_led(bootstrap: str, prefix: str) -> None:
     """Wait until each partition of the topics with this prefix answers: a broker creates thousands for a minute."""
     admin = AdminClient({"bootstrap.servers": bootstrap})

@@ -4,6 +4,7 @@
     python bench/engine.py slot SPECS SLOT                  copy one slot, when a line arrives on standard input
     python bench/engine.py whole CONFIGURATION RUN          a whole micro-run: plan, every slot, report
     python bench/engine.py verify CONFIGURATION             compare both clusters, when a line arrives on standard input
+    python bench/engine.py readiness CONFIGURATION          whether the target could take over
 
 Each prints one line of JSON: what it took, and what came of it.
 """
@@ -20,8 +21,10 @@ from pathlib import Path
 from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import load
+from ferry.decide.switch.readiness import Rpo
 from ferry.run.copy.task import TaskSpec, run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.switch.readiness import check_readiness
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 
@@ -85,6 +88,15 @@ def verify(configuration: Path) -> dict[str, object]:
     return {"usage": asdict(usage), "records": result.records, "bytes": result.bytes}
 
 
+def readiness(configuration: Path) -> dict[str, object]:
+    """All checks of the file's only flow; it has no flow back, and needs none here."""
+    began = time.monotonic()
+    (flow,) = load(configuration).flows
+    found = check_readiness(flow, Rpo(records=0), back=True)
+    failed = [check.message for check in found.failed]
+    return {"usage": _since_start(began), "partitions": found.partitions, "failed": failed}
+
+
 def _since_start(began: float) -> dict[str, float]:
     """All CPU of this process, its imports included."""
     return asdict(Usage(wall=time.monotonic() - began, cpu=time.process_time(), peak_mb=peak_mb()))
@@ -99,6 +111,8 @@ def main(arguments: list[str]) -> None:
             outcome = slot(Path(specs), int(number))
         case ["verify", configuration]:
             outcome = verify(Path(configuration))
+        case ["readiness", configuration]:
+            outcome = readiness(Path(configuration))
         case ["whole", configuration, run]:
             outcome = whole(Path(configuration), run)
         case _:

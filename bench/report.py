@@ -69,6 +69,7 @@ def write_readme(path: Path, command: str, tables: Mapping[str, str]) -> None:
     before, _, rest = text.partition(BEGIN)
     old, _, after = rest.partition(END)
     kept = dict(re.findall(r"<!-- (\w+) -->\n(.*?)(?=<!-- \w+ -->|\Z)", old, re.DOTALL))
-    kept.update({name: f"Made by `{command}`.\n\n{content}\n" for name, content in tables.items()})
+    made = f"Made by `{command}`; load of the machine at its end {os.getloadavg()[0]:.1f}."
+    kept.update({name: f"{made}\n\n{content}\n" for name, content in tables.items()})
     parts = "".join(f"<!-- {name} -->\n{content.strip()}\n\n" for name, content in kept.items())
     path.write_text(f"{before}{BEGIN}\n{machine()}\n\n{parts}{END}{after}")

@@ -15,6 +15,7 @@ from contenders import (
     empty_run,
     ferry,
     plans,
+    readiness,
     run_command,
     spark_job,
     verify,
@@ -48,6 +49,7 @@ AIR_COLD, AIR_WARM = "empty run, the first of an Airflow", "empty run, a later o
 AIR_SUBMIT, AIR_CONNECT = "1,000 records, spark-submit", "1,000 records, Spark Connect"
 EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
 VERIFY = "Ferry, verify"
+READY = "`ferry readiness`, from its start"
 GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL = "groups written anew", "groups that have moved", "groups that stand still"
 WITH_HOLES, WITHOUT_HOLES = "Ferry, 1 task, with holes", "Ferry, 1 task, without"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
@@ -222,6 +224,19 @@ def plan_wide(field: Field, shape: Shape, label: str) -> Pair:
         delete_topic(target, f"{alias}.wide-{number:03}")
     wait_until_deleted(field.target, f"{alias}.")
     return {PLAN_NEW: new, PLAN_AGAIN: again}
+
+
+def ready_wide(field: Field, shape: Shape, label: str) -> Pair:
+    """Whether the target of 10,000 partitions could take over, when all of them are copied."""
+    folder, alias = field.folder / "contenders", f"r-{label}"
+    near, target = field.source.bootstrap, field.target.bootstrap
+    ferry(folder, alias, near, target, topic=PATTERN, tasks=1)
+    pair = {READY: readiness(folder, alias, TOPICS * PARTITIONS)}
+    say(f"  {READY}: {pair[READY].wall:.2f} s, {pair[READY].cpu:.2f} CPU-s")
+    for number in range(TOPICS):
+        delete_topic(target, f"{alias}.wide-{number:03}")
+    wait_until_deleted(field.target, f"{alias}.")
+    return pair
 
 
 def many_groups(field: Field, shape: Shape, label: str) -> Pair:
@@ -403,6 +418,15 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             shape=Shape(topic="wide", partitions=PARTITIONS, records=TOPICS * PARTITIONS, size=3),
             run=plan_wide,
             aims=(_seconds("time to plan, s", PLAN_AGAIN, 10.0),),
+            write=lambda bootstrap, shape: write_wide(bootstrap),
+            warm=False,
+        ),
+        Scenario(
+            name="readiness",
+            title=f"{TOPICS * PARTITIONS:,} topic-partitions: could the target take over?",
+            shape=Shape(topic="wide", partitions=PARTITIONS, records=TOPICS * PARTITIONS, size=3),
+            run=ready_wide,
+            aims=(_seconds("time of the check, s", READY, 20.0),),
             write=lambda bootstrap, shape: write_wide(bootstrap),
             warm=False,
         ),

@@ -18,6 +18,9 @@ from ferry.words import several
 _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.FAILED})
 """What keeps a group from being moved. One that somebody moved on the target follows its source in a switch."""
 
+_WELL = frozenset({PastState.SUCCESS, PastState.OPEN, PastState.UNPLANNED})
+"""A run may be at work, or about to begin: runs come all the time. What they leave undone shows in the lag."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -135,7 +138,7 @@ def _running(looked: Looked) -> Check:
     if last is None:
         return Check(name="replication", ok=False, message="the flow never ran: start it, and let it catch up")
     run, started_ms = last.opened.record.run, last.opened.record.started_ms
-    if last.state not in (PastState.SUCCESS, PastState.OPEN):
+    if last.state not in _WELL:
         return Check(
             name="replication",
             ok=False,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook, Context
 from airflow.sdk.exceptions import (
@@ -132,6 +133,22 @@ class FerrySparkOperator(SparkSubmitOperator):
             except AirflowException as error:
                 submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
                 raise failed(error, told_end(end), submit.returncode if submit is not None else None) from None
+
+    def _get_hook(self) -> SparkSubmitHook:
+        """The provider's, which in client mode treats all masters alike.
+
+        By itself, for Kubernetes it would leave spark-submit the environment of the task, with all secrets in it, and
+        want a driver's pod to say how it ended (AIRFLOW-6244); there and for YARN it would write `env_vars` into
+        arguments.
+        """
+        hook = super()._get_hook()
+        connection = hook._connection  # noqa: SLF001 - the hook has no other name, here and below
+        if connection["deploy_mode"] != CLUSTER_MODE:
+            hook._env, hook._env_vars = self.env_vars, None  # noqa: SLF001
+            if hook._is_kubernetes and connection["namespace"]:  # noqa: SLF001
+                hook._conf.setdefault("spark.kubernetes.namespace", connection["namespace"])  # noqa: SLF001
+            hook._is_kubernetes = False  # noqa: SLF001
+        return hook
 
     def over_connect(self, work: Callable[[Callable[[], SparkSession]], T]) -> T:
         """What `work` answers in this process, given a session of the Spark Connect server."""

@@ -21,10 +21,10 @@ Json = dict[str, Any]
 class AirflowRest:
     """A logged-in client; use as a context manager."""
 
-    def __init__(self, home: LocalHome) -> None:
-        """Logs in at once; Unreachable when the API does not take the login."""
+    def __init__(self, home: LocalHome, password: str = PASSWORD) -> None:
+        """Logs in at once, as USER; Unreachable when the API does not take the login."""
         self._http = httpx.Client(base_url=home.url, timeout=30)
-        answer = self._http.post("/auth/token", json={"username": USER, "password": PASSWORD})
+        answer = self._http.post("/auth/token", json={"username": USER, "password": password})
         if answer.is_error:
             raise Unreachable(f"Airflow at {home.url} refused the login of {USER}: {answer.text[:300]}")
         self._http.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"

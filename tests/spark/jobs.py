@@ -192,7 +192,7 @@ def standalone(folder: Path) -> Iterator[Standalone]:
     commands = [master, *([*worker, *place] for place in places)]
     with ExitStack() as stack:
         started = [
-            stack.enter_context(_service([str(BIN / "spark-class"), *command], folder / f"spark-{number}.log"))
+            stack.enter_context(service([str(BIN / "spark-class"), *command], folder / f"spark-{number}.log"))
             for number, command in enumerate(commands)
         ]
         log = folder / "spark-0.log"
@@ -222,26 +222,41 @@ def connect_server(folder: Path, port: int, *, ui: int | None = None) -> Iterato
     command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     log = folder / "connect.log"
-    with _service(command, log):
+    with service(command, log):
         until(lambda: "Spark Connect server started" in log.read_text(), "the Spark Connect server")
         yield f"sc://127.0.0.1:{port}"
 
 
 @contextmanager
-def _service(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def service(
+    command: list[str],
+    log: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    user: str | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends, with all that it started, when the block does.
+
+    `environment` is the whole of its environment, that of a small local Spark unless given.
+    """
     with log.open("ab") as sink:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **LOCAL, "SPARK_DAEMON_MEMORY": "512m"},
+            env={**os.environ, **LOCAL, "SPARK_DAEMON_MEMORY": "512m"} if environment is None else environment,
+            cwd=cwd,
+            user=user,
             start_new_session=True,
         )
     try:
         yield process
     finally:
-        tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        tree = []
+        with suppress(psutil.NoSuchProcess):
+            tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
         process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(15)

@@ -8,13 +8,15 @@ from ferry.decide.ledger.ledger import UNREAD
 from ferry.run.watch import Sight
 from tests.page.conftest import HERE, Desk, lag
 
-OWN, VERIFY, BACKFILL = "ferry__primary__backup", "ferry_verify__primary__backup", "ferry_backfill__primary__backup"
+OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
+BACKFILL, DRILL = "ferry_backfill__primary__backup", "ferry_drill__primary__backup"
 TIMES = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
 BODIES = {
     "run": ({}, (OWN, "POST")),
     "dry-run": ({}, (OWN, "POST")),
     "verify": ({}, (VERIFY, "POST")),
     "backfill": (TIMES, (BACKFILL, "POST")),
+    "drill": ({"kind": "shadow", "groups": ["billing"]}, (DRILL, "POST")),
     "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT")),
     "resume": ({"topic": "orders"}, (OWN, "PUT")),
 }
@@ -34,7 +36,7 @@ def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str) -> None:
 
 
 def _all_pages(desk: Desk) -> str:
-    return "".join(desk.page(f"{HERE}{path}") for path in ("/", "/topics", "/backfills"))
+    return "".join(desk.page(f"{HERE}{path}") for path in ("/", "/topics", "/backfills", "/reports"))
 
 
 def test_who_may_not_see_a_flow_cannot_tell_whether_it_is_there(desk: Desk) -> None:

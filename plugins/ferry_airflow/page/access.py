@@ -14,7 +14,7 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
 
 from ferry.model import Flow
-from ferry_airflow.naming import backfill_dag_id, dag_id, verify_dag_id
+from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, verify_dag_id
 
 User = Annotated[BaseUser, Depends(get_user)]
 """Whoever is signed in: 401 when nobody is."""
@@ -30,6 +30,7 @@ class Rights:
     """Change the flow's DAG: hold the flow or a topic back."""
     verify: bool
     backfill: bool
+    drill: bool
 
 
 def may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEntity | None = None) -> bool:
@@ -51,6 +52,7 @@ def rights_of(user: BaseUser, flow: Flow) -> Rights:
         pause=may(user, own, "PUT"),
         verify=may(user, verify_dag_id(flow), "POST", DagAccessEntity.RUN),
         backfill=may(user, backfill_dag_id(flow), "POST", DagAccessEntity.RUN),
+        drill=may(user, drill_dag_id(flow), "POST", DagAccessEntity.RUN),
     )
 
 

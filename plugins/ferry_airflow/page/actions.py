@@ -23,7 +23,7 @@ from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pau
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
-from ferry_airflow.naming import backfill_dag_id, verify_dag_id
+from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import audit, trigger
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
@@ -90,6 +90,14 @@ class BackfillAsked(RunAsked):
     end: datetime
 
 
+class DrillAsked(RunAsked):
+    """Rehearse a failover."""
+
+    kind: Literal["tabletop", "shadow", "partial", "full"]
+    groups: list[Annotated[str, Field(min_length=1, max_length=255)]] = Field(default_factory=list, max_length=1000)
+    reason: str = Field(default="", max_length=500)
+
+
 @acting.post("/run")
 def run(open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
     """Start a run of the flow's DAG."""
@@ -112,6 +120,15 @@ def backfill(open_flow: FlowDep, asked: Annotated[BackfillAsked, Body()]) -> dic
     refuse(open_flow.rights.backfill, f"start runs of DAG {dag}")
     times = {"from": _zoned(asked.start).isoformat(), "to": _zoned(asked.end).isoformat()}
     return _triggered(open_flow, "ferry_backfill", dag, {"lane": asked.lane, **times, **_topics(asked)})
+
+
+@acting.post("/drill")
+def drill(open_flow: FlowDep, asked: Annotated[DrillAsked, Body()]) -> dict[str, Any]:
+    """Start a run of the DAG of drills; one that touches production waits there for somebody's approval."""
+    dag = drill_dag_id(open_flow.flow)
+    refuse(open_flow.rights.drill, f"start runs of DAG {dag}")
+    more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
+    return _triggered(open_flow, "ferry_drill", dag, {"kind": asked.kind, **_topics(asked), **more})
 
 
 @acting.post("/dry-run", status_code=status.HTTP_202_ACCEPTED)

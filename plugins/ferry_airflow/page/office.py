@@ -11,7 +11,7 @@ from fastapi import Depends, HTTPException, Request, status
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.model import Flow
-from ferry_airflow.naming import backfill_dag_id, dag_id, switch_dag_id, verify_dag_id
+from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, switch_dag_id, verify_dag_id
 from ferry_airflow.page.access import Rights, User, may_see, refuse, rights_of
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
@@ -119,6 +119,7 @@ def flow_of_dag(configured: Configured, dag: str) -> Flow | None:
             dag_id(flow),
             verify_dag_id(flow),
             backfill_dag_id(flow),
+            drill_dag_id(flow),
             *(switch_dag_id(verb, flow) for verb in VERBS),
         }
         if dag in names:

@@ -43,7 +43,7 @@ def flow_series(open_flow: FlowDep, topic: str | None = None) -> dict[str, Any]:
                 "due": of.due,
                 "records": of.records,
                 "bytes": of.bytes,
-                "latency": None if run.latency_ms is None else run.latency_ms / 1000,
+                "latency": None if of.latency_ms is None else of.latency_ms / 1000,
                 "refused": run.refused,
             }
         )

@@ -26,6 +26,8 @@ class TopicRun:
     due: int
     records: int
     bytes: int
+    latency_ms: int | None = None
+    """As of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class RunDigest:
     records: int
     bytes: int
     latency_ms: int | None
-    """Age of the newest record of the slowest partition when it was written; None when records have no times."""
+    """Age of the oldest of its records when it was written: how far behind it came. None: their times are not known."""
     refused: int
     refusals: tuple[Refusal, ...]
     kinds: Mapping[str, int]
@@ -67,12 +69,12 @@ def digest_of(past: PastRun) -> RunDigest:
         due[piece.source.topic] += piece.offsets
     records: Counter[str] = Counter()
     size: Counter[str] = Counter()
-    latest: dict[object, tuple[int, int]] = {}
+    ages: dict[str, int] = {}
     for one in receipts:
         records[one.source.topic] += one.records
         size[one.source.topic] += one.bytes
-        if one.max_timestamp_ms >= 0:
-            latest[one.source] = max(latest.get(one.source, (0, 0)), (one.at_ms, one.at_ms - one.max_timestamp_ms))
+        if one.latency is not None:
+            ages[one.source.topic] = max(ages.get(one.source.topic, 0), one.latency.max)
     kept = nlargest(MOST_TOPICS, due, key=lambda topic: (size[topic], due[topic]))
     refusals = report.refusals if report else ()
     return RunDigest(
@@ -85,13 +87,16 @@ def digest_of(past: PastRun) -> RunDigest:
         due=due.total(),
         records=records.total(),
         bytes=size.total(),
-        latency_ms=max((age for _, age in latest.values()), default=None),
+        latency_ms=max(ages.values(), default=None),
         refused=len(refusals),
         refusals=tuple(refusals[:MOST_REFUSALS]),
         kinds=dict(Counter(refusal.kind.value for refusal in refusals).most_common()),
         gaps=(report.plan.gaps if report else ())[:MOST_REFUSALS],
         notes=(report.notes if report else ())[:MOST_REFUSALS],
-        topics={topic: TopicRun(due=due[topic], records=records[topic], bytes=size[topic]) for topic in kept},
+        topics={
+            topic: TopicRun(due=due[topic], records=records[topic], bytes=size[topic], latency_ms=ages.get(topic))
+            for topic in kept
+        },
         who=_who(past.opened),
     )
 

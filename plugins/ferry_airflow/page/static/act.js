@@ -25,6 +25,14 @@
     box.append(title, input);
     return box;
   };
+  const choice = (name, label, options) => {
+    const box = field(name, label, "text");
+    const select = document.createElement("select");
+    Object.assign(select, { id: `f-${name}`, name });
+    for (const [value, text] of options) select.add(new Option(text, value));
+    one("input", box).replaceWith(select);
+    return box;
+  };
   const topicList = () => field("topics", "Topics, separated by blanks; empty: all that the flow selects", "text", { autocomplete: "off" });
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
   const local = (text) => new Date(text).toISOString();
@@ -56,6 +64,22 @@
         topicList(),
       ],
       body: (data) => ({ lane: data.get("lane"), start: local(data.get("start")), end: local(data.get("end")), topics: split(data.get("topics")) }),
+    }),
+    drill: () => ({
+      title: "Start a drill", go: "Start the drill",
+      text: "Rehearses a failover and ends in a report. Partial and full touch production: they wait in Airflow until somebody approves.",
+      fields: [
+        choice("kind", "Drill", [
+          ["tabletop", "tabletop: count what a failover would lose"],
+          ["shadow", "shadow: copy to scratch topics, compare, remove"],
+          ["partial", "partial: some topics and their groups, on the live copies"],
+          ["full", "full: move clients there and back"],
+        ]),
+        topicList(),
+        field("groups", "Groups, separated by blanks (partial)", "text", { autocomplete: "off" }),
+        field("reason", "Reason, shown to whoever approves", "text", { maxLength: 500, autocomplete: "off" }),
+      ],
+      body: (data) => ({ kind: data.get("kind"), topics: split(data.get("topics")), groups: split(data.get("groups")), reason: data.get("reason") }),
     }),
     pause: (topic) => ({
       title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
@@ -135,6 +159,6 @@
       perform(verb, here, question, body);
     };
     ask.showModal();
-    (all("input", ask)[0] || one("#ask-go")).focus();
+    (all("input, select", ask)[0] || one("#ask-go")).focus();
   });
 })();

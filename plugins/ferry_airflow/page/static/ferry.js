@@ -61,7 +61,10 @@
   const recipes = {
     lag: (data) => ({
       head: ["Time", "Seconds behind"],
-      rows: data.lag.filter((point) => point[3] !== null).map((point) => [at(point[0]), point[3]]),
+      rows: [
+        ...data.runs.filter((run) => run.latency !== null).map((run) => [at(run.at), run.latency]),
+        ...data.lag.filter((point) => point[3] !== null).map((point) => [at(point[0]), point[3]]),
+      ].sort((a, b) => a[0] - b[0]),
       traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "seconds behind")],
       layout: { yaxis: { ticksuffix: " s", minallowed: 0 } },
     }),

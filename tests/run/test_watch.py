@@ -1,0 +1,73 @@
+"""A flow looked at again and again: what came since, old receipts in pages, and a side that is down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.decide.groups.offset_map import Exact
+from ferry.dev import RunningCluster
+from ferry.dev.ports import free_ports
+from ferry.model import TopicPartition
+from ferry.run.watch import FlowWatch
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+
+
+def test_each_look_has_what_came_since_and_receipts_come_in_pages(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    create_topic(source_cluster, topic, 2)
+    client = producer(source_cluster)
+    place = TopicPartition(topic=topic, partition=1)
+    with FlowWatch(lab.flow, patience_s=20) as watch:
+        first = watch.look()
+        assert first.view is not None
+        assert (first.view.runs, first.troubles) == ((), {})
+        for round_ in range(3):
+            send(client, topic, numbered(10, partitions=2, start=10 * round_))
+            behind = watch.look().lags
+            assert behind is not None
+            assert sum(lag.records or 0 for lag in behind) == 10
+            lab.micro_run()
+        seen = watch.look()
+        assert seen.view is not None
+        assert seen.lags is not None
+        assert len(seen.view.runs) == 3
+        assert [lag.records for lag in seen.lags] == [0, 0]
+
+        runs = watch.runs(2)
+        assert [run.report.records for run in runs if run.report] == [10, 10]
+        name = runs[0].opened.record.run
+        assert watch.run(name) == runs[0]
+        assert watch.run("no-such-run") is None
+
+        newest_first = [one for one in reversed(lab.receipts()) if one.source == place]
+        assert len(newest_first) == 3
+        pages = [watch.receipts(place, skip, 2) for skip in (0, 2, 4)]
+        assert [total for _, total in pages] == [3, 3, 3]
+        assert [one for page, _ in pages for one in page] == newest_first
+
+        part = newest_first[0].segments[0]
+        found, holders = watch.where(place, part.source_start + 1, backward=False)
+        assert found.outcome == Exact(offset=part.target_start + 1)
+        assert [holder.receipt for holder in holders] == newest_first[:1]
+        back, _ = watch.where(found.target, part.target_start + 1, backward=True)
+        assert back.outcome == Exact(offset=part.source_start + 1)
+        assert watch.lanes() == []
+
+
+def test_a_source_that_is_down_is_named_and_the_ledger_is_read(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, numbered(10))
+    lab.micro_run()
+    nowhere = replace(lab, settings={f"{lab.alias}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"})
+    with FlowWatch(nowhere.flow, patience_s=1) as watch:
+        for _ in range(2):
+            seen = watch.look()
+            assert seen.view is not None
+            assert len(seen.view.runs) == 1
+            assert seen.lags is None
+            assert set(seen.troubles) == {lab.alias}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ferry.decide.plan.witness import witnesses
@@ -88,6 +88,14 @@ def test_equal_logs_at_other_offsets_are_equal() -> None:
             [*range(100), *range(50, 100), *range(60, 900)],
             [(Kind.DUPLICATE, (50, 100), (100, 150)), (Kind.DUPLICATE, (60, 100), (150, 190))],
         ),
+        (
+            [*range(96), *range(97, 100), *range(60, 96), *range(97, 104), *range(70, 96), *range(97, 900)],
+            [
+                (Kind.MISSING, (96, 97), (96, 96)),
+                (Kind.DUPLICATE, (60, 100), (99, 138)),
+                (Kind.DUPLICATE, (70, 104), (142, 175)),
+            ],
+        ),
         ([*range(900), *range(880, 900)], [(Kind.DUPLICATE, (880, 900), (900, 920))]),
         (
             [*range(100), *range(101, 200), *range(190, 900)],
@@ -97,7 +105,8 @@ def test_equal_logs_at_other_offsets_are_equal() -> None:
     ids=[
         *("missing", "the first", "extra", "extra near the end", "extra at the end", "swapped"),
         *("extra, then swapped", "a window missing"),
-        *("a restart", "a long way back", "two restarts", "a restart at the end", "missing, then a restart"),
+        *("a restart", "a long way back", "two restarts", "missing, then two restarts", "a restart at the end"),
+        "missing, then a restart",
     ],
 )  # fmt: skip
 def test_what_differs_is_told_at_the_smallest_ranges(numbers: Sequence[int], expected: Told) -> None:
@@ -162,6 +171,8 @@ def test_repetitions_that_lie_too_far_back_are_extra(monkeypatch: pytest.MonkeyP
     assert told(found) == [(Kind.EXTRA, (100, 100), (100, 130)), (Kind.DUPLICATE, (50, 100), (130, 180))]
 
 
+@example(319)  # what was lost beside what came once, then repetitions of both
+@example(552)  # a repetition right behind another, and what came once between them is in the second again
 @given(st.integers(0, 2**32))
 def test_whatever_happened_every_record_is_accounted_for(seed: int) -> None:
     chance = random.Random(seed)

@@ -7,7 +7,7 @@ equal belong together, wherever they lie (Myers, "An O(ND) Difference Algorithm"
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ferry.model import Content
@@ -215,19 +215,42 @@ def agreeing(steps: Sequence[Step]) -> int:
     return sum(step.agrees for step in steps)
 
 
-def extra_late(steps: Sequence[Step]) -> list[Step]:
-    """The same changes, with what the target has more as late as it can be: the first of equal records is the copy."""
+def extra_late(steps: Sequence[Step], had: Callable[[Content], bool]) -> list[Step]:
+    """The same changes, with what the target has more as late as it can be: the first of equal records is the copy.
+
+    Two repetitions in a row may have what came once between them twice. `had` says of a record of the target whether
+    it is a repetition wherever it lies, because both sides had it before these steps.
+    """
     out: list[Step] = []
     more: deque[Content] = deque()
+    here: set[tuple[object, ...]] = set()
     for step in steps:
         if step.target is None:
             out.append(step)
-        elif step.source is None:
+            continue
+        if step.source is None:
             more.append(step.target)
-        elif more and more[0][1:] == step.target[1:]:
+            continue
+        at = _first_of(step.target, more, here, had)
+        out += [Step(None, more.popleft()) for _ in range(len(more) if at is None else at)]
+        if at is None:
+            out.append(step)
+        else:
             out.append(Step(step.source, more.popleft()))
             more.append(step.target)
-        else:
-            out += [*(Step(None, one) for one in more), step]
-            more.clear()
+        if step.agrees:
+            here.add(step.target[1:])
     return out + [Step(None, one) for one in more]
+
+
+def _first_of(
+    target: Content, more: Sequence[Content], here: Set[tuple[object, ...]], had: Callable[[Content], bool]
+) -> int | None:
+    """Where among what the target has more a record lies that is this one, and no repetition of one before."""
+    if not more:
+        return None
+    if more[0][1:] == target[1:]:
+        return 0
+    if target[1:] in here or had(target):
+        return None
+    return next((at for at, one in enumerate(more) if one[1:] == target[1:]), None)

@@ -131,7 +131,7 @@ class ByContent(Comparison):
         if reading is None or not reading.steps:  # much is different: what is near may be understood all the same
             reading, final = read_by_content(sources[:_NEAR], targets[:_NEAR], final=False), False
         if reading is not None and reading.steps:
-            steps = extra_late(reading.steps)
+            steps = extra_late(reading.steps, self._had)
             if final:
                 steps = self._without_tail(steps)
             self._tell_steps(self._paired(steps))
@@ -179,7 +179,7 @@ class ByContent(Comparison):
                 break
             steps.append(step)
             follow += 1
-        steps = extra_late(steps)
+        steps = extra_late(steps, self._had)
         self._tell_steps(self._paired(steps) if max(lost, more) <= _PAIRED else steps)
         self._drop(0, lost + follow)
         self._drop(1, more + follow)
@@ -235,7 +235,11 @@ class ByContent(Comparison):
         return out + paired(new)
 
     def _has_been(self, target: Content, here: set[tuple[object, ...]]) -> bool:
-        return target[1:] in here or self._history.find(target) is not None
+        return target[1:] in here or self._had(target)
+
+    def _had(self, target: Content) -> bool:
+        """Whether both sides had the record before."""
+        return self._history.find(target) is not None
 
     def _tell_steps(self, steps: Sequence[Step]) -> None:
         """Tell steps, cluster by cluster: records that lie between others which agree as many records apart."""

@@ -195,6 +195,20 @@
     if (focus) all("a, button, summary", made).find((element) => keyOf(element) === focus)?.focus({ preventScroll: true });
   };
 
+  // Airflow's frame lets no link out of it; Airflow's own document does, and it is of the same origin.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[target]");
+    if (!link || !document.documentElement.classList.contains("framed")) return;
+    event.preventDefault();
+    const outer = window.parent.document;
+    const made = outer.createElement("a");
+    made.href = link.href;
+    if (link.target === "_blank") Object.assign(made, { target: "_blank", rel: "noopener" });
+    outer.body.append(made);
+    made.click();
+    made.remove();
+  });
+
   window.ferry = { root, one, all, api, refresh, writeTimes };
   writeTimes();
   window.setInterval(writeTimes, 1000);

@@ -1,0 +1,81 @@
+"""A flow's state in one word: the worst thing counts, and figures are written as people read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ferry.config.flow.flow import RecoveryPoint
+from ferry.decide.ledger.history import PastState
+from ferry.decide.plan.lag import total_of
+from ferry.model import Pause
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.shown import duration, number, size
+from ferry_airflow.page.snapshot import Snapshot, Trouble
+from ferry_airflow.page.standing import standing
+from tests.page.conftest import lag
+from tests.page.test_pages import digest
+
+LIMIT = RecoveryPoint(records=100, seconds=60)
+WELL = Snapshot(number=3, runs=(digest("r1"),), total=total_of([lag("orders", 0, 5, 10.0)]))
+KNOWN = DagState(known=True)
+HELD = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
+
+
+def dag_run(name: str, state: str) -> DagState:
+    return DagState(known=True, runs=(DagRunRow(run=name, state=state, queued=None, started=None, ended=None, who=""),))
+
+
+@pytest.mark.parametrize(
+    ("seen", "dag", "word", "why"),
+    [
+        (Snapshot(), KNOWN, "looking", "first time"),
+        (WELL, KNOWN, "healthy", "copied all"),
+        (WELL, DagState(known=True, paused=True), "DAG paused", "unpauses"),
+        (replace(WELL, total=total_of([lag("orders", 0, 5, 61.0)])), KNOWN, "behind", "1 min 1 s old"),
+        (replace(WELL, total=total_of([lag("orders", 0, 101, 1.0)])), KNOWN, "behind", "101 records"),
+        (replace(WELL, total=total_of([lag("orders", 0, 5, None)])), KNOWN, "behind", "unknown age"),
+        (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused"),
+        (replace(WELL, runs=(digest("r1", PastState.FAILED),)), KNOWN, "failed", "no part"),
+        (replace(WELL, runs=(digest("r1", PastState.UNPLANNED),)), KNOWN, "failed", "no part"),
+        (WELL, dag_run("r2", "failed"), "failed", "r2 failed before it was planned"),
+        (WELL, dag_run("r1", "failed"), "healthy", "copied all"),
+        (replace(WELL, runs=(), never_ran=True), KNOWN, "never ran", "Start a run"),
+        (WELL, dag_run("r2", "running"), "running", "r2 is running"),
+        (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", "ada: migration"),
+        (
+            replace(WELL, pauses=HELD, troubles=(Trouble(cluster="far", why="gone", since_ms=1),)),
+            KNOWN,
+            "unreachable",
+            "far does not answer",
+        ),
+    ],
+)
+def test_the_worst_thing_counts(seen: Snapshot, dag: DagState, word: str, why: str) -> None:
+    found = standing(seen, dag, LIMIT)
+    assert found.word == word
+    assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (number(None), "\u2013"),
+        (number(1_234_567), "1\u202f234\u202f567"),
+        (size(None), "\u2013"),
+        (size(999), "999 B"),
+        (size(1_000), "1 kB"),
+        (size(12_345_678), "12.3 MB"),
+        (size(123_456_789_000), "123 GB"),
+        (duration(None), "\u2013"),
+        (duration(0.0), "0 s"),
+        (duration(9.94), "9.9 s"),
+        (duration(125), "2 min 5 s"),
+        (duration(3_600), "1 h"),
+        (duration(90_061), "1 d 1 h"),
+        (duration(86_461), "1 d"),
+    ],
+)
+def test_figures_are_written_as_people_read_them(text: str, wanted: str) -> None:
+    assert text == wanted

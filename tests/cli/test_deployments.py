@@ -46,7 +46,7 @@ def test_two_files_on_one_lane_are_refused_until_one_takes_it_over(
 
     refused(blue, "green", "blue")
     with blue.runs() as runs:
-        assert [note.partition(": ")[0] for note in runs.preview().notes] == ["a run would be refused"]
+        assert runs.preview().notes[0].partition(": ")[0] == "a run would be refused"
     config = blue.write(tmp_path)
     answer = ferry("run", config=config)
     assert (answer.code, answer.out) == (2, "")

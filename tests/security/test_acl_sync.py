@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -293,6 +294,14 @@ def test_without_an_authorizer_data_are_copied_and_a_full_copy_is_refused(
     assert (report.records, report.plan.acls, about_acls(report)) == (20, (), [])
     if policy == "read":
         assert (report.state, report.refusals) == (RunState.SUCCESS, ())
+        said = (
+            f"no ACLs are taken over: cluster {lab.alias} has no authorizer: set authorizer.class.name on its brokers, "
+            "or say sync.topic.acls.enabled = false"
+        )
+        with lab.runs() as runs:
+            assert runs.preview().notes == (said,), "who reads a plan is told"
+        asking = replace(lab, settings={**settings, "sync.topic.acls.enabled": "true"})
+        assert asking.micro_run().plan.notes == (said,), "and a run whose file asks for ACLs tells"
         with lab.runs() as runs, pytest.raises(NoAuthorizer, match="has no authorizer: set authorizer"):
             runs.acl_diff()
         return

@@ -82,6 +82,8 @@ class AclSync:
 
     policy: AclPolicy = AclPolicy.READ
     mapping: PrincipalMapping = PrincipalMapping()
+    asked: bool = field(default=False, compare=False)
+    """Whether the file itself says `sync.topic.acls.enabled`; it is on also where nothing does."""
 
 
 def principal_mapping(text: str) -> PrincipalMapping:

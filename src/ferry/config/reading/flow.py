@@ -210,14 +210,16 @@ class FlowReader:
         )
 
     def _acls(self) -> AclSync:
+        switch = self.entries.of_flow(self.flow, "sync.topic.acls.enabled")
         for name in ("ferry.sync.acls.policy", "ferry.sync.acls.principal.mapping"):
-            entry, switch = (self.entries.of_flow(self.flow, key) for key in (name, "sync.topic.acls.enabled"))
+            entry = self.entries.of_flow(self.flow, name)
             if entry is not None and switch is not None and switch.value.strip().lower() == "false":
                 message = f"has no effect while {switch.key} is false; remove the line, or set that one to true"
                 self.findings.warn(entry, entry.key, message)
         return AclSync(
             policy=AclPolicy(self._value("ferry.sync.acls.policy", values.one_of(tuple(AclPolicy)))),
             mapping=self._value("ferry.sync.acls.principal.mapping", principal_mapping),
+            asked=switch is not None,
         )
 
     def _report(self) -> ReportConfig:

@@ -139,10 +139,14 @@ class AclSyncer:
         return self._said(plan, sentences, RefusalKind.INVALID_CONFIG)
 
     def _without(self, plan: Plan, error: Refused | Unreachable) -> Plan:
-        asked = self.flow.acls.policy is not AclPolicy.READ
-        if isinstance(error, NoAuthorizer) and error.alias == self.source.alias and not asked:
-            # As MirrorMaker 2: without ACLs at the source nothing is left out, so no plan needs to say it.
-            log.info("no ACLs are taken over: %s, or sync.topic.acls.enabled = false", error)
+        full = self.flow.acls.policy is not AclPolicy.READ
+        if isinstance(error, NoAuthorizer) and error.alias == self.source.alias and not full:
+            # As MirrorMaker 2, which goes on: without ACLs at the source nothing is left out. Who reads a plan is told,
+            # and the runs of a flow whose file asks for ACLs; the others' would say for ever what nobody has asked for.
+            why = f"no ACLs are taken over: {error}, or say sync.topic.acls.enabled = false"
+            if plan.only_shown or self.flow.acls.asked:
+                return replace(plan, notes=(*plan.notes, why))
+            log.info("%s", why)
             return plan
         return self._said(plan, [f"ACLs are not synced: {error}"], RefusalKind.NOT_AUTHORIZED)
 

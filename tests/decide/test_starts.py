@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.plan.planning import decide_plan
@@ -14,13 +15,14 @@ from ferry.decide.plan.starts import (
     LaneStarts,
     due_starts,
     first_run,
+    later_start_records,
     recorded_starts,
-    settled_records,
     start_records,
     starts_at_time,
     unasked_starts,
 )
-from tests.decide.values import FACTS, LANE, RULES, lying, part, place, topic
+from ferry.model import Pause, RefusalKind
+from tests.decide.values import FACTS, LANE, RECEIPT, RULES, lying, part, place, topic
 
 STARTED = replace(
     FACTS,
@@ -39,10 +41,48 @@ def test_a_first_run_without_any_topic_is_one_too() -> None:
     assert not first_run(fold(lying(*start_records(LANE, FACTS)), 9), LANE)
 
 
-def test_starts_come_back_for_topics_that_do_not_begin_at_their_beginning() -> None:
+def test_starts_come_back_also_those_at_the_beginning() -> None:
     view = fold(lying(*start_records(LANE, STARTED)), 9)
-    assert recorded_starts(view, LANE) == LaneStarts(offsets={place("orders", 0): 60, place("orders", 1): 0})
+    orders = {place("orders", 0): 60, place("orders", 1): 0}
+    assert recorded_starts(view, LANE) == LaneStarts(offsets={**orders, place("users"): 0})
     assert recorded_starts(view, "drill") == LaneStarts()
+    windowed = fold(lying(*start_records(LANE, STARTED, windowed=True)), 9)
+    assert recorded_starts(windowed, LANE) == LaneStarts(offsets=orders)
+
+
+def test_what_was_there_at_the_first_look_and_goes_before_it_is_copied_is_a_loss() -> None:
+    """Whatever kept it from being copied: here the topic is paused. What went before that look was never ours."""
+    first = replace(FACTS, first_run=True, sources={"orders": topic("orders", part(log_start=7))})
+    paused = replace(first, pauses={"orders": Pause(topic="orders", who="ann", why="", since_ms=1, until_ms=0)})
+    assert decide_plan(RULES, paused, "run", 1).slices == ()
+    view = fold(lying(*start_records(LANE, paused)), 9)
+    later = replace(first, first_run=False, starts=recorded_starts(view, LANE).offsets)
+    (piece,) = decide_plan(RULES, later, "run", 2).slices
+    assert piece.start == 7
+    gone = replace(later, sources={"orders": topic("orders", part(log_start=9))})
+    (refusal,) = decide_plan(RULES, gone, "run", 2).refusals
+    assert refusal.kind is RefusalKind.RETENTION_PASSED
+    assert "orders-0 begins at offset 9, records 7 to 8 were deleted before being copied" in refusal.message
+    plan = decide_plan(
+        replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP))), gone, "run", 2
+    )
+    assert [(gap.start, gap.end) for gap in plan.gaps] == [(7, 9)]
+    assert [piece.start for piece in plan.slices] == [9]
+
+
+def test_partitions_that_come_later_are_recorded_by_the_first_plan_that_sees_them() -> None:
+    view = fold(lying(*start_records(LANE, STARTED)), 9)
+    begun = recorded_starts(view, LANE)
+    grown = topic("users", part(), part(log_start=3))
+    now = replace(FACTS, starts=begun.offsets, sources={"orders": STARTED.sources["orders"], "users": grown})
+    records = later_start_records(view, LANE, now)
+    assert [json.loads(record.value or b"")["offsets"] for record in records] == [[[0, 0], [1, 3]]]
+    assert later_start_records(view, LANE, now, windowed=True) == []
+    begun = recorded_starts(fold(lying(*records), 9), LANE)
+    known = replace(now, starts={**now.starts, **begun.offsets})
+    assert later_start_records(view, LANE, known) == [], "once"
+    copied = replace(RECEIPT, source=place("users", 1), target=place("a.users", 1))
+    assert later_start_records(view, LANE, replace(now, receipts={copied.target: copied})) == []
 
 
 @given(st.integers(0, 100), st.integers(0, 100))
@@ -82,7 +122,8 @@ def test_partitions_that_cannot_be_asked_at_the_first_run_keep_the_configured_st
 
 
 def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> None:
-    offsets, pending = {place("orders", 0): 60}, {AWAY: 900, ALSO_AWAY: 900}
+    offsets = {place("orders", 0): 60, place("users"): 0}
+    pending = {AWAY: 900, ALSO_AWAY: 900}
     first = replace(
         FACTS,
         first_run=True,
@@ -101,13 +142,13 @@ def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> N
     assert begun == LaneStarts(offsets=offsets, pending=pending)
 
     later = replace(FACTS, starts=begun.offsets, pending=begun.pending)
-    assert settled_records(view, LANE, later) == []
+    assert later_start_records(view, LANE, later) == []
     begun = begun.settled({AWAY: 70})
     later = replace(FACTS, starts=begun.offsets, pending=begun.pending)
-    settled = settled_records(view, LANE, later)
+    settled = later_start_records(view, LANE, later)
     view = fold(lying(*records, *settled), 9)
     assert recorded_starts(view, LANE) == LaneStarts(offsets={**offsets, AWAY: 70}, pending={ALSO_AWAY: 900})
-    assert settled_records(view, LANE, later) == [], "what is settled is written once"
+    assert later_start_records(view, LANE, later) == [], "what is settled is written once"
 
 
 def test_a_given_offset_of_a_partition_without_leader_is_recorded_at_once() -> None:

@@ -65,10 +65,11 @@ def starts_at_time(
     return {place: offset if offset >= 0 else ends[place] for place, offset in listed.items()}
 
 
-def start_records(lane: str, facts: Facts) -> list[Record]:
+def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
     """To be written with the lane's first plan: the start of every partition that exists by then.
 
-    A partition without an entry came later, or was to begin at earliest: it is copied from its beginning.
+    Also of those at earliest, so that a later plan knows what was there and is gone before it was copied. Windows have
+    beginnings of their own: a `windowed` run leaves out topics that begin at earliest.
     """
     given, pending = by_topic(facts.starts), by_topic(facts.pending)
     records = [
@@ -81,26 +82,45 @@ def start_records(lane: str, facts: Facts) -> list[Record]:
             topic.topic_id,
         )
         for topic in facts.sources.values()
-        if topic.name in given.keys() | pending.keys()
+        if (topic.partitions and not windowed)
+        or topic.name in given.keys() | pending.keys()
         or any(part.start > part.log_start for part in topic.partitions.values())
     ]
     began = encode({"v": LEDGER_VERSION, "at_ms": facts.now_ms})
     return [*records, Record(key=encode(["began", lane]), value=began)]
 
 
-def settled_records(view: LedgerView, lane: str, facts: Facts) -> list[Record]:
-    """To be written with a later plan: the start records of topics with partitions that were pending and are no more.
+def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
+    """To be written with a later plan: the start records of topics with partitions that were pending and are no more,
+    or that are new and begin at earliest.
 
     Recorded, a start holds from then on. Asked anew each time, a partition without a young record would begin at an
     end that moves, and what came with an old timestamp meanwhile would be passed over.
     """
     ids = {name: topic.topic_id for name, topic in facts.sources.items()}
-    settled = recorded_starts(view, lane, ids).pending.keys() - facts.pending.keys()
-    starts, pending = by_topic(facts.starts), by_topic(facts.pending)
+    recorded = recorded_starts(view, lane, ids)
+    settled = {place.topic for place in recorded.pending.keys() - facts.pending.keys()}
+    new = {} if windowed else _new_starts(facts)
+    starts, pending = by_topic({**new, **facts.starts}), by_topic(facts.pending)
     return [
         start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""))
-        for name in sorted({place.topic for place in settled})
+        for name in sorted(settled | {place.topic for place in new})
     ]
+
+
+def _new_starts(facts: Facts) -> dict[TopicPartition, int]:
+    """Where partitions begin that nothing was copied of, and of which no plan has recorded that yet."""
+    copied = {last.source for last in facts.receipts.values()}
+    parts = {
+        TopicPartition(topic=name, partition=number): part.log_start
+        for name, topic in facts.sources.items()
+        for number, part in topic.partitions.items()
+    }
+    return {
+        place: log_start
+        for place, log_start in parts.items()
+        if place not in copied and place not in facts.starts and place not in facts.pending
+    }
 
 
 def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None) -> LaneStarts:

@@ -66,6 +66,7 @@ def test_a_map_holds_while_both_sides_are_what_was_copied_or_nothing_is_known_of
         (replace(NOW, source_topic_id="S2"), r"source topic orders was created again .*S1, now S2.*topic-recreated"),
         (replace(NOW, target_topic_id="T2"), r"primary\.orders was created again .*T1, now T2.*target-changed"),
         (replace(NOW, target_end=35), r"primary\.orders-0 ends at offset 35 and was written up to 36.*target-changed"),
+        (replace(NOW, target_end=90, target_cut=35), r"up to 36, but its log was cut to 35 since .*target-changed"),
         (replace(UNKNOWN, target_end=0), r"ends at offset 0 and was written up to 36"),
         (replace(NOW, source_cluster_id="C2"), r"primary now leads to cluster C2, .* from C1.*cluster-changed"),
     ],

@@ -31,6 +31,8 @@ OVERWRITTEN = source(topic("orders", replace(part(), diverged=30)))
 TARGET_GONE = replace(SOUND, targets={"a.users": SOUND.targets["a.users"]})
 TARGET_NEW = at_target(target("a.orders", 7, topic_id="id-new"))
 TARGET_CUT = replace(at_target(target("a.orders", 33)), kept={RECEIPT.target: 33})
+TARGET_FILLED = replace(at_target(target("a.orders", 60)), kept={RECEIPT.target: 33}, cut={RECEIPT.target: 33})
+TARGET_HALF_FILLED = replace(TARGET_FILLED, targets=at_target(target("a.orders", 36)).targets)
 
 
 def led(**values: int) -> SourcePartition:
@@ -56,6 +58,9 @@ def planned(facts: Facts, **guards: GuardPolicy) -> Plan:
         (TARGET_NEW, {"target_changed": SKIP}, 40, -1, -1, ("skip", 0, 40, 0)),
         (TARGET_CUT, {"target_changed": RESTART}, 33, 33, 9, ("restart", 40, 33, 33)),
         (TARGET_CUT, {"target_changed": SKIP}, 40, 33, -1, ("skip", 33, 40, 33)),
+        (TARGET_FILLED, {"target_changed": RESTART}, 33, 33, 9, ("restart", 40, 33, 33)),
+        (TARGET_FILLED, {"target_changed": SKIP}, 40, 33, -1, ("skip", 33, 40, 33)),
+        (TARGET_HALF_FILLED, {"target_changed": RESTART}, 33, 33, 9, ("restart", 40, 33, 33)),
     ],
 )
 def test_a_policy_sends_the_partition_on_and_the_gap_says_what_is_lost_or_void(
@@ -287,7 +292,33 @@ def test_a_slice_says_what_a_log_must_have_that_is_read_on(
 
 def test_a_first_slice_has_nothing_before_it() -> None:
     plan = planned(replace(SOUND, receipts={}, positions={}, first_run=True))
-    assert {(piece.read_epoch, piece.read_end) for piece in plan.slices} == {(-1, -1)}
+    assert {(piece.read_epoch, piece.read_end, piece.target_epoch) for piece in plan.slices} == {(-1, -1, -1)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "guards", "epoch"),
+    [
+        (SOUND, {}, 6),
+        (OVERWRITTEN, {"source_truncated": RESTART}, 6),
+        # It goes on behind something else than what was vouched for.
+        (TARGET_FILLED, {"target_changed": RESTART}, -1),
+        (TARGET_NEW, {"target_changed": SKIP}, -1),
+    ],
+)
+def test_a_slice_says_in_which_leader_epoch_the_target_had_what_it_goes_on_behind(
+    facts: Facts, guards: dict[str, GuardPolicy], epoch: int
+) -> None:
+    last = replace(facts.receipts[RECEIPT.target], target_epoch=6)
+    plan = planned(replace(facts, receipts={**facts.receipts, RECEIPT.target: last}), **guards)
+    assert [piece.target_epoch for piece in plan.slices if piece.source == RECEIPT.source] == [epoch]
+
+
+def test_a_refusal_of_a_cut_target_says_how_it_is_known() -> None:
+    (plain,), (filled,) = planned(TARGET_CUT).refusals, planned(TARGET_FILLED).refusals
+    assert "a.orders-0 ends at offset 33 but the last receipt wrote up to 40: it lost records" in plain.message
+    assert (
+        "was written up to 40 by the last receipt, but its log was cut to 33 since (leader epoch -1" in filled.message
+    )
 
 
 def test_an_open_transaction_that_holds_the_last_stable_offset_back_is_no_cut() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, owned_elsewhere
+from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, owned_elsewhere, uncut
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.rules import Rules
@@ -166,3 +166,10 @@ def test_a_merged_partition_with_a_strangers_record_is_refused_and_the_others_co
 )
 def test_gaps_are_what_no_receipt_names(written: list[Range], start: int, end: int, left: list[Range]) -> None:
     assert gaps(written, start, end) == left
+
+
+def test_what_was_written_behind_a_cut_is_not_ours_any_more() -> None:
+    written = {place("orders"): ((0, 10), (20, 30), (40, 50)), place("users"): ((0, 9),)}
+    left = uncut(written, {place("orders"): 25})
+    assert left == {place("orders"): ((0, 10), (20, 25)), place("users"): ((0, 9),)}
+    assert gaps(left[place("orders")], 0, 60) == [(10, 20), (25, 60)]

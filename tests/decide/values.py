@@ -219,6 +219,7 @@ receipts = st.builds(
     source_cluster_id=texts,
     target_cluster_id=texts,
     since=st.integers(-1, 2**62),
+    target_epoch=st.integers(-1, 2**31),
     adopted=st.sampled_from(["", "mm1", "mm2"]),
     origin=origins,
 )
@@ -260,6 +261,7 @@ slices = st.builds(
     since=st.integers(-1, 2**62),
     read_epoch=st.integers(-1, 2**31),
     read_end=st.integers(-1, 2**62),
+    target_epoch=st.integers(-1, 2**31),
 )
 changes = st.builds(
     TopicChange,

@@ -262,6 +262,8 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     create_topic(target_cluster, back)
     send(away, back, numbered(50))
     assert other.micro_run().records == 50
+    # And to one that somebody fills up again, beyond where the flow was.
+    filled = filled_up(three_brokers, target_cluster, f"{topic}-filled", unclean, [leader, second.node_id])
     # And to a log of which a run has copied a part, beside one that stays as it is.
     half = Lab(
         source=three_brokers,
@@ -287,6 +289,7 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     send(away, back, numbered(30, start=50))
     assert other.micro_run().records == 30
     begun = copied_in_part(half, f"{topic}-half", 20)
+    under_way = planned_after(filled, 80)
     first.kill(signal.SIGTERM)
     second.start()
     wait_until(lambda: partition()[0] == second.node_id)
@@ -297,6 +300,7 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     assert_nothing_is_translated_from_where_it_was_cut(heedless, topic)
     assert_the_new_log_is_copied_from_where_the_lane_stands(heedless, topic)
     assert_what_the_copy_lost_is_copied_again(other, back)
+    assert_a_cut_shows_although_others_have_filled_the_log_up(filled, under_way)
     send(producer(three_brokers, linger_ms=200), f"{topic}-half", numbered(40, start=1_000))
     assert_the_rest_of_a_run_is_not_read_from_another_log(half, begun)
 
@@ -405,6 +409,59 @@ def assert_what_the_copy_lost_is_copied_again(lab: Lab, topic: str) -> None:
     assert [(gap.start, gap.end, gap.void_from) for gap in report.plan.gaps] == [(80, 50, 50)]
     assert values(lab.target.bootstrap, lab.target_topic(topic)) == list(range(80))
     assert_map_is_true(lab, topic)
+
+
+def filled_up(
+    target: RunningCluster, source: RunningCluster, topic: str, config: dict[str, str], brokers: list[int]
+) -> Lab:
+    """A flow that lets others write to its copy, which is on these brokers and has 50 records."""
+    lab = Lab(
+        source=source,
+        target=target,
+        alias=new_alias(),
+        topics=(topic,),
+        settings={"ferry.guard.foreign.writer": "skip"},
+    )
+    placed(target, lab.target_topic(topic), config, brokers)
+    create_topic(source, topic)
+    send(producer(source), topic, numbered(50))
+    assert lab.micro_run().records == 50
+    return lab
+
+
+def planned_after(lab: Lab, end: int) -> Plan:
+    """A plan for ten more records, when the flow has copied all before source offset `end` (from 50 on)."""
+    (topic,) = lab.topics
+    send(producer(lab.source), topic, numbered(end - 50, start=50))
+    assert lab.micro_run().records == end - 50
+    send(producer(lab.source), topic, numbered(10, start=end))
+    with lab.runs() as runs:
+        return runs.plan("planned-before-the-cut", local_origin())
+
+
+def assert_a_cut_shows_although_others_have_filled_the_log_up(lab: Lab, plan: Plan) -> None:
+    """The copy has 50 of 80 records left, 60 of a stranger behind them, and the plan is for ten more."""
+    (topic,) = lab.topics
+    copy = lab.target_topic(topic)
+    send(producer(lab.target), copy, numbered(60, start=5_000))
+    with pytest.raises(Refused, match=rf"target {copy}-0 was written up to \d+, but its log was cut to 5\d since"):
+        translate(lab.flow, TopicPartition(topic, 0), 60)
+    with lab.runs() as runs:
+        report = lab.copy(runs, plan)
+    (refusal,) = report.refusals
+    assert (report.records, refusal.kind) == (0, RefusalKind.TARGET_CHANGED)
+    assert re.search(r"was written up to \d+, but its log was cut to 5\d since \(leader epoch", refusal.message)
+
+    (refusal,) = lab.micro_run().refusals
+    assert refusal.kind is RefusalKind.TARGET_CHANGED
+    assert re.search(r"cut to 5\d since .* others have filled it up again: it lost records: find out", refusal.message)
+    report = replace(lab, settings={**lab.settings, "ferry.guard.target.changed": "restart"}).micro_run()
+    assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
+    assert (report.plan.gaps[0].start, report.plan.gaps[0].end, report.plan.gaps[0].void_from) == (80, 50, 50)
+    assert values(lab.target.bootstrap, copy) == [*range(50), *range(5_000, 5_060), *range(50, 90)]
+    assert_map_is_true(lab, topic)
+    after = lab.micro_run()
+    assert (after.state, after.records, after.plan.gaps) == (RunState.SUCCESS, 0, ())
 
 
 def placed(cluster: RunningCluster, topic: str, config: dict[str, str], brokers: list[int]) -> None:

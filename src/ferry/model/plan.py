@@ -84,6 +84,8 @@ class Slice:
     read_epoch: int = -1
     """The leader epoch of what was last read of the source's log, which reaches `read_end` (KIP-101); -1: not known."""
     read_end: int = -1
+    target_epoch: int = -1
+    """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
 
     @property
     def offsets(self) -> int:

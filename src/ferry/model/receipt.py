@@ -58,6 +58,8 @@ class Receipt:
     target_cluster_id: str = ""
     since: int = -1
     """The run, by its generation, that last went back on this partition (ADR 18); -1: none did."""
+    target_epoch: int = -1
+    """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
     adopted: str = ""
     """Who copied the partition up to here where the lane did not itself (`Predecessor`): an empty receipt (ADR 23)."""
     origin: Origin = LOCAL

@@ -20,6 +20,8 @@ class Present:
     source_topic_id: str = ""
     target_topic_id: str = ""
     target_end: int | None = None
+    target_cut: int | None = None
+    """From where on the target's log has other records than were written to it."""
 
 
 def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
@@ -53,6 +55,12 @@ def map_trouble(last: Receipt, gaps: Sequence[Gap], now: Present) -> str | None:
         return (
             f"offsets of {last.source} are not translated, for target {last.target} ends at offset {now.target_end} "
             f"and was written up to {last.target_next}: it lost records, do what a run's refusal target-changed says"
+        )
+    if now.target_cut is not None and now.target_cut < last.target_next:
+        return (
+            f"offsets of {last.source} are not translated, for target {last.target} was written up to "
+            f"{last.target_next}, but its log was cut to {now.target_cut} since (leader epoch {last.target_epoch} ends "
+            "there), and has other records there: it lost records, do what a run's refusal target-changed says"
         )
     return None
 

@@ -43,6 +43,18 @@ def ranges(
     return {place: tuple(sorted(ones)) for place, ones in found.items()}
 
 
+def uncut(
+    written: Mapping[TopicPartition, tuple[Range, ...]], cut: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, tuple[Range, ...]]:
+    """What of it lies before the offsets where logs were cut: what lies behind now was written by others."""
+    return {
+        place: tuple((low, min(high, at)) for low, high in parts if low < at)
+        if (at := cut.get(place)) is not None
+        else parts
+        for place, parts in written.items()
+    }
+
+
 def gaps(written: Iterable[Range], start: int, end: int) -> list[Range]:
     """The parts of `[start, end)` that no range covers, ascending."""
     found, at = [], start

@@ -64,6 +64,7 @@ def receipt_json(receipt: Receipt) -> Json:
         "source_cluster_id": receipt.source_cluster_id,
         "target_cluster_id": receipt.target_cluster_id,
         "since": receipt.since,
+        "target_epoch": receipt.target_epoch,
         "origin": asdict(receipt.origin),
         "throttled_ms": asdict(receipt.throttled),
     }
@@ -103,6 +104,7 @@ def parse_receipt(body: Json) -> Receipt:
         mean_timestamp_ms=body.get("mean_timestamp_ms", -1),
         ages=parse_ages(body.get("record_age_ms")),
         since=body.get("since", -1),
+        target_epoch=body.get("target_epoch", -1),
         adopted=body.get("adopted", ""),
         origin=Origin(**body["origin"]),
         throttled=Throttled(**body.get("throttled_ms", {})),

@@ -14,7 +14,7 @@ _SLICE_FIELDS = tuple(one.name for one in fields(Slice) if one.name not in ("sou
 def slice_json(piece: Slice) -> Json:
     """A slice as the documented JSON object."""
     body = {name: getattr(piece, name) for name in _SLICE_FIELDS}  # `asdict` takes a second for 10,000
-    for name in ("since", "target_end", "read_epoch", "read_end"):  # no earlier Ferry knows them
+    for name in ("since", "target_end", "read_epoch", "read_end", "target_epoch"):  # no earlier Ferry knows them
         if body[name] < 0:
             del body[name]
     if not piece.compacted:

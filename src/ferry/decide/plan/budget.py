@@ -47,6 +47,7 @@ def within_budget(rules: Rules, candidates: Sequence[Candidate]) -> tuple[Slice,
             compacted=candidate.compacted,
             read_epoch=candidate.read_epoch,
             read_end=candidate.read_end,
+            target_epoch=candidate.target_epoch,
         )
         for candidate, weight, slot in zip(chosen, weights, slots, strict=True)
     )

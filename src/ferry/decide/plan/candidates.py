@@ -14,7 +14,7 @@ from ferry.decide.plan.onward import onward
 from ferry.decide.plan.origins import returning_refusal, stranger_refusal
 from ferry.decide.plan.progress import estimated_bytes, next_offset
 from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.truncation import read_before
+from ferry.decide.plan.truncation import read_before, written_before
 from ferry.model import Gap, Receipt, Refusal, RefusalKind, TopicPartition
 
 
@@ -39,6 +39,7 @@ class Candidate:
     compacted: bool
     read_epoch: int
     read_end: int
+    target_epoch: int
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
 
@@ -117,6 +118,7 @@ def _candidate(
         compacted=topic.compacted,
         read_epoch=read_epoch,
         read_end=read_end,
+        target_epoch=written_before(last, found.gaps),
         gaps=found.gaps,
         notes=found.notes if note is None else (*found.notes, note),
     )

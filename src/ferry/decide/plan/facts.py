@@ -190,6 +190,8 @@ class Facts:
     """What is known of compacted source partitions."""
     kept: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By target partition that lost records: up to which source offset it still has what was copied."""
+    cut: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By target partition whose log was cut since the lane wrote to it: from where on it has other records, or none."""
     neighbours: tuple[Neighbour, ...] = ()
     """Other flows into the target, as far as their topics concern this one."""
     returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)

@@ -140,13 +140,17 @@ def target_trouble(
         message = f"target topic {last.target.topic} is gone although {last.end} source offsets were copied into it"
     elif last.target_topic_id and target.topic_id and last.target_topic_id != target.topic_id:
         message = f"target topic {target.name} was deleted and created again since the last receipt"
-    elif target.ends.get(number, 0) < last.target_next:
-        target_next = target.ends.get(number, 0)
+    elif (end := target.ends.get(number, 0)) < last.target_next or last.target in facts.cut:
+        target_next = min(end, facts.cut.get(last.target, end))
         kept = facts.kept.get(last.target, 0)
-        message = (
-            f"target {last.target} ends at offset {target_next} but the last receipt wrote up to "
-            f"{last.target_next}: it lost records"
+        how = (
+            f"ends at offset {end} but the last receipt wrote up to {last.target_next}"
+            if end < last.target_next
+            else f"was written up to {last.target_next} by the last receipt, but its log was cut to {target_next} "
+            f"since (leader epoch {last.target_epoch} ends there; unclean leader election?), and others have filled it "
+            "up again"
         )
+        message = f"target {last.target} {how}: it lost records"
     if not message:
         return None
     restart = max(log_start, min(start, kept))

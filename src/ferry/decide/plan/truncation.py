@@ -36,6 +36,16 @@ def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: I
     return (part.leader_epoch, start) if part.leader_epoch >= 0 and start <= part.log_end else (-1, -1)
 
 
+def written_before(last: Receipt | None, gaps: Iterable[Gap]) -> int:
+    """The leader epoch in which the target's log was found to have what the lane goes on behind; -1: not known.
+
+    Where the target's guard was just lifted the lane goes on behind something else.
+    """
+    if last is None or any(gap.why is RefusalKind.TARGET_CHANGED for gap in gaps):
+        return -1
+    return last.target_epoch
+
+
 def with_high_watermark(
     topic: SourceTopic, number: int, high_watermark: int | None, failed: Unserved | None
 ) -> SourceTopic:

@@ -42,6 +42,7 @@ class PartProgress:
     age_min: int = 0
     age_max: int = 0
     source_epoch: int = -1
+    target_epoch: int = -1
     throttled: Throttled = NOT_THROTTLED
     expected: int = -1
     """Where the first batch must come to lie if nobody else writes; -1: that is not known."""
@@ -160,6 +161,7 @@ class PartProgress:
             source_cluster_id=plan.source_cluster_id,
             target_cluster_id=plan.target_cluster_id,
             since=self.piece.since,
+            target_epoch=self.target_epoch,
             origin=self.origin,
             throttled=self.throttled,
         )

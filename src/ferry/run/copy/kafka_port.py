@@ -39,6 +39,7 @@ from ferry.run.copy.packing import PackingRules
 from ferry.run.copy.pump import REQUEST_BYTES, Pump
 from ferry.run.copy.share import Rate, Share
 from ferry.run.copy.slot import SlotRef
+from ferry.run.copy.target_logs import TargetLogs
 from ferry.run.others.foreign import look_behind
 
 
@@ -140,6 +141,7 @@ class KafkaSlot:
         self._pump: Pump | None = None
         self._plan: Plan | None = None
         self._chunk: dict[TopicPartition, PartProgress] = {}
+        self._logs = TargetLogs(target)
         self._refusals: dict[TopicPartition, Refusal] = {}
         self._share = None if limits.rate is None else Share(source, ledger, limits.rate)
         self._told = NOT_THROTTLED  # what committed receipts say
@@ -159,6 +161,7 @@ class KafkaSlot:
         pieces = {place: piece for place, (piece, _, _) in todo.items()}
         self._plan = plan
         await self._check_targets(plan, todo)
+        await self._logs.check(todo.values())
         expected = await self._look_behind(plan, todo)
         self._reader = SourceReader(
             self._source,
@@ -260,6 +263,7 @@ class KafkaSlot:
             return self._stop() or (late and time.monotonic() > first_until)
 
         parts = await self._pump.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        await self._logs.vouch(parts)
         self._chunk = {part.piece.target: part for part in parts}
         if parts:
             self._telling = self._throttled()

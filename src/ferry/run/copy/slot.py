@@ -209,10 +209,10 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
 
 
 def _rest_of(piece: Slice, end: int, last: Receipt | None) -> Slice:
-    """The slice up to `end`, with what `last`, its last receipt of this run, says of the source's log."""
+    """The slice up to `end`, with what `last`, its last receipt of this run, says of both logs."""
     if last is None:
         return replace(piece, end=end)
-    return replace(piece, end=end, read_epoch=last.source_epoch, read_end=last.end)
+    return replace(piece, end=end, read_epoch=last.source_epoch, read_end=last.end, target_epoch=last.target_epoch)
 
 
 async def _look(

@@ -30,6 +30,7 @@ from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.flow.rows import read_blocks
 from ferry.run.flow.source_cuts import source_cuts
 from ferry.run.flow.summaries import LedgerLog
+from ferry.run.flow.target_cuts import target_cuts
 from ferry.words import several
 
 log = logging.getLogger(__name__)
@@ -145,6 +146,7 @@ async def offset_maps(
             source_topic_id=here.ids.get(last.source.topic, ""),
             target_topic_id=there.ids.get(last.target.topic, ""),
             target_end=there.ends.get(last.target),
+            target_cut=there.cuts.get(last.target),
         )
         trouble = map_trouble(last, made.gaps, now)
         cut = map_cut(last, made.gaps, here.cuts[last.source]) if last.source in here.cuts else None
@@ -285,13 +287,15 @@ async def load_maps(
 class _TargetLogs:
     """Where target partitions begin and end now, as far as that can be learned, and the ids of their topics.
 
-    `stable` is where read_committed readers end; `ends` are log ends where those lie before what was written.
+    `stable` is where read_committed readers end; `ends` are log ends where those lie before what was written; `cuts`
+    say from where on logs have other records than were written to them.
     """
 
     ids: Mapping[str, str] = field(default_factory=dict)
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     stable: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    cuts: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetLogs:
@@ -307,7 +311,8 @@ async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetL
     if short:
         ends = (await listed_offsets(cluster, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)).found
     ids = {name: info.id_text for name, info in topics.items()}
-    return _TargetLogs(ids=ids, starts=starts.found, stable=stable.found, ends=ends)
+    cuts = await target_cuts(cluster, lasts)
+    return _TargetLogs(ids=ids, starts=starts.found, stable=stable.found, ends=ends, cuts=cuts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,9 @@ def _behind_receipts(
         if not _has_records(last) or _is_another(facts, last):
             continue
         sources[place] = last.source.topic
+        if place in facts.cut:  # what was seen behind the cut was in another log
+            begins[place] = facts.cut[place]
+            continue
         begin = max(last.target_next, before.get(place, 0))
         # A predecessor's end was looked up: its markers lie before it, and none of ours behind it yet.
         marker = 1 if begin == last.target_next and not last.adopted else 0

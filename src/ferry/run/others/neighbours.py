@@ -12,7 +12,7 @@ from dataclasses import replace
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.decide.ledger.map_block import Chain
-from ferry.decide.ledger.neighbours import Neighbour, gaps, neighbour_of, ranges
+from ferry.decide.ledger.neighbours import Neighbour, gaps, neighbour_of, ranges, uncut
 from ferry.decide.ledger.receipts import open_receipts
 from ferry.decide.plan.facts import Facts, Unserved
 from ferry.model import Range, Receipt, TopicPartition
@@ -57,6 +57,8 @@ async def with_neighbours(
     asked = merged | (set(targets.values()) - facts.claims.keys())
     before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
     unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
+    # What was seen behind a cut, or written there by the own flow, was in another log.
+    unaccounted |= {place: min(unaccounted[place], at) for place, at in facts.cut.items() if place in unaccounted}
     if asked:
         neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
     strangers: dict[TopicPartition, int] = {}
@@ -65,7 +67,7 @@ async def with_neighbours(
         known = ledgers.of(target, flow.flow.source)
         own_view = await known.view() if view.by_key else UNREAD
         rows = await known.rows(own_view, lambda of: of.target in begins, unaccounted)
-        own = ranges(rows, open_receipts(own_view))
+        own = uncut(ranges(rows, open_receipts(own_view)), facts.cut)
         open_parts = {
             place: gaps(
                 [*own.get(place, ()), *(part for other in neighbours for part in other.written.get(place, ()))],

@@ -28,7 +28,7 @@ from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lost_ledger import forgotten_places
 from ferry.decide.plan.not_copied import not_copied
 from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.starts import settled_records, start_records
+from ferry.decide.plan.starts import later_start_records, start_records
 from ferry.decide.plan.tombstones import seen_records
 from ferry.decide.plan.topics import creation_notes
 from ferry.errors import BadInput, FerryError, Refused
@@ -203,7 +203,7 @@ class Planner:
         if any(change.kind is not ChangeKind.CONFIGURE for change in wish.changes):
             facts = await self._changed(view, facts, wish, changed)
             plan = decide_plan(rules, facts, opened.record.run, opened.generation)
-        await self._record_starts(view, gathered)
+        await self._record_starts(view, gathered, windowed=found is not None)
         plan = await self._claims.claim(view, facts, plan)
         kept = seen_records(rules, facts, plan) if found is None else map(window_record, found.records)
         await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept])
@@ -265,11 +265,13 @@ class Planner:
         if records:
             await self.ledger.append(records)
 
-    async def _record_starts(self, view: LedgerView, facts: Facts) -> None:
-        """Record where partitions begin, also those of topics whose copies could not be created: they come later."""
-        await self._append(
-            start_records(self.lane, facts) if facts.first_run else settled_records(view, self.lane, facts)
-        )
+    async def _record_starts(self, view: LedgerView, facts: Facts, *, windowed: bool) -> None:
+        """Record where partitions begin, also those of topics that are not copied yet: paused, refused, not created."""
+        if facts.first_run:
+            records = start_records(self.lane, facts, windowed=windowed)
+        else:
+            records = later_start_records(view, self.lane, facts, windowed=windowed)
+        await self._append(records)
 
     @property
     def acls(self) -> AclSyncer:
@@ -288,7 +290,7 @@ class Planner:
     async def facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
         """What a plan is decided from."""
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
-        facts = await with_truncations(facts, self.lane, self.source, view, self.known)
+        facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.known)
         facts = await with_resources(self.flow, facts, self.source, self.target)
         return await self._with_others(facts, view)
 

@@ -1,4 +1,4 @@
-"""Logs that were cut since the last receipt: at the source by leader epochs, at the target by its own offsets."""
+"""Logs that were cut since the last receipt: by leader epochs on both sides, at the target by its own offsets, too."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from ferry.net.fetch.offsets import LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.known_ledger import KnownLedger
 from ferry.run.flow.source_cuts import source_cuts
+from ferry.run.flow.target_cuts import target_cuts
 
 
-async def with_truncations(facts: Facts, lane: str, source: Cluster, view: LedgerView, ledger: KnownLedger) -> Facts:
+async def with_truncations(
+    facts: Facts, lane: str, source: Cluster, target: Cluster, view: LedgerView, ledger: KnownLedger
+) -> Facts:
     """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
     facts = await _with_high_watermarks(facts, source)
     lasts = [
@@ -27,7 +30,8 @@ async def with_truncations(facts: Facts, lane: str, source: Cluster, view: Ledge
         if last.source.topic in facts.sources and last.source.partition in facts.sources[last.source.topic].partitions
     ]
     cut = (await source_cuts(source, lasts)).at
-    return replace(_with_diverged(facts, cut), kept=await _kept(facts, lane, view, ledger))
+    facts = replace(_with_diverged(facts, cut), cut=await target_cuts(target, facts.receipts.values()))
+    return replace(facts, kept=await _kept(facts, lane, view, ledger))
 
 
 async def _with_high_watermarks(facts: Facts, source: Cluster) -> Facts:
@@ -70,11 +74,15 @@ async def _kept(facts: Facts, lane: str, view: LedgerView, ledger: KnownLedger) 
     for of, rows in (await ledger.rows(view, lambda of: of.lane == lane and of.target in short)).items():
         written[of.target] += rows
     return {
-        place: held_upto(written[place], known, last, facts.targets[place.topic].ends[place.partition])
-        for place, last in short.items()
+        place: held_upto(written[place], known, last, _target_end(facts, place, last)) for place, last in short.items()
     }
 
 
 def _is_short(facts: Facts, place: TopicPartition, last: Receipt) -> bool:
-    target = facts.targets.get(place.topic)
-    return target is not None and target.ends.get(place.partition, last.target_next) < last.target_next
+    return place.topic in facts.targets and _target_end(facts, place, last) < last.target_next
+
+
+def _target_end(facts: Facts, place: TopicPartition, last: Receipt) -> int:
+    """Up to where a target partition has what the lane wrote to it; the last receipt's word where nobody tells."""
+    end = facts.targets[place.topic].ends.get(place.partition, last.target_next)
+    return min(end, facts.cut.get(place, end))

@@ -1,0 +1,77 @@
+"""Whether a log still has what was written to it: its leader is asked where leader epochs end (KIP-101).
+
+What all replicas in sync have is lost only when a leader takes over that lacks it, and that one writes on in an epoch
+of its own. So a log that had reached `end` in leader epoch `epoch` says ever after that this epoch, or the last one
+before it, ends there or behind; unless it was cut, whoever has filled it up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ferry.errors import Retryable
+from ferry.model import TopicPartition
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.epochs import NOT_KNOWN, epoch_ends
+from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Looked
+
+_LOOKS = 4
+"""How often a leader is looked for that tells of its log; the chunk is repeated when none does."""
+
+
+class Written(NamedTuple):
+    """A log had reached `end` in leader epoch `epoch`; -1: nobody knows the epoch."""
+
+    epoch: int
+    end: int
+
+
+async def cut_since(cluster: Cluster, written: Mapping[TopicPartition, Written]) -> Looked:
+    """Which of these logs have lost what was written, by the leaders that the metadata of `cluster` name.
+
+    As long as that is the leader of then nothing was cut, and nobody is asked.
+    """
+    asked = {place: one for place, one in written.items() if one.epoch not in (UNKNOWN_EPOCH, _told(cluster, place))}
+    ends = await epoch_ends(cluster, {place: one.epoch for place, one in asked.items()}) if asked else {}
+    cut = {place: ends[place] for place, one in asked.items() if 0 <= ends.get(place, one.end) < one.end}
+    return Looked(cut=cut, unanswered=frozenset(asked.keys() - ends.keys()))
+
+
+async def leader_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """The leader epoch in which each log reaches its offset of `ends` now; -1 where the brokers tell of none.
+
+    Raises Retryable for a log that ends before it, or whose leader cannot be found.
+    """
+    found: dict[TopicPartition, int] = {}
+    left = dict(ends)
+    for look in range(_LOOKS):
+        if look:
+            await cluster.loop.sleep(0.1 * 2**look)
+            await cluster.refresh({place.topic for place in left})
+        told = {place: _told(cluster, place) for place in left}
+        found |= {place: epoch for place, epoch in told.items() if epoch == UNKNOWN_EPOCH and _is_there(cluster, place)}
+        asked = {place: epoch for place, epoch in told.items() if epoch != UNKNOWN_EPOCH}
+        # Only the leader of that very epoch answers: it has written, or has at least taken over, what is asked about.
+        for place, end in (await epoch_ends(cluster, asked, asked) if asked else {}).items():
+            if end != NOT_KNOWN and end < left[place]:
+                raise Retryable(
+                    f"{place} on cluster {cluster.alias} was written up to offset {left[place]}, but its leader's log "
+                    f"ends at {end}: it was cut meanwhile (unclean leader election?)"
+                )
+            found[place] = UNKNOWN_EPOCH if end == NOT_KNOWN else asked[place]
+        left = {place: end for place, end in left.items() if place not in found}
+        if not left:
+            return found
+    raise Retryable(f"no leader of {min(left)} on cluster {cluster.alias} tells whether its log has what was written")
+
+
+def _told(cluster: Cluster, place: TopicPartition) -> int:
+    info = cluster.topics.get(place.topic)
+    part = None if info is None else info.partitions.get(place.partition)
+    return UNKNOWN_EPOCH if part is None else part.leader_epoch
+
+
+def _is_there(cluster: Cluster, place: TopicPartition) -> bool:
+    info = cluster.topics.get(place.topic)
+    return info is not None and place.partition in info.partitions

@@ -1,0 +1,82 @@
+"""Whether the target still has what an attempt goes on behind, and in which leader epochs it took what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ferry.errors import Retryable
+from ferry.model import RefusalKind, Slice, TopicPartition
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.lineage import UNKNOWN_EPOCH
+from ferry.net.write.kept import Written, cut_since, leader_epochs
+from ferry.run.copy.chunk import PartProgress
+from ferry.run.copy.dropped import Drop, drop, verdict
+
+
+class TargetLogs:
+    """The target partitions of one attempt: where the last receipt, or chunk, has left them (ADR 19).
+
+    A log that is cut is refused, whoever fills it up again: before an attempt writes, and before each commit.
+    """
+
+    def __init__(self, target: Cluster) -> None:
+        self._target = target
+        self._written: dict[TopicPartition, Written] = {}
+
+    async def check(self, todo: Iterable[tuple[Slice, int, int]]) -> None:
+        """Begin with slices and their `(source_next, target_next)`; the target's metadata are as of now.
+
+        Raises Dropped where a log was cut since the last receipt, Hindered where nobody can tell now.
+        """
+        begun = {piece.target: (piece, source_next, target_next) for piece, source_next, target_next in todo}
+        self._written = {
+            place: Written(piece.target_epoch, target_next)
+            for place, (piece, _, target_next) in begun.items()
+            if piece.target_epoch != UNKNOWN_EPOCH
+        }
+        looked = await cut_since(self._target, self._written)
+        drops = [self._cut(*begun[place][:2], at) for place, at in looked.cut.items()]
+        drops += [self._silent(*begun[place][:2]) for place in sorted(looked.unanswered)]
+        if drops:
+            raise verdict(drops)
+
+    async def vouch(self, parts: Sequence[PartProgress]) -> None:
+        """Note in the parts of a chunk in which leader epochs the logs reach their ends; all writes are acknowledged.
+
+        By these the next chunk and the next plan know of a cut. Raises Dropped where what lay before the chunk is gone,
+        Retryable where the chunk's own records are, or nobody can tell.
+        """
+        wrote = {part.piece.target: part for part in parts if part.segments}
+        epochs = await leader_epochs(self._target, {place: part.target_next for place, part in wrote.items()})
+        # By the metadata that those leaders were found in.
+        before = {place: self._written[place] for place in wrote if place in self._written}
+        looked = await cut_since(self._target, before)
+        if looked.cut:
+            raise verdict(self._cut(wrote[place].piece, wrote[place].start, at) for place, at in looked.cut.items())
+        if looked.unanswered:
+            raise Retryable(f"the leader of {min(looked.unanswered)} on cluster {self._target.alias} does not answer")
+        self._written |= {place: Written(epochs[place], part.target_next) for place, part in wrote.items()}
+        for part in parts:
+            known = self._written.get(part.piece.target)
+            part.target_epoch = UNKNOWN_EPOCH if known is None else known.epoch
+
+    def _cut(self, piece: Slice, offset: int, at: int) -> Drop:
+        written = self._written[piece.target]
+        return drop(
+            piece,
+            RefusalKind.TARGET_CHANGED,
+            offset,
+            f"target {piece.target} on cluster {self._target.alias} was written up to {written.end}, but its log was "
+            f"cut to {at} since (leader epoch {written.epoch} ends there; unclean leader election?): it lost records, "
+            "which the next plan tells; run again",
+        )
+
+    def _silent(self, piece: Slice, offset: int) -> Drop:
+        return drop(
+            piece,
+            RefusalKind.NO_LEADER,
+            offset,
+            f"whether {piece.target} on cluster {self._target.alias} still has what was written to it is not known, "
+            "for its leader does not answer: bring its brokers back",
+            passing=True,
+        )

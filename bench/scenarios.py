@@ -32,7 +32,7 @@ from mirror_maker import mirror
 from through_airflow import CONNECT, airflow, configuration, connect_server, triggered
 from transcoding import BATCH_RECORDS, all_codecs, measure
 from usage import Usage
-from wide import PARTITIONS, PATTERN, TOPICS, write_wide
+from wide import PARTITIONS, PATTERN, TOPICS, created_alone, write_wide
 
 from ferry.model import Codec
 
@@ -45,6 +45,7 @@ TWO_COPY, TWO_WHOLE = "Ferry, 2 tasks, copying", "Ferry, 2 tasks, plan included"
 BARE = "bare pump"
 LOCAL_ONE, LOCAL_TWO = "Ferry, 1 task, source near", "Ferry, 2 tasks, source near"
 PLAN_NEW, PLAN_AGAIN = "plan, target topics created", "plan, target topics there"
+CREATED = "a plain client creates as many topics, no plan"
 AIR_COLD, AIR_WARM = "empty run, the first of an Airflow", "empty run, a later one"
 AIR_SUBMIT, AIR_CONNECT = "1,000 records, spark-submit", "1,000 records, Spark Connect"
 EMPTY, EMPTY_COMMAND = "Ferry, a process that plans and reports", "`ferry run`"
@@ -215,15 +216,20 @@ def nothing_new(field: Field, shape: Shape, label: str) -> Pair:
 
 
 def plan_wide(field: Field, shape: Shape, label: str) -> Pair:
-    """Plan 10,000 partitions: once with everything to create, once with everything there."""
+    """Plan 10,000 partitions: once with everything to create, once with everything there; beside what brokers need."""
+    plain = f"plain-{label}."
+    alone = created_alone(field.target.bootstrap, plain)
+    for number in range(TOPICS):
+        delete_topic(field.target.bootstrap, f"{plain}wide-{number:03}")
+    wait_until_deleted(field.target, plain)
     folder, alias = field.folder / "contenders", f"w-{label}"
     near, target = field.source.bootstrap, field.target.bootstrap
     new, again = plans(folder, alias, near, target, topic=PATTERN, slices=TOPICS * PARTITIONS)
-    say(f"  {PLAN_NEW}: {new.wall:.2f} s; {PLAN_AGAIN}: {again.wall:.2f} s")
+    say(f"  {CREATED}: {alone.wall:.2f} s; {PLAN_NEW}: {new.wall:.2f} s; {PLAN_AGAIN}: {again.wall:.2f} s")
     for number in range(TOPICS):
         delete_topic(target, f"{alias}.wide-{number:03}")
     wait_until_deleted(field.target, f"{alias}.")
-    return {PLAN_NEW: new, PLAN_AGAIN: again}
+    return {CREATED: alone, PLAN_NEW: new, PLAN_AGAIN: again}
 
 
 def ready_wide(field: Field, shape: Shape, label: str) -> Pair:

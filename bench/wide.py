@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from usage import Stopwatch, Usage
 
 TOPICS = 100
 PARTITIONS = 100
 PATTERN = "wide-.*"
 
 
-def write_wide(bootstrap: str) -> None:
-    """Create the topics, some at a time, and write the records."""
+def created_alone(bootstrap: str, prefix: str) -> Usage:
+    """What it takes a plain client to create as many topics and partitions, and to see all of them led."""
+    watch = Stopwatch()
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    names = [f"wide-{number:03}" for number in range(TOPICS)]
-    for at in range(0, TOPICS, 10):
+    _create(admin, [f"{prefix}wide-{number:03}" for number in range(TOPICS)])
+    while _led(admin, prefix) < TOPICS * PARTITIONS:
+        time.sleep(0.2)
+    return watch.usage()
+
+
+def _create(admin: AdminClient, names: Sequence[str]) -> None:
+    for at in range(0, len(names), 10):  # a controller refuses a request for too many partitions
         futures = admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names[at : at + 10]])
         for future in futures.values():
             future.result()
+
+
+def _led(admin: AdminClient, prefix: str) -> int:
+    """How many partitions of topics with this prefix have a leader."""
+    topics = [topic for name, topic in admin.list_topics(timeout=60).topics.items() if name.startswith(prefix)]
+    return sum(part.leader >= 0 for topic in topics for part in topic.partitions.values())
+
+
+def write_wide(bootstrap: str) -> None:
+    """Create the topics, some at a time, and write the records."""
+    names = [f"wide-{number:03}" for number in range(TOPICS)]
+    _create(AdminClient({"bootstrap.servers": bootstrap}), names)
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 100, "message.timeout.ms": 120_000})
     failed: list[KafkaError] = []
 

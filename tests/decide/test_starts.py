@@ -11,6 +11,7 @@ from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.skipping import Wish, skip_gap
 from ferry.decide.plan.starts import (
     LaneStarts,
     due_starts,
@@ -68,6 +69,10 @@ def test_what_was_there_at_the_first_look_and_goes_before_it_is_copied_is_a_loss
     )
     assert [(gap.start, gap.end) for gap in plan.gaps] == [(7, 9)]
     assert [piece.start for piece in plan.slices] == [9]
+    gap = skip_gap(RULES, gone, Wish(source=place("orders"), to=9, who="ann", reason="known"), "skip", 3)
+    assert (gap.start, gap.end) == (7, 9), "or somebody passes it by hand"
+    passed = decide_plan(RULES, replace(gone, skips={place("orders"): (gap,)}), "run", 4)
+    assert (passed.refusals, [piece.start for piece in passed.slices]) == ((), [9])
 
 
 def test_partitions_that_come_later_are_recorded_by_the_first_plan_that_sees_them() -> None:

@@ -15,7 +15,7 @@ from ferry.decide.plan.guards import (
     source_trouble,
     target_trouble,
 )
-from ferry.decide.plan.progress import next_offset
+from ferry.decide.plan.progress import next_offset, place_of_lane
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.tombstones import tombstone_trouble
 from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
@@ -48,9 +48,7 @@ def onward(
     stands = next_offset(facts, source, part, last)
     if last is None:
         first = _first(rules, facts, topic, number, target, max(stands, part.log_start), run, generation)
-        # Where it would stand if the source had kept all that was there when the lane began.
-        began = next_offset(facts, source, replace(part, log_start=0), None) if source in facts.starts else stands
-        passed = None if facts.first_run else retention_trouble(topic, number, began)
+        passed = retention_trouble(topic, number, place_of_lane(facts, source, part, None))
         if isinstance(first, Refusal) or passed is None:
             return first
         policy = rules.guards.of(passed.refusal.kind, topic.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ferry.decide.plan.facts import Facts, SourcePartition
@@ -29,6 +29,16 @@ def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, las
         if _leads_on(facts, gap, start, last):
             start = gap.end
     return max(start, facts.begins.get(source, start))
+
+
+def place_of_lane(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
+    """As `next_offset`, whether the source still has the record there or not.
+
+    Before the first copy that is where the partition began when a plan first saw it, as far as the ledger knows.
+    """
+    if last is not None or facts.first_run or source not in facts.starts:
+        return next_offset(facts, source, part, last)
+    return next_offset(facts, source, replace(part, log_start=0), None)
 
 
 def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:

@@ -8,7 +8,7 @@ from ferry.decide.ledger.history import PastState, past_runs
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.guards import cluster_refusal, leaderless_refusal, source_trouble, target_cluster_refusal
-from ferry.decide.plan.progress import next_offset
+from ferry.decide.plan.progress import place_of_lane
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topics import owned
 from ferry.errors import BadInput, Refused
@@ -61,7 +61,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
     if owner != rules.lane:
         raise Refused(owned(topic.name, target.topic, owner).message)
     last = facts.receipts.get(target)
-    stands = next_offset(facts, source, part, last)
+    stands = place_of_lane(facts, source, part, last)
     if last is not None:
         why = cluster_refusal(facts, last) or target_cluster_refusal(facts, last)
         trouble = source_trouble(facts, topic, source.partition, last, stands)

@@ -81,6 +81,11 @@ class GroupSnapshots:
             for group, offsets in read.found.items()
             if offsets
         }
+        missing = sorted((only or frozenset()) - saved.keys())
+        if missing:
+            concerns = rules.concern(missing[0])
+            why = f"has no offsets on {target.alias}" if concerns else "is left out by groups or groups.exclude"
+            raise BadInput(f"no snapshot {name!r} is kept, for group {missing[0]} {why}: correct --group")
         snapshot = Snapshot(name=name, at_ms=wall_ms(), who=who, groups=len(saved))
         if not dry_run:
             records = [saved_record(self._lane, name, group, offsets) for group, offsets in saved.items()]

@@ -246,6 +246,18 @@ def test_a_partition_of_which_nothing_is_copied_is_said_and_one_of_another_topic
     assert [(one.why, one.place) for one in decided_.left] == [(Why.NOT_COPIED, SOURCE)]
 
 
+def test_an_offset_in_a_merged_topic_is_left_also_where_ferry_wrote_it_once() -> None:
+    rules = replace(RULES, merges=lambda _: True, force=True)
+    places = (SOURCE, TopicPartition("orders", 1), TopicPartition("private", 0))
+    offsets = {"app": {place: CommittedOffset(offset=15) for place in places}}
+    found = translated(rules, offsets, {SOURCE: Mapped(TARGET, COPIED)})
+    assert found.checkpoints == {}, "nor for MirrorMaker 2's topic"
+    for held in ({}, {"app": remembered(12, 5)}):
+        done = decide_groups(rules, found, THERE, held, now_ms=NOW)
+        assert (written(done), [(one.group, one.why) for one in done.left]) == ([], [("app", Why.MERGED)])
+        assert "not translated in orders on primary, for by ferry.merge.topics other flows" in done.left[0].message
+
+
 def test_groups_are_chosen_by_filter_and_kind() -> None:
     kinds = {"app": GroupKind.CLASSIC, "new": GroupKind.CONSUMER, "flows": GroupKind.STREAMS, "shared": GroupKind.SHARE}
     there = {name: listed(name, kind=kind) for name, kind in kinds.items()}

@@ -166,6 +166,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     ),
     ("groups", "1 have members", lambda one: replace(one, groups=left(Why.ACTIVE))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.PENDING))),
+    ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
     ("acls", "1 ACLs of the target differ", lambda one: replace(one, acls=differing())),
     ("clock", "were 400 s apart", lambda one: replace(one, stamped_ms=STARTED_MS + 400_000)),
     ("reverse", "add b->a.enabled = true", lambda one: replace(one, back=False)),

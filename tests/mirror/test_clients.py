@@ -18,7 +18,7 @@ from ferry.dev.jars import jars, java
 from ferry.model import Heartbeat, OffsetSync
 from ferry.run.micro_run import local_origin
 from ferry.wire.mirror_records import parse_heartbeat, parse_offset_sync
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 from tests.mirror.mirror_oracle import ask_words, encoded, translated
 from tests.topologies.atlas import Atlas
 
@@ -282,6 +282,18 @@ def test_checkpoints_are_written_though_groups_are_left_alone(
         target_cluster, POLICIES[0], lab.alias, "remoteConsumerOffsets", lab.alias, encoded(named(lab, "readers"))
     )
     assert found == [f"{lab.alias}.{topic} 0 9 "]  # behind the commit marker: its lag is 0
+    copy = lab.target_topic(topic)
+    delete_topic(target_cluster, copy)
+    wait_until(lambda: copy not in topics(target_cluster))
+    create_topic(target_cluster, copy)
+    with lab.runs() as runs:
+        plan = runs.plan("r2", local_origin())
+        lab.copy(runs, plan)
+        assert runs.checkpoint(plan.run) is None
+        notes = [note for note in runs.report(plan.run).notes if note.startswith("no checkpoint: ")]
+    assert [f"group {named(lab, 'readers')}: offsets of {topic}-0 are not translated" in note for note in notes] == [
+        True
+    ]
 
 
 def syncs_of(lab: Lab) -> list[OffsetSync]:

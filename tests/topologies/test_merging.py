@@ -10,8 +10,8 @@ import pytest
 
 from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
-from ferry.model import Receipt, RefusalKind
-from tests.harness import Message, create_topic, numbered, producer, read_topic, send
+from ferry.model import Receipt, RefusalKind, Why
+from tests.harness import Message, commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send
 from tests.topologies.atlas import IDENTITY, Atlas
 
 MERGED = {"replication.policy.class": IDENTITY, "a->c.ferry.merge.topics": ".*", "b->c.ferry.merge.topics": ".*"}
@@ -75,6 +75,13 @@ def test_two_sources_become_one_topic(merged: Atlas, topic: str) -> None:
         assert merged.round() == {"a->c": 100, "b->c": 100}
     assert merged.round() == {"a->c": 0, "b->c": 0}
     assert_merged(merged, topic)
+    group = f"app-{merged.mark}"
+    commit_offsets(merged.clusters["a"], group, {(topic, 0): 7})
+    with merged.runs("a->c") as runs:
+        done = runs.sync_groups("groups-merged", only=frozenset({group}), force=True)[1]
+    assert done is not None
+    assert [(one.group, one.why) for one in done.left] == [(group, Why.MERGED)]
+    assert committed_offsets(merged.clusters["c"], group, topic, 2) == {}, "it says nothing of records from b"
 
 
 def test_chunks_of_two_flows_lie_between_each_other(merged: Atlas, topic: str) -> None:

@@ -20,6 +20,8 @@ class Why(StrEnum):
     PENDING = "pending"
     NOT_COPIED = "not-copied"
     KIND = "kind"
+    MERGED = "merged"
+    """Stands in a topic whose copy several flows write: its position is no statement about the others' records."""
     DELETED = "deleted"
     CREATED = "created"
     """To be written back to nothing, and Ferry deletes no offset."""

@@ -337,7 +337,9 @@ class MicroRuns(LaneSession):
                     return None
                 await self._ledger.append([checkpoint_record(self.lane, run, done)])
             found = () if looked is None else looked.groups.checkpoints.values()
-            await self._mirror.emit(view, plan, [one for checkpoints in found for one in checkpoints])
+            # Where groups are written, too, the report names them.
+            missed = () if looked is None or self.flow.syncs_groups else looked.untranslated
+            await self._mirror.emit(view, plan, [one for checkpoints in found for one in checkpoints], missed)
             return done
 
         with left_uncollected():

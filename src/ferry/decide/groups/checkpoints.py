@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.translated import TranslatedGroups
-from ferry.decide.groups.which import NOT_TRANSLATABLE, GroupRules
+from ferry.decide.groups.which import NOT_TRANSLATABLE, GroupRules, merged_sentence
 from ferry.model import Checkpoint, CommittedOffset, Left, ListedGroup, TopicPartition, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
@@ -76,6 +76,8 @@ def decide_groups(
         work.group(group, checkpoints, held.get(group), now_ms)
     for group, places in found.uncopied.items():
         work.uncopied(group, places)
+    for group, topics in found.merged.items():
+        work.merged(group, topics)
     for group, troubles in found.troubled.items():
         work.troubled(group, troubles)
     for group in held:
@@ -172,6 +174,10 @@ class _Work:
                 f"group {group} stands in {place} on {self.rules.flow.source}, of which nothing is copied yet: it is "
                 "translated when a run has copied some of it",
             )
+
+    def merged(self, group: str, topics: Iterable[str]) -> None:
+        for topic in sorted(topics):
+            self._leave(group, None, Why.MERGED, merged_sentence(self.rules.flow, group, topic))
 
     def troubled(self, group: str, troubles: Mapping[TopicPartition, str]) -> None:
         for place, why in troubles.items():

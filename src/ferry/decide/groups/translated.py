@@ -39,6 +39,12 @@ class TranslatedGroups:
     denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not known."""
     troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
+    merged: dict[str, set[str]] = field(default_factory=dict)
+    """Source topics that a group has offsets of, and whose copies other flows write, too (ADR 9)."""
+
+    def troubles(self) -> list[str]:
+        """Each group and partition whose map does not hold, as a sentence."""
+        return [f"group {group}: {why}" for group, places in self.troubled.items() for why in places.values()]
 
 
 _NONE_DENIED: Mapping[str, frozenset[str]] = {}
@@ -57,9 +63,14 @@ def translated(
     checkpoints: dict[str, list[Checkpoint]] = {}
     uncopied: dict[str, list[TopicPartition]] = {}
     troubled: dict[str, dict[TopicPartition, str]] = {}
+    merged: dict[str, set[str]] = {}
     for group, committed in offsets.items():
         found: list[Checkpoint] = []
         for source, at in committed.items():
+            if rules.merges(source.topic):
+                if rules.takes_topic(source.topic):
+                    merged.setdefault(group, set()).add(source.topic)
+                continue
             made = maps.get(source)
             if made is None:
                 if rules.takes_topic(source.topic):
@@ -84,7 +95,12 @@ def translated(
         if found:
             checkpoints[group] = found
     return TranslatedGroups(
-        checkpoints=checkpoints, uncopied=uncopied, committed=offsets, denied=denied, troubled=troubled
+        checkpoints=checkpoints,
+        uncopied=uncopied,
+        committed=offsets,
+        denied=denied,
+        troubled=troubled,
+        merged=merged,
     )
 
 

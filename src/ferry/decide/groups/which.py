@@ -21,6 +21,8 @@ class GroupRules:
     flow: Flow
     takes_group: Callable[[str], bool]
     takes_topic: Callable[[str], bool]
+    merges: Callable[[str], bool] = lambda _: False
+    """Whether several flows write the copy of a topic (`ferry.merge.topics`)."""
     only: frozenset[str] | None = None
     """Just these groups, of those that the flow takes."""
     force: bool = False
@@ -47,6 +49,15 @@ def chosen(rules: GroupRules, listed: Mapping[str, ListedGroup]) -> tuple[list[L
         if group.kind in NOT_TRANSLATABLE
     ]
     return [group for group in taken if group.kind not in NOT_TRANSLATABLE], left
+
+
+def merged_sentence(flow: Flow, group: str, topic: str) -> str:
+    """Why an offset in a merged topic is not given on the target (ADR 9)."""
+    return (
+        f"group {group} is not translated in {topic} on {flow.source}, for by ferry.merge.topics other flows write "
+        f"into its copy: where it stands says nothing of their records; if it is to go on on {flow.target}, set it "
+        "there by hand"
+    )
 
 
 def _of_kind(group: ListedGroup, alias: str) -> str:

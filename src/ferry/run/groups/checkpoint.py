@@ -57,6 +57,8 @@ class Looked:
     decided: Decided
     held: Mapping[str, HeldGroup]
     left: tuple[Left, ...]
+    untranslated: tuple[str, ...]
+    """Of `left`, why groups are not, or not wholly, among the checkpoints, whatever is known of the target."""
     asked_ms: int
     """When the source was asked for its offsets."""
 
@@ -89,15 +91,25 @@ class GroupSync:
         read = await fetch_offsets(source, dict.fromkeys([*(group.name for group in taken), *unlisted]), stable=False)
         left += [_failed(group, error) for group, error in read.failed.items()]
         left += [_failed(group, why) for group in sorted(rules.only or ()) if (why := self._why_not(group, here, read))]
-        left += _silent(self.flow.flow.source, here) + _silent(self.flow.flow.target, there)
+        left += _silent(self.flow.flow.source, here)
         missing = await self._missing(held, read.found)
         left += [_failed(group, error) for group, error in missing.failed.items()]
+        untranslated = [one.message for one in left if one.why is Why.FAILED]
+        left += _silent(self.flow.flow.target, there)
         offsets = {group: places for group, places in read.found.items() if group not in missing.failed}
         known = {group: one for group, one in held.items() if group in offsets}
         groups = await self._translated(rules, offsets, missing.denied)
+        untranslated += groups.troubles()
         targets = await self._target(there, groups, known)
         decided = decide_groups(rules, groups, targets, known, now_ms=wall_ms())
-        return Looked(groups=groups, decided=decided, held=held, left=(*left, *decided.left), asked_ms=asked_ms)
+        return Looked(
+            groups=groups,
+            decided=decided,
+            held=held,
+            left=(*left, *decided.left),
+            untranslated=tuple(untranslated),
+            asked_ms=asked_ms,
+        )
 
     def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:
         """Why a group that was asked for by name is not looked at; None when it is."""
@@ -136,16 +148,20 @@ class GroupSync:
         denied: Mapping[str, frozenset[str]],
     ) -> TranslatedGroups:
         copied: dict[str, bool] = {}
+        merged: set[str] = set()
         asked: dict[TopicPartition, set[int]] = {}
         for committed in offsets.values():
             for place, at in committed.items():
                 takes = copied.get(place.topic)
                 if takes is None:
                     takes = copied[place.topic] = rules.takes_topic(place.topic)
-                if takes:
+                    if takes and rules.merges(place.topic):
+                        merged.add(place.topic)
+                if takes and place.topic not in merged:
                     asked.setdefault(place, set()).add(at.offset)
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
-        return translated(replace(rules, takes_topic=lambda topic: copied.get(topic, False)), offsets, maps, denied)
+        known = replace(rules, takes_topic=lambda topic: copied.get(topic, False), merges=merged.__contains__)
+        return translated(known, offsets, maps, denied)
 
     async def _target(
         self, there: ListedGroups, groups: TranslatedGroups, held: Mapping[str, HeldGroup]

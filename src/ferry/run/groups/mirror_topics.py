@@ -36,6 +36,9 @@ from ferry.wire.mirror_records import checkpoint_record, heartbeat_record, offse
 
 log = logging.getLogger(__name__)
 
+MOST_MISSED = 20
+"""Groups without checkpoints that a run's notes name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorTopics:
@@ -47,16 +50,21 @@ class MirrorTopics:
     target: Cluster
     ledger: LedgerTopic
 
-    async def emit(self, view: LedgerView, plan: Plan, checkpoints: Sequence[Checkpoint]) -> None:
+    async def emit(
+        self, view: LedgerView, plan: Plan, checkpoints: Sequence[Checkpoint], missed: Sequence[str] = ()
+    ) -> None:
         """Write what is due after the run of `plan`: offset syncs, then `checkpoints`, then heartbeats.
 
         `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded, nor for a
-        lane beside the flow's own, whose copies those topics are about. Raises what the ledger raises, and Unreachable.
+        lane beside the flow's own, whose copies those topics are about. `missed` are sentences on groups that
+        `checkpoints` lack: notes of the run, the first of them. Raises what the ledger raises, and Unreachable.
         """
         if self.lane != self.flow.lane or superseded_by(view, self.lane, plan.generation) is not None:
             return
         before = state = mirror_state(view, self.lane)
-        notes: list[str] = []
+        notes = [f"no checkpoint: {why}" for why in missed[:MOST_MISSED]]
+        if len(missed) > MOST_MISSED:
+            notes.append(f"no checkpoint: {len(missed) - MOST_MISSED} more offsets or groups could not be translated")
 
         async def attempt(write: Callable[[MirrorState], Awaitable[MirrorState]]) -> None:
             nonlocal state

@@ -9,5 +9,10 @@ from ferry.decide.groups.which import GroupRules
 def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: bool = False) -> GroupRules:
     """What the flow's file says of groups, narrowed to `only`."""
     return GroupRules(
-        flow=flow.flow, takes_group=flow.groups.takes, takes_topic=flow.selection.takes, only=only, force=force
+        flow=flow.flow,
+        takes_group=flow.groups.takes,
+        takes_topic=flow.selection.takes,
+        merges=flow.merge.matches,
+        only=only,
+        force=force,
     )

@@ -17,7 +17,7 @@ from ferry.decide.groups.codec import (
     snapshot_record,
 )
 from ferry.decide.groups.held import HeldGroup
-from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own
+from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own, merged_sentence
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.decide.switch.moving import (
     Moving,
@@ -230,6 +230,10 @@ async def _decided(
     places = {one.target for one in maps.values()} | {one.source for one in backward.values()}
     begins = await _known_offsets(target, places, EARLIEST)
     placed = {group: place_group(at, maps, backward, starts, begins) for group, at in read.items()}
+    for group, at in read.items():
+        for topic in sorted({place.topic for place in at if sides.via.merge.matches(place.topic)}):
+            if sides.via.selection.takes(topic):
+                placed[group][1].append(merged_sentence(sides.via.flow, group, topic))
     if lost:
         for group, one in held.items():
             placed.setdefault(group, (from_memory(one, starts), []))

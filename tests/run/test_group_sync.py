@@ -36,6 +36,8 @@ from ferry.run.micro_run import local_origin
 from ferry.run.plan.options import RunOptions
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 
+PROVIDERS = "org.apache.kafka.common.config.provider"
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -471,6 +473,13 @@ def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_
     assert (done.left, done.inexact) == ((), {"log-start": 1})
     assert groups.at("slow") == {0: 12, 1: 4}, "who stands before a log's start is reset, maybe to its end"
     assert translate(groups.lab.flow, TopicPartition(groups.topic, 0), 4).outcome.word == "log-start"
+    secret = {"config.providers": "env", "config.providers.env.class": f"{PROVIDERS}.EnvVarConfigProvider"}
+    lost = {f"{groups.lab.alias}.ssl.truststore.password": "${env:FERRY_TEST_NO_SUCH_SECRET}"}
+    blind = replace(groups.lab, settings={**groups.lab.settings, **secret, **lost})
+    assert translate(blind.flow, TopicPartition(groups.topic, 0), 4).outcome.word == "log-start"
+    there = {f"t{name}": value for name, value in lost.items()}
+    with pytest.raises(BadInput, match="FERRY_TEST_NO_SUCH_SECRET"):
+        translate(replace(blind, settings={**blind.settings, **there}).flow, TopicPartition(groups.topic, 0), 4)
 
 
 @pytest.mark.timeout(180)

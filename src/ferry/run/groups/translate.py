@@ -31,13 +31,23 @@ def translate(
 ) -> Translation:
     """Where `offset` of a source partition went; `backward`: where `offset` of a target partition came from.
 
-    The source is asked whether it still has what was copied, when it answers; else that is a warning. Raises
-    Unreachable without the target, Refused where one side does not have what was copied any more, and BadInput when the
-    flow's lane has copied nothing of the partition.
+    The source is asked whether it still has what was copied; where it does not answer, or a secret of its cannot be
+    had here, that is a warning. Raises Unreachable without the target, Refused where one side does not have what was
+    copied any more, and BadInput when the flow's lane has copied nothing of the partition.
     """
-    with TargetFirst.of(flow, patience_s=patience_s) as connection:
+    with _target_first(flow, patience_s) as connection:
         _warn_of_silence(connection)
         return connection.run(partial(translate_over, connection, flow, place, offset, backward))
+
+
+def _target_first(flow: FlowConfig, patience_s: float) -> TargetConnection:
+    """The source may be lost with all that keeps its secrets."""
+    try:
+        return TargetFirst.of(flow, patience_s=patience_s)
+    except BadInput as error:
+        connection = TargetConnection.of(flow, patience_s=patience_s)  # raises the same where the target's are missing
+        log.warning("whether the source still has what was copied is not known: %s", error)
+        return connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +118,7 @@ def _told(made: PartitionMap, offset: int) -> Translation:
     return Translation(source=made.source, target=made.target, outcome=made.translate(offset))
 
 
-def _warn_of_silence(connection: FlowConnections) -> None:
+def _warn_of_silence(connection: TargetConnection) -> None:
     if isinstance(connection, EitherSide) and not connection.has_source:
         why = connection.down[connection.source.alias]
         log.warning("whether the source still has what was copied is not known: %s", why)

@@ -104,6 +104,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         monkeypatch.setattr(office, "dag_states", lambda dags: dict.fromkeys(dags, made.dag))
         may: Callable[..., bool] = lambda user, dag, method, entity=None: (dag, method) not in made.refused  # noqa: E731
         monkeypatch.setattr(access, "may", may)
+        monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
         monkeypatch.setattr(actions, "audit", lambda *what: made.audited.append(what))
 
         def trigger(dag: str, who: str, conf: dict[str, object]) -> str:

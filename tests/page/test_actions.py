@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from ferry.decide.ledger.ledger import UNREAD
-from ferry.run.watch import Sight
+from ferry.model import Refusal, RefusalKind
+from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page.watcher import Job
+from tests.decide.values import PLAN
 from tests.page.conftest import HERE, Desk, lag
 
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
@@ -101,3 +109,24 @@ def test_a_job_is_told_only_to_who_began_it(desk: Desk) -> None:
     assert job is not None
     job.who = "eve"
     assert desk.client.get(f"/api/job/{begun['job']}").status_code == 404
+
+
+def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Refusal(kind=RefusalKind.LOOP, topic="a", partition=0, message="topic <a> goes round")
+
+    def ended(answer: object, error: str) -> None:
+        def ask(who: str, what: str, work: Callable[[FlowWatch], Any]) -> Job:
+            done = threading.Event()
+            done.set()
+            return Job(id="1", who=who, what=what, work=work, done=done, answer=answer, error=error)
+
+        monkeypatch.setattr(desk.watcher, "ask", ask)
+
+    ended(replace(PLAN, refusals=(refused,)), "")
+    _, answer = desk.act("dry-run", {})
+    assert answer["done"] is True
+    assert str(PLAN.slices[0].source) in str(answer["html"])
+    assert "topic &lt;a&gt; goes round" in str(answer["html"])
+    ended(None, "cluster backup does not answer")
+    _, answer = desk.act("pause", {"topic": "orders", "why": "x"})
+    assert (answer["done"], answer["error"]) == (True, "cluster backup does not answer")

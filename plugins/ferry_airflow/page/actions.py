@@ -28,9 +28,12 @@ from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import audit, trigger
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.paper import fragment
+from ferry_airflow.page.watcher import Job
 
 HEADER = "x-ferry-request"
 """A page of another site cannot send it without asking, and nobody answers that it may."""
+WAIT_SECONDS = 15.0
+"""How long a request waits for what it has begun. Whoever asks again may meet another process of the API server."""
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
 
 
@@ -132,7 +135,7 @@ def drill(open_flow: FlowDep, asked: Annotated[DrillAsked, Body()]) -> dict[str,
 
 
 @acting.post("/dry-run", status_code=status.HTTP_202_ACCEPTED)
-def dry_run(open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
+def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
     """Plan a run and show the plan; nothing is written."""
     refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
 
@@ -140,11 +143,11 @@ def dry_run(open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str,
         with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
             return runs.preview(RunOptions(only=frozenset(asked.topics) or None))
 
-    return _begun(open_flow, "ferry_dry_run", _topics(asked), work)
+    return _begun(request, open_flow, "ferry_dry_run", _topics(asked), work)
 
 
 @acting.post("/pause", status_code=status.HTTP_202_ACCEPTED)
-def pause(open_flow: FlowDep, asked: Annotated[PauseAsked, Body()]) -> dict[str, Any]:
+def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAsked, Body()]) -> dict[str, Any]:
     """Hold the flow, or a topic, back from the next plan on."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     now = wall_ms()
@@ -166,11 +169,11 @@ def pause(open_flow: FlowDep, asked: Annotated[PauseAsked, Body()]) -> dict[str,
             write_pause(ledger, held)
         return f"{what} is paused. A run under way is not touched."
 
-    return _begun(open_flow, "ferry_pause", {"topic": asked.topic, "why": held.why}, work)
+    return _begun(request, open_flow, "ferry_pause", {"topic": asked.topic, "why": held.why}, work)
 
 
 @acting.post("/resume", status_code=status.HTTP_202_ACCEPTED)
-def resume(open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[str, Any]:
+def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[str, Any]:
     """Take a pause back."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
@@ -181,7 +184,7 @@ def resume(open_flow: FlowDep, asked: Annotated[ResumeAsked, Body()]) -> dict[st
         did = "was not paused" if lifted is None else "goes on with the next run"
         return f"{what} {did}."
 
-    return _begun(open_flow, "ferry_resume", {"topic": asked.topic}, work)
+    return _begun(request, open_flow, "ferry_resume", {"topic": asked.topic}, work)
 
 
 @router.get("/job/{number}")
@@ -190,18 +193,30 @@ def job(request: Request, number: str, user: User, office: OfficeDep) -> dict[st
     found = office.watchers.job(number)
     if found is None or found.who != user.get_name():
         raise HTTPException(status.HTTP_404_NOT_FOUND, "That is not known any more: the page shows what came of it")
-    answer: dict[str, Any] = {"done": found.done.is_set(), "error": found.error, "text": "", "html": ""}
-    if answer["done"] and not found.error:
-        if isinstance(found.answer, Plan):
-            answer["html"] = fragment(
-                request,
-                "plan.html",
-                plan=found.answer,
-                offsets=sum(piece.offsets for piece in found.answer.slices),
-                bytes=sum(piece.bytes_estimate for piece in found.answer.slices),
-            )
-        else:
-            answer["text"] = str(found.answer)
+    return _told(request, found)
+
+
+def _told(request: Request, found: Job) -> dict[str, Any]:
+    """What came of a job, as far as it has come."""
+    answer: dict[str, Any] = {
+        "job": found.id,
+        "done": found.done.is_set(),
+        "error": found.error,
+        "text": "",
+        "html": "",
+    }
+    if not answer["done"] or found.error:
+        return answer
+    if isinstance(found.answer, Plan):
+        answer["html"] = fragment(
+            request,
+            "plan.html",
+            plan=found.answer,
+            offsets=sum(piece.offsets for piece in found.answer.slices),
+            bytes=sum(piece.bytes_estimate for piece in found.answer.slices),
+        )
+    else:
+        answer["text"] = str(found.answer)
     return answer
 
 
@@ -227,9 +242,10 @@ def _triggered(open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[s
 
 
 def _begun(
-    open_flow: OpenFlow, event: str, extra: Mapping[str, Any], work: Callable[[FlowWatch], Any]
+    request: Request, open_flow: OpenFlow, event: str, extra: Mapping[str, Any], work: Callable[[FlowWatch], Any]
 ) -> dict[str, Any]:
     audit(open_flow.user, event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})
     begun = open_flow.watcher.ask(open_flow.user, event, work)
     open_flow.watcher.nudge()
-    return {"job": begun.id}
+    begun.done.wait(WAIT_SECONDS)
+    return _told(request, begun)

@@ -107,9 +107,15 @@
     return found;
   };
   const ended = async (number) => {
+    let missed = 0;
     for (let wait = 150; ; wait = Math.min(1500, wait * 1.4)) {
       const response = await fetch(`${root}/api/job/${encodeURIComponent(number)}`, { headers: { Accept: "application/json" } });
       const found = await response.json();
+      // Another process of the API server may have answered, which knows nothing of it.
+      if (response.status === 404 && (missed += 1) < 20) {
+        await new Promise((resolve) => window.setTimeout(resolve, wait));
+        continue;
+      }
       if (!response.ok) throw new Error(found.detail);
       if (found.done) {
         if (found.error) throw new Error(found.error);
@@ -130,7 +136,8 @@
     if (shown) show(question.title, '<div class="empty"><p>The clusters are being asked.</p></div>');
     try {
       const found = await send(`${api(here)}/${verb}`, body);
-      const result = found.job ? await ended(found.job) : found;
+      const result = found.job && !found.done ? await ended(found.job) : found;
+      if (result.error) throw new Error(result.error);
       if (shown) show(question.title, result.html);
       else tell(result.text);
     } catch (error) {

@@ -62,9 +62,16 @@ def drawn(flows: Sequence[OpenFlow]) -> Drawing:
 def _spots(count: int, height: int) -> list[tuple[float, float]]:
     if count <= _PAIR:
         return [(NODE_WIDTH / 2 + 30, height / 2), (WIDTH - NODE_WIDTH / 2 - 30, height / 2)][:count]
-    across, down = WIDTH / 2 - NODE_WIDTH / 2 - 40, height / 2 - NODE_HEIGHT / 2 - 20
     turns = [math.tau * index / count - math.pi for index in range(count)]
-    return [(WIDTH / 2 + across * math.cos(turn), height / 2 + down * math.sin(turn)) for turn in turns]
+    across = _spread([math.cos(turn) for turn in turns], NODE_WIDTH / 2 + 30, WIDTH - NODE_WIDTH / 2 - 30)
+    down = _spread([math.sin(turn) for turn in turns], NODE_HEIGHT / 2 + 12, height - NODE_HEIGHT / 2 - 12)
+    return list(zip(across, down, strict=True))
+
+
+def _spread(values: Sequence[float], low: float, high: float) -> list[float]:
+    """Values stretched so that they reach from edge to edge."""
+    least, most = min(values), max(values)
+    return [low + (value - least) / (most - least) * (high - low) for value in values]
 
 
 def _line(flow: OpenFlow, start: Place, end: Place) -> Line:

@@ -25,6 +25,7 @@ from ferry.config.settings import load
 from ferry.errors import BadInput
 from ferry.model import Flow, VerifyMode
 from ferry_airflow.alerts import deadline
+from ferry_airflow.assets import flow_alias, schedule_of
 from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.base import RETRY_DELAY, START
 from ferry_airflow.drill_dag import drill_dag
@@ -74,7 +75,7 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
         dag_id(flow.flow),
         description=f"Copies topics of {flow.flow.source} to {flow.flow.target} in exactly-once micro-runs",
         doc_md=__doc__,
-        schedule=flow.schedule,
+        schedule=schedule_of(flow, path),
         start_date=START,
         catchup=False,
         max_active_runs=1,
@@ -102,6 +103,7 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
             retries=flow.retries,
             pool=flow.pool,
             trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
+            outlets=[flow_alias(flow.flow)] if flow.updates_assets else None,
         )
         # What it complains about fails at once; a retry is for a ledger that does not answer.
         report = FerryReportOperator(

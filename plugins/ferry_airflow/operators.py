@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, airflow_errors, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
 from ferry_airflow.spark_job import FerrySparkOperator
@@ -57,10 +58,16 @@ class FerryCheckpointOperator(FerryOperator):
             raise AirflowSkipException("dry run: no group is touched")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
 
+        run = run_of(context)
         with airflow_errors():
-            done = steps.checkpoint(flow_named(self), run_of(context))
+            flow = flow_named(self)
+            done = steps.checkpoint(flow, run)
+            copied = steps.copied_topics(flow, run) if self.outlets else []
         for line in tables.group_lines(done):
             self.log.info("%s", line)
+        if copied:
+            count = publish(context, flow, run, copied)
+            self.log.info("the assets of %d topic(s) on %s are updated", count, flow.flow.target)
 
 
 class FerryReportOperator(FerryOperator):

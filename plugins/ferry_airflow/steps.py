@@ -9,6 +9,7 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import Report
+from ferry.decide.ledger.topic_ranges import TopicRanges, topic_ranges
 from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.options import RunOptions
@@ -58,6 +59,12 @@ def checkpoint(flow: FlowConfig, run: str) -> GroupOutcome | None:
     """Translate the groups' offsets by what is copied; None when the file says not to, or a newer run does it."""
     with MicroRuns(flow) as runs:
         return runs.checkpoint(run)
+
+
+def copied_topics(flow: FlowConfig, run: str) -> list[TopicRanges]:
+    """What the run has copied of each topic."""
+    with MicroRuns(flow) as runs:
+        return topic_ranges(runs.report(run).receipts)
 
 
 def verify_by_receipt(flow: FlowConfig, run: str) -> tuple[VerifyMode, RunVerified | None]:

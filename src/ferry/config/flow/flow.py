@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from ferry.config.flow.acls import AclSync
 from ferry.config.flow.alerts import Alerts
 from ferry.config.flow.guards import Guards
+from ferry.config.flow.lag_start import LagStart
 from ferry.config.flow.origins import Origin
 from ferry.config.flow.report import ReportConfig
 from ferry.config.flow.start import Start, StartOffsets, StartTime
@@ -154,7 +155,11 @@ class FlowConfig:
     start: Start
     budget: Budget
     schedule: str | None
-    """Cron or Airflow preset; None when runs are started by hand only."""
+    """Cron or Airflow preset; None when no clock starts runs."""
+    lag_start: LagStart = field(default_factory=LagStart)
+    """Whether the lag starts runs, too."""
+    updates_assets: bool = True
+    """Whether Airflow's runs update an asset for each topic that they copied records of."""
     backfill_windows: str | None = "@daily"
     """Cron or Airflow preset, in UTC: each tick begins a window of the backfill's DAG; None: there is no such DAG."""
     verification: Verification = Verification()

@@ -23,6 +23,32 @@ FERRY_KEYS = (
         meaning="when Airflow starts a micro-run; `none` leaves it to you",
     ),
     FerryKey(
+        name="ferry.schedule.lag.records",
+        default="",
+        values="records, at least 1; empty: their number starts nothing",
+        meaning="so many records behind, all partitions together, start a micro-run, too: see "
+        "[runs that the lag starts](airflow.md#runs-that-the-lag-starts)",
+    ),
+    FerryKey(
+        name="ferry.schedule.lag.seconds",
+        default="",
+        values="seconds, at least 1; empty: their age starts nothing",
+        meaning="a record that has waited so long starts a micro-run, too",
+    ),
+    FerryKey(
+        name="ferry.schedule.lag.every.seconds",
+        default="60",
+        values="seconds, 1 to 86400",
+        meaning="how often Airflow's triggerer looks at the lag where one of the former is set",
+    ),
+    FerryKey(
+        name="ferry.airflow.assets",
+        default="true",
+        values="`true` or `false`",
+        meaning="whether each run updates the Airflow asset `kafka://{target}/{topic}` of every topic that it copied "
+        "records of, so that other DAGs [run on copied data](airflow.md#dags-that-run-on-copied-data)",
+    ),
+    FerryKey(
         name="ferry.start",
         default="",
         values="`earliest`, `latest`, a time with its zone, epoch milliseconds, or `topic:partition:offset,...`",

@@ -20,6 +20,7 @@ from ferry.config.flow.flow import (
     Verification,
 )
 from ferry.config.flow.guards import GUARD_KEYS, Guards, guard_policy
+from ferry.config.flow.lag_start import LagStart
 from ferry.config.flow.origins import origins_of
 from ferry.config.flow.policies import flow_policy
 from ferry.config.flow.report import FOLDER, KEY, PASSWORD, ReportConfig
@@ -140,6 +141,8 @@ class FlowReader:
                 max_seconds=self._value("ferry.run.max.seconds", values.integer(1)),
             ),
             schedule=self._value("ferry.schedule", values.schedule),
+            lag_start=self._lag_start(),
+            updates_assets=self._value("ferry.airflow.assets", values.boolean),
             backfill_windows=self._value("ferry.backfill.windows", values.windows),
             verification=Verification(
                 mode=VerifyMode(self._value("ferry.verify", values.one_of(tuple(VerifyMode)))),
@@ -262,6 +265,18 @@ class FlowReader:
         default = "earliest"
         self.settings.append(Setting.of("ferry.start", entry, default))
         return self.findings.read(entry, parse_start(default), parse_start, self.providers)
+
+    def _lag_start(self) -> LagStart:
+        start = LagStart(
+            records=self._value("ferry.schedule.lag.records", values.optional_integer(1)),
+            seconds=self._value("ferry.schedule.lag.seconds", values.optional_integer(1)),
+            every_seconds=self._value("ferry.schedule.lag.every.seconds", values.integer(1, 86_400)),
+        )
+        entry = self.entries.of_flow(self.flow, "ferry.schedule")
+        if start and entry is not None and entry.value.strip() == "@continuous":
+            why = "@continuous begins a run whenever one has ended, so no lag can start one; take one of both away"
+            self.findings.report(entry, entry.key, why)
+        return start
 
     def _chunk_seconds(self, timeout_ms: int) -> int:
         seconds = self._value("ferry.chunk.seconds", values.integer(1))

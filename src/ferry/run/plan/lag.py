@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.lag import PartitionLag, lag_of, with_ages
+from ferry.decide.plan.lag_start import Standing, standing_of
 from ferry.decide.plan.nothing import InVain, in_vain
 from ferry.errors import FilterInVain, Retryable
 from ferry.model import TopicPartition
@@ -45,6 +47,20 @@ def measure_lag(
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(lag_over, flow, connections, only))
+
+
+def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionLag], Standing]:
+    """The flow's lag, and how it stands; writes nothing. Raises as `measure_lag`."""
+
+    async def work() -> tuple[list[PartitionLag], Standing]:
+        lags = await lag_over(flow, connections)
+        if not await connections.has_ledger():
+            return lags, Standing()
+        view = await connections.known.view_with_newest(flow.lane, 1)
+        return lags, standing_of(view, flow.lane, wall_ms())
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(work)
 
 
 async def lag_over(

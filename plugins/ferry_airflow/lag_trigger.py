@@ -1,0 +1,79 @@
+"""Looks at a flow's lag in Airflow's triggerer, and tells when it calls for a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+from asgiref.sync import sync_to_async
+
+from ferry.clock import wall_ms
+from ferry.config.flow.lag_start import LagStart
+from ferry.decide.plan.lag_start import Call, call_for_run
+from ferry.errors import FerryError
+
+PATIENCE_S = 20.0
+"""How long a cluster is tried for one look."""
+
+
+class LagTrigger(BaseEventTrigger):
+    """One event for each run that the lag calls for.
+
+    It holds the names of the file and of the flow, as the tasks do; secrets are resolved here, at each look. A look
+    that fails is a warning, and the next one comes: a trigger that ends is not begun again.
+    """
+
+    def __init__(
+        self, *, config: str, flow: str, records: int | None, seconds: int | None, every_seconds: int, **kwargs: Any
+    ) -> None:
+        """The limits are those of `LagStart`."""
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]
+        self.config = config
+        self.flow = flow
+        self.records = records
+        self.seconds = seconds
+        self.every_seconds = every_seconds
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class and arguments, as Airflow keeps them in its database; no secret is among them."""
+        arguments = {name: getattr(self, name) for name in ("config", "flow", "records", "seconds", "every_seconds")}
+        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Never ends by itself."""
+        last: Call | None = None
+        while True:
+            found = None
+            try:
+                # Airflow's connections are asked for in the triggerer's own loop, to which only this way leads back.
+                found = await sync_to_async(self.look, thread_sensitive=False)(last)
+            except FerryError as error:
+                self.log.warning("the lag of flow %s is not known: %s", self.flow, error)
+            except Exception:
+                self.log.exception("the lag of flow %s could not be looked at", self.flow)
+            if found is not None:
+                last = found
+                self.log.info("flow %s is %d records behind: a run is called for", self.flow, found.total.records)
+                yield TriggerEvent(self._payload(found))  # type: ignore[no-untyped-call]
+            await asyncio.sleep(self.every_seconds)
+
+    def look(self, last: Call | None) -> Call | None:
+        """One look at both clusters and the ledger; the call for a run, if there is one. Raises FerryError."""
+        from ferry.run.plan.lag import look_at_lag  # noqa: PLC0415 - Kafka's libraries only where they are used
+        from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
+
+        lags, standing = look_at_lag(flow_of(Path(self.config), self.flow), patience_s=PATIENCE_S)
+        start = LagStart(records=self.records, seconds=self.seconds, every_seconds=self.every_seconds)
+        return call_for_run(start, lags, standing, last, wall_ms())
+
+    def _payload(self, call: Call) -> dict[str, Any]:
+        return {
+            "flow": self.flow,
+            "records": call.total.records,
+            "seconds": call.total.seconds,
+            "partitions": call.total.behind,
+            "at_ms": call.at_ms,
+        }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, airflow_errors, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
@@ -33,6 +37,7 @@ class FerryCopyOperator(FerrySparkOperator):
 
     job = "copy_job.py"
     killed = "killed; what was committed stays"
+    lineage: Any = None
 
     def execute(self, context: Context) -> None:
         """Copies nothing, and starts no Spark, for a dry run, an empty plan or a run that is done."""
@@ -46,7 +51,31 @@ class FerryCopyOperator(FerrySparkOperator):
             if steps.nothing_left(flow, run):
                 self.log.info("nothing is left to copy in run %s of %s", run, self.flow)
                 return
-        copy_on_spark(self, flow, run, context)
+        try:
+            copy_on_spark(self, flow, run, context)
+        finally:
+            self._note_lineage(flow, run)
+
+    def _note_lineage(self, flow: FlowConfig, run: str) -> None:
+        """What is committed, also by a copy that failed, for OpenLineage's events, where those are sent."""
+        from ferry_airflow import lineage, steps  # noqa: PLC0415 - as above
+
+        if not lineage.is_told():
+            return
+        try:
+            self.lineage = lineage.lineage_of(flow, steps.report_of(flow, run)[0])
+        except FerryError as error:
+            self.log.warning("OpenLineage is not told what was copied: %s", error)
+
+    def get_openlineage_facets_on_complete(self, _: Any) -> Any:
+        """Called by OpenLineage's provider: an `OperatorLineage`, empty where nothing was to be copied."""
+        from airflow.providers.openlineage.extractors import OperatorLineage  # noqa: PLC0415 - an extra
+
+        return OperatorLineage() if self.lineage is None else self.lineage
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+        """The same: what was committed stays."""
+        return self.get_openlineage_facets_on_complete(task_instance)
 
 
 class FerryCheckpointOperator(FerryOperator):

@@ -12,7 +12,6 @@ from typing import Any
 from ferry.config.settings import parse_settings
 from ferry.decide.ledger.report import Report
 from ferry.model import Segment
-from ferry_airflow.lineage import lineage_of
 from tests.decide.values import PLAN, RECEIPT, place, refusal
 
 FLOW = parse_settings(
@@ -37,6 +36,7 @@ REPORT = Report(
 
 PROGRAM = """
 import datetime, types
+from dataclasses import replace
 from airflow.providers.openlineage.extractors.manager import ExtractorManager
 from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 from airflow.utils.state import TaskInstanceState
@@ -46,6 +46,9 @@ from ferry_airflow.lineage import is_told, lineage_of
 
 assert is_told()
 task = FerryCopyOperator(task_id="copy", config="/f", flow="a->b", conn_id="spark_default")
+nothing = lineage_of(FLOW, replace(REPORT, receipts=()))
+assert (nothing.inputs, nothing.outputs) == ([], [])
+assert task.get_openlineage_facets_on_complete(None).outputs == [], "nothing was to be copied"
 task.lineage = lineage_of(FLOW, REPORT)
 run = types.SimpleNamespace(run_id="r", dag_id="ferry__a__b")
 now = datetime.datetime.now(datetime.UTC).isoformat()
@@ -94,8 +97,3 @@ def test_the_providers_event_has_both_topics_their_ranges_and_the_run(tmp_path: 
     run: dict[str, Any] = completed["run"]["facets"]["ferry_run"]
     assert (run["flow"], run["state"], run["refused"], run["records"]) == ("a->b", "partial", 1, 80)
     assert run["run"] == PLAN.run
-
-
-def test_a_run_that_copied_nothing_has_no_datasets() -> None:
-    found = lineage_of(FLOW, replace(REPORT, receipts=()))
-    assert (found.inputs, found.outputs) == ([], [])

@@ -30,7 +30,7 @@ CHANGES = _named(
 READS = _named(
     "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switch list, "
     "switch show, flows, translate, verify, reports list, reports verify, version, config check, config explain, "
-    "policy check, dev status"
+    "policy check, metrics serve, dev status"
 )
 MAKES_A_FILE = frozenset(["ledger export", "config new", "config import-mm1"])
 """Commands whose whole answer is a new file: it replaces none unless it is told to."""

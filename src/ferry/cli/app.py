@@ -30,6 +30,7 @@ from ferry.cli.flows import flows_command
 from ferry.cli.groups.app import groups_app
 from ferry.cli.ledger.app import ledger_app
 from ferry.cli.ledger.translate import translate_command
+from ferry.cli.metrics import metrics_app
 from ferry.cli.output import print_error
 from ferry.cli.policy import policy_app
 from ferry.cli.switch.readiness import readiness_command
@@ -115,6 +116,7 @@ app.command("translate")(translate_command)
 app.command("verify")(verify_command)
 app.add_typer(drill_app, name="drill")
 app.add_typer(reports_app, name="reports")
+app.add_typer(metrics_app, name="metrics")
 app.command("version")(version_command)
 app.add_typer(config_app, name="config")
 app.add_typer(policy_app, name="policy")

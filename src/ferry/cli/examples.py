@@ -69,6 +69,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "reports list": ("reports list", "reports list /srv/reports"),
     "reports switch": ("reports switch 'primary->backup' switchover-20260131T060000Z-1a2b",),
     "reports verify": ("reports verify /srv/reports --key reports.pub.pem",),
+    "metrics serve": ("metrics serve", "metrics serve /var/lib/ferry/metrics --address 0.0.0.0 --port 9464"),
     "version": ("version --json",),
     "config check": ("config check mm2.properties", "config check mm2.properties --fix mended.properties"),
     "config explain": ("config explain offset-syncs.topic.location",),

@@ -14,19 +14,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.metrics.of_run import only_of
-from ferry.decide.metrics.samples import METRICS, Labels, Metric, Values
+from ferry.decide.metrics.samples import METRICS, Labels, Values
 from ferry.files import write_whole
 
 log = logging.getLogger(__name__)
 
 READABLE = 0o644
 """node_exporter runs as somebody else."""
+PATTERN = "ferry__*.prom"
+"""The files of all flows."""
 _TOTAL = "_total"
 
 
@@ -68,26 +70,25 @@ def parse(text: str) -> Values:
     }
 
 
+def families(values: Values) -> Iterator[Family]:
+    """The values as Prometheus's families, in the order of the declaration."""
+    by_name: dict[str, list[tuple[Labels, float]]] = {}
+    for (name, labels), value in values.items():
+        by_name.setdefault(name, []).append((labels, value))
+    for metric in METRICS:
+        if metric.name in by_name:
+            family = Family(metric.name, metric.meaning, "counter" if metric.counts else "gauge")
+            for labels, value in sorted(by_name[metric.name]):
+                family.add_sample(metric.written, dict(labels), value)
+            yield family
+
+
 class _Collected(Collector):
     def __init__(self, values: Values) -> None:
         self._values = values
 
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        by_name: dict[str, list[tuple[Labels, float]]] = {}
-        for (name, labels), value in self._values.items():
-            by_name.setdefault(name, []).append((labels, value))
-        for metric in METRICS:
-            if metric.name in by_name:
-                yield _family(metric, sorted(by_name[metric.name]))
-
-
-def _family(metric: Metric, rows: list[tuple[Labels, float]]) -> CounterMetricFamily | GaugeMetricFamily:
-    names = [name for name, _ in rows[0][0]]
-    kind = CounterMetricFamily if metric.counts else GaugeMetricFamily
-    family = kind(metric.name, metric.meaning, labels=names)
-    for labels, value in rows:
-        family.add_metric([text for _, text in labels], value)
-    return family
+    def collect(self) -> Iterator[Family]:
+        return families(self._values)
 
 
 def _read(path: Path) -> Values:

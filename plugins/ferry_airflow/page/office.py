@@ -76,13 +76,16 @@ def visible(office: Office, user: User, *, runs: int) -> tuple[Configured, list[
     configured = office.flows.now()
     chosen = [flow for flow in configured.flows if may_see(user, flow.flow)]
     dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
-    return configured, [_opened(office, configured, flow, dags[dag_id(flow.flow)], user) for flow in chosen]
+    found = [_opened(office, configured, flow, dags[dag_id(flow.flow)], user, closely=False) for flow in chosen]
+    return configured, found
 
 
-def _opened(office: Office, configured: Configured, flow: FlowConfig, dag: DagState, user: User) -> OpenFlow:
+def _opened(
+    office: Office, configured: Configured, flow: FlowConfig, dag: DagState, user: User, *, closely: bool = True
+) -> OpenFlow:
     assert configured.path is not None
     watcher = office.watcher(configured, flow)
-    seen = watcher.seen()
+    seen = watcher.seen(closely=closely)
     return OpenFlow(
         config=flow,
         path=configured.path,

@@ -35,7 +35,11 @@ from ferry_airflow.page.snapshot import (
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""Between two looks; longer where a look takes longer than a tenth of that."""
+"""Between two looks at a flow whose own pages are open; longer where a look takes longer than a tenth of that."""
+GLANCE_SECONDS = 30.0
+"""Between two looks at a flow that is only in the list of all flows."""
+LOOKING = threading.BoundedSemaphore(4)
+"""How many flows are looked at side by side, whoever opens the list of very many."""
 AT_REST_SECONDS = 300.0
 """After which a flow that nobody looks at is left alone."""
 PATIENCE_SECONDS = 5.0
@@ -91,6 +95,7 @@ class Watcher:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._asked_at = 0.0
+        self._close_at = -GLANCE_SECONDS
         self._seen = Snapshot()
         self._points: deque[LagPoint] = deque(maxlen=MOST_POINTS)
         self._digests: dict[int, RunDigest] = {}
@@ -100,9 +105,13 @@ class Watcher:
         self._answers: dict[tuple[Any, ...], Answer] = {}
         self._closed = False
 
-    def seen(self) -> Snapshot:
-        """What was seen last, at once; whoever asks keeps the thread at work."""
-        self._asked_at = time.monotonic()
+    def seen(self, *, closely: bool = True) -> Snapshot:
+        """What was seen last, at once; whoever asks keeps the thread at work, and looking often when `closely`."""
+        now = time.monotonic()
+        if closely and now > self._close_at + GLANCE_SECONDS and self._seen.number:
+            self.nudge()
+        self._asked_at = now
+        self._close_at = now if closely else self._close_at
         self._start()
         return self._seen
 
@@ -173,7 +182,9 @@ class Watcher:
                 began = time.monotonic()
                 try:
                     watch = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
-                    self._look(watch)
+                    with LOOKING:
+                        began = time.monotonic()
+                        self._look(watch)
                 except FerryError as error:  # a secret or a connection that is missing
                     self._take(Sight(view=None, lags=None, troubles={self._target: str(error)}), ())
                 except Exception as error:
@@ -181,7 +192,9 @@ class Watcher:
                     why = f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
                     self._take(Sight(view=None, lags=None, troubles={self._target: why}), ())
                 took = time.monotonic() - began
-                self._serve(watch, until=time.monotonic() + max(LOOK_SECONDS, 10 * took))
+                closely = time.monotonic() < self._close_at + GLANCE_SECONDS
+                pause = LOOK_SECONDS if closely else GLANCE_SECONDS
+                self._serve(watch, until=time.monotonic() + max(pause, 10 * took))
         finally:
             if watch is not None:
                 watch.close()

@@ -499,3 +499,36 @@ def test_a_group_of_a_source_topic_that_was_created_again_is_not_translated_by_t
     done = groups.ran(**{"ferry.guard.topic.recreated": "restart"})
     assert done.left == ()
     assert groups.next_record(target, groups.copy, "app") == groups.next_record(source, groups.topic, "app")
+
+
+@pytest.mark.timeout(120)
+def test_a_group_stands_at_the_beginning_of_a_copy_that_is_empty_until_something_is_copied(groups: Groups) -> None:
+    """Without an offset there, a consumer with `latest` would miss what is produced before it first asks."""
+    source, target = groups.lab.source, groups.lab.target
+    idle = f"{groups.topic}-idle"
+    create_topic(source, idle, 2)
+    lab = replace(groups.lab, topics=(groups.topic, idle))
+    quiet = replace(groups, lab=lab, topic=idle)
+    quiet.commit(source, "app", {0: 0, 1: 30})
+    assert quiet.why(quiet.synced()) == {"app": {Why.NOT_COPIED}}, "there is no copy yet"
+    done = quiet.ran()
+    assert (done.left, done.offsets, dict(done.inexact), quiet.at("app")) == ((), 2, {"ahead": 1}, {0: 0, 1: 0})
+    assert quiet.synced().unchanged == 2
+    send(producer(source), idle, numbered(20, partitions=2))
+    quiet.commit(source, "app", {0: 4, 1: 10})
+    assert quiet.ran().left == ()
+    assert quiet.at("app") == {0: 4, 1: end(target, quiet.copy, 1)}
+
+
+@pytest.mark.timeout(120)
+def test_new_groups_are_looked_for_only_where_the_file_says_so(groups: Groups) -> None:
+    source = groups.lab.source
+    groups.commit(source, "app", {0: 4})
+    assert groups.ran(**{"refresh.groups.enabled": "false"}).groups == 1, "the first that writes any finds them"
+    groups.commit(source, "app", {0: 5})
+    groups.commit(source, "late", {0: 4})
+    for never in ({"refresh.groups.enabled": "false"}, {"refresh.groups.interval.seconds": "-1"}):
+        assert groups.ran(**never).left == ()
+        assert (groups.at("app"), groups.at("late")) == ({0: 5}, {})
+    assert groups.ran().groups == 1
+    assert groups.at("late") == {0: 4}

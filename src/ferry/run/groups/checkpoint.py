@@ -35,6 +35,7 @@ from ferry.model import CommittedOffset, Found, GroupOutcome, LedgerRecord, Left
 from ferry.net.groups.listing import ListedGroups, list_groups
 from ferry.net.groups.offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.run.flow.connections import FlowConnections
+from ferry.run.groups.blank_maps import blank_maps
 from ferry.run.groups.offset_maps import offset_maps
 from ferry.run.groups.rules import group_rules
 from ferry.run.groups.saved_offsets import with_saved
@@ -160,6 +161,8 @@ class GroupSync:
                 if takes and place.topic not in merged:
                     asked.setdefault(place, set()).add(at.offset)
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
+        if blank := asked.keys() - maps.keys():
+            maps |= await blank_maps(self.flow, self.connections.target, blank)
         known = replace(rules, takes_topic=lambda topic: copied.get(topic, False), merges=merged.__contains__)
         return translated(known, offsets, maps, denied)
 

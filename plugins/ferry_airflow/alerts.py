@@ -52,7 +52,6 @@ def late(context: Mapping[str, Any], config: str, flow: str) -> None:
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
     from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
 
-    logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every connection at INFO
     found = flow_of(Path(config), flow)
     run = str(context["dag_run"]["dag_run_id"])
     alert: Alert | None

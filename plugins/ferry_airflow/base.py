@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -46,7 +45,6 @@ class FerryOperator(BaseOperator):
 
 def flow_named(task: Named) -> FlowConfig:
     """The flow, with what Airflow's connections say of it; BadInput when the file has none of that name."""
-    logging.getLogger("kafka").setLevel(logging.WARNING)  # it tells of every connection at INFO
     return flow_of(Path(task.config), task.flow)
 
 

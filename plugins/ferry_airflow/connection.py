@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,9 @@ def settings_for(path: Path, name: str) -> Settings:
 
     Raises BadInput for a mistake in the file or in one of the connections.
     """
+    client = logging.getLogger("kafka")
+    if client.getEffectiveLevel() < logging.WARNING:
+        client.setLevel(logging.WARNING)  # it tells of every connection at INFO
     deployment = airflow_deployment()
     settings = load(path, deployment=deployment)
     flow = settings.flow(name)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Context
+from airflow.sdk import BaseOperatorLink, Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, run_of
@@ -20,6 +20,17 @@ from ferry_airflow.switch_operators import SwitchApprovalOperator, approval_of
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry_airflow.drilling import Asked
+
+
+class ReportLink(BaseOperatorLink):
+    """The button of a drill's task that opens its report, where the page shows the folder that it lies in."""
+
+    name = "Report"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Empty as long as there is none; Airflow keeps it beside what the task returns."""
+        link: str = operator.report_link
+        return link
 
 
 class DrillPreviewOperator(FerryOperator):
@@ -53,6 +64,8 @@ class DrillApprovalOperator(SwitchApprovalOperator):
 class RehearsalOperator(FerryOperator):
     """Does a drill that does not touch production: tabletop or shadow."""
 
+    operator_extra_links = (ReportLink(),)
+    report_link = ""
     _stopping: threading.Event | None = None
 
     def execute(self, context: Context) -> None:
@@ -77,6 +90,8 @@ class DrillOperator(FerrySparkOperator):
     job = "copy_job.py"
     killed = "killed; the switches of a full drill go on where they stand"
 
+    operator_extra_links = (ReportLink(),)
+    report_link = ""
     _stopping: threading.Event | None = None
 
     def execute(self, context: Context) -> None:
@@ -127,6 +142,7 @@ def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked,
             task.log.info("%s", line)
         report = drilling.written(folder, evidence)
     task.log.info("%s", drilling.place_line(report))
+    task.report_link = drilling.link_to(asked, report)
     # A task that fails returns nothing otherwise.
     context["ti"].xcom_push(key="return_value", value=drilling.returned(evidence, report))
     complaint = drilling.complaint(evidence, report)

@@ -42,23 +42,28 @@ class Page:
             return self._app
 
 
+def root() -> str:
+    """The path under which a browser finds the application."""
+    return urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/") + PREFIX
+
+
 def views() -> list[dict[str, Any]]:
     """The page's places in the interface: an entry of the navigation, and a tab of each DAG and of each run."""
-    root = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/") + PREFIX
-    icons = {"icon": f"{root}/icon/light.svg", "icon_dark_mode": f"{root}/icon/dark.svg"}
+    here = root()
+    icons = {"icon": f"{here}/icon/light.svg", "icon_dark_mode": f"{here}/icon/dark.svg"}
     return [
         {
             "name": "Ferry",
-            "href": f"{root}/",
+            "href": f"{here}/",
             "destination": "nav",
             "url_route": "ferry",
             "nav_top_level": True,
             **icons,
         },
-        {"name": "Ferry", "href": f"{root}/dag/{{DAG_ID}}", "destination": "dag", "url_route": "ferry_flow", **icons},
+        {"name": "Ferry", "href": f"{here}/dag/{{DAG_ID}}", "destination": "dag", "url_route": "ferry_flow", **icons},
         {
             "name": "Ferry",
-            "href": f"{root}/dag/{{DAG_ID}}/run/{{RUN_ID}}",
+            "href": f"{here}/dag/{{DAG_ID}}/run/{{RUN_ID}}",
             "destination": "dag_run",
             "url_route": "ferry_run",
             **icons,

@@ -17,6 +17,7 @@ from kafka import KafkaAdminClient
 
 from ferry.clock import wall_ms
 from ferry.decide.groups.codec import saved_groups
+from ferry.decide.groups.offset_map import Ahead, Exact
 from ferry.decide.groups.which import GroupRules
 from ferry.decide.ledger import summary
 from ferry.decide.ledger.codec import pause_record
@@ -30,7 +31,8 @@ from ferry.run.flow.connections import TargetConnection
 from ferry.run.groups import checkpoint as module
 from ferry.run.groups.checkpoint import GroupSync, Looked, StoodBack
 from ferry.run.groups.snapshots import GroupSnapshots
-from ferry.run.groups.translate import translate
+from ferry.run.groups.table import find_groups
+from ferry.run.groups.translate import translate, translate_group
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.options import RunOptions
@@ -514,6 +516,11 @@ def test_a_group_stands_at_the_beginning_of_a_copy_that_is_empty_until_something
     done = quiet.ran()
     assert (done.left, done.offsets, dict(done.inexact), quiet.at("app")) == ((), 2, {"ahead": 1}, {0: 0, 1: 0})
     assert quiet.synced().unchanged == 2
+    told = translate_group(lab.flow, quiet.name("app"))
+    assert ([one.outcome for _, one in told.found], told.uncopied) == ([Exact(offset=0), Ahead(offset=0)], ())
+    (table,) = find_groups(lab.flow, topics=[idle], groups=[quiet.name("app")]).tables
+    assert [row.outcome for row in table.rows] == [Exact(offset=0), Ahead(offset=0)]
+    assert translate(lab.flow, TopicPartition(idle, 1), 30).outcome == Ahead(offset=0)
     send(producer(source), idle, numbered(20, partitions=2))
     quiet.commit(source, "app", {0: 4, 1: 10})
     assert quiet.ran().left == ()

@@ -20,7 +20,8 @@ from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.net.groups.listing import describe_groups, list_groups
 from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import EitherSide
-from ferry.run.groups.offset_maps import PartitionMap, offset_maps
+from ferry.run.groups.blank_maps import maps_of
+from ferry.run.groups.offset_maps import PartitionMap
 
 T = TypeVar("T")
 
@@ -150,7 +151,7 @@ async def _maps(
     if not asked or connections.target.alias in connections.down:
         return {}
     try:
-        return await offset_maps(connections, flow.lane, asked) if await connections.has_ledger() else {}
+        return await maps_of(flow, connections, asked) if await connections.has_ledger() else {}
     except FerryError as error:
         lacking.note(connections.target, f"nothing is translated: {error}")
         return {}

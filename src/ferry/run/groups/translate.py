@@ -12,6 +12,7 @@ from ferry.errors import BadInput
 from ferry.model import TopicPartition
 from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
+from ferry.run.groups.blank_maps import blank_maps, maps_of
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 
 log = logging.getLogger(__name__)
@@ -91,9 +92,11 @@ async def _translate_group(
             f"group {group} has no offsets on cluster {cluster.alias}: correct the name, or see the groups that have "
             f"some with `ferry groups '{flow.flow}'`"
         )
-    maps = await offset_maps(
-        connection, flow.lane, {place: (offset,) for place, offset in offsets.items()}, backward=backward
-    )
+    asked = {place: (offset,) for place, offset in offsets.items()}
+    if backward:
+        maps = await offset_maps(connection, flow.lane, asked, backward=True)
+    else:
+        maps = await maps_of(flow, connection, asked)
     left = [(place, offset) for place, offset in offsets.items() if place not in maps]
     # Whatever a group reads on the target beside the copies is none of the flow's.
     taken = {place for place, _ in left if not backward and flow.selection.takes(place.topic)}
@@ -129,6 +132,8 @@ async def translate_over(
 ) -> Translation:
     """As `translate`, over connections that are open."""
     made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
+    if made is None and not backward and flow.selection.takes(place.topic):
+        made = (await blank_maps(flow, connection.target, [place])).get(place)
     if made is None:
         other = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=not backward)).get(place)
         raise BadInput(_nothing_of(flow, place, other, backward))

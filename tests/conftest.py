@@ -16,12 +16,19 @@ pytest_plugins = ["tests.clusters"]
 
 SEED_VARIABLE = "FERRY_SEED"
 CLUSTER_FIXTURES = {"source_cluster", "target_cluster", "third_cluster", "three_brokers", "old_cluster", "dev_home"}
-# Quick and pure first: a mistake shows before the first broker starts. Then the longest folder, so that the processes
-# of `pytest -n` end together.
-ORDER = ("unit", "dev", "airflow", "spark", "cluster", "chaos", "soak")
+# Quick and pure first: a mistake shows before the first broker starts. Then the longest folder and what else is long,
+# so that the processes of `pytest -n` end together.
+ORDER = ("unit", "dev", "airflow", "spark", "chaos", "cluster", "soak")
 FOLDER_MARKERS = ("spark", "airflow", "chaos", "soak")
 # Each folder stays in one process: what its session starts (an Airflow, two KDCs) is dear.
 WHOLE_FOLDERS = {"airflow", "security"}
+
+# Of those that need brokers these are first: they take minutes each, and the last ones to begin should take seconds.
+LONG = {"airflow", "docker", "spark", "adopt", "security", "topologies", "chaos"} | {
+    "test_drills.py",
+    "test_switch.py",
+    "test_moving_clients.py",
+}
 
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=200)
@@ -65,14 +72,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder and by the brokers they ask for, and run them in ORDER."""
     ranks = {}
     for item in items:
-        folders = Path(item.nodeid.partition("::")[0]).parts[1:-1]
+        path = Path(item.nodeid.partition("::")[0]).parts[1:]
+        folders = path[:-1]
         if CLUSTER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
         for marker in FOLDER_MARKERS:
             if marker in folders:
                 item.add_marker(marker)
         kinds = {marker.name for marker in item.iter_markers()} | ({"dev"} if "dev" in folders else set())
-        ranks[item] = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
+        rank = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
+        ranks[item] = rank, rank == 0 or LONG.isdisjoint(path)
     items.sort(key=ranks.__getitem__)
 
 

@@ -7,22 +7,25 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ferry.decide.metrics.samples import Values
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
+from ferry.run.metrics.textfile import parse
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import guarded, start
 from tests.airflow import planted
 from tests.airflow.rest import Rest
 from tests.airflow.statsd import Listener
 from tests.harness import Lab
-from tests.spark.jobs import connect_server
+from tests.spark.jobs import connect_server, until
 
 ROOT = Path(__file__).parents[2]
 
-SWITCHED = ("swap", "flee", "refrain")
+SWITCHED = ("swap", "flee", "refrain", "rehearsed")
 """Flows that have a way back, along which clients may be switched."""
 
 FLOWS = (
@@ -38,6 +41,9 @@ LATE = "late"
 """The flow whose one run never succeeds: it begins when Airflow has started, for its deadline takes a minute."""
 
 SPARK_CONNECT = "spark_connect_test"
+
+ASKED_SECONDS = 400
+"""Until a person is asked: tasks that read the DAG file; a wait for a condition, however busy the machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,25 @@ class Flows:
         """The id of the DAG that compares what the flow has copied."""
         return f"ferry_verify__{alias}__t{alias}"
 
+    def told(self, alias: str) -> list[dict[str, Any]]:
+        """What a flow's callback has written down."""
+        file = self.home.path.parent / f"{alias}.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def metrics_of(self, alias: str) -> Values:
+        """What the flow's runs have left for Prometheus."""
+        return parse((self.home.path.parent / "metrics" / f"ferry__{alias}__t{alias}.prom").read_text())
+
+    def asked(self, dag: str, conf: Mapping[str, object]) -> str:
+        """Trigger a DAG that asks a person, and wait until it does; the run."""
+        run = self.rest.trigger(dag, conf)
+        self.rest.wait_task(dag, run, "approve", ("awaiting_input",), seconds=ASKED_SECONDS)
+        # Airflow 3.3.2 fails a task that is answered before the scheduler has heard that it began to wait.
+        heard = f"Received executor event with state success for task instance TaskInstanceKey(dag_id='{dag}'"
+        heard += f", task_id='approve', run_id='{run}'"
+        until(lambda: heard in (self.home.log_folder / "scheduler.log").read_text(), "the question")
+        return run
+
     def run(self, alias: str, conf: Mapping[str, object] | None = None) -> tuple[str, str]:
         """Trigger the flow's DAG and wait for the end; run id and state."""
         run = self.rest.trigger(self.dag(alias), conf)
@@ -81,7 +106,12 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
         "severed": {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1"},
         BY_ITSELF: {"ferry.schedule": "@continuous"},
-        "verified": {"ferry.verify": "receipt"},
+        "verified": {
+            "ferry.verify": "receipt",
+            **told("hear", "verified"),
+            "ferry.metrics.folder": "FOLDER/metrics",
+        },
+        "rehearsed": {"ferry.report.dir": "FOLDER/reports"},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
         "watched": {"ferry.rpo.seconds": "0", **told("hear", "watched"), "ferry.metrics.folder": "FOLDER/metrics"},
         # Its last time was New Year's Day, so it runs once, at once; and its times are a minute apart.

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
+import httpx
+
 from ferry.errors import Unreachable
 from ferry_airflow.rest import AirflowRest, Json, until
 
@@ -54,3 +56,21 @@ class Rest(AirflowRest):
         """What a task has returned."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries/return_value"
         return self._ask("GET", f"{path}?deserialize=true")["value"]
+
+    def links(self, dag_id: str, run: str, task: str) -> dict[str, str]:
+        """The buttons of a task, by their names."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/links"
+        found: dict[str, str] = self._ask("GET", path)["extra_links"]
+        return found
+
+    def opened(self, path: str) -> str:
+        """A page of Airflow's server, once it does not ask to be loaded again."""
+        answers: list[httpx.Response] = []
+
+        def loaded() -> bool:
+            answers.append(self._http.get(path))
+            return answers[-1].status_code != httpx.codes.SERVICE_UNAVAILABLE
+
+        if not until(loaded, 30) or answers[-1].is_error:
+            raise Unreachable(f"{path} answers {answers[-1].status_code}: {answers[-1].text[:300]}")
+        return answers[-1].text

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from ferry.run.metrics.textfile import parse
 from tests.airflow.conftest import LATE, Flows
 from tests.harness import create_topic, numbered, producer, send
 from tests.spark.jobs import until
-
-
-def told(flows: Flows, name: str) -> list[dict[str, Any]]:
-    """What a flow's callback has written down."""
-    file = flows.home.path.parent / f"{name}.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def test_a_report_tells_of_a_guard_and_of_the_lag_and_leaves_the_metrics(flows: Flows) -> None:
@@ -25,20 +15,18 @@ def test_a_report_tells_of_a_guard_and_of_the_lag_and_leaves_the_metrics(flows: 
     send(producer(flows.target), "watched.watched-bad", numbered(1))  # somebody else's
     run, state = flows.run("watched")
     assert state == "failed"
-    found = told(flows, "watched")
+    found = flows.told("watched")
     assert {alert["kind"] for alert in found} == {"guard", "lag"}
     assert {(alert["flow"], alert["run"]) for alert in found} == {("watched->twatched", run)}
     assert any("foreign-writer 1 refused" in alert["said"] and "watched-bad-0" in alert["said"] for alert in found)
-    folder = flows.home.path.parent / "metrics"
-    values = parse((folder / "ferry__watched__twatched.prom").read_text())
-    assert {value for (name, _), value in values.items() if name == "ferry_record_count"} == {10}
+    assert {value for (name, _), value in flows.metrics_of("watched").items() if name == "ferry_record_count"} == {10}
 
 
 def test_a_run_without_success_is_told_of_by_its_deadline(flows: Flows) -> None:
     """Its deadline is a minute after it was queued, which was when Airflow had started."""
 
     def late() -> list[str]:
-        return [one["said"] for one in told(flows, LATE) if "no run of flow" in one["said"]]
+        return [one["said"] for one in flows.told(LATE) if "no run of flow" in one["said"]]
 
     until(lambda: bool(late()), "the deadline", 150)
     assert late()[0].startswith(f"{LATE}->t{LATE}: no run of flow {LATE}->t{LATE} has succeeded for 1 intervals")

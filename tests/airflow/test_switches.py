@@ -12,7 +12,6 @@ from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.switch.history import all_switches
 from tests.airflow.conftest import Flows
 from tests.harness import commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send
-from tests.spark.jobs import until
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -28,14 +27,7 @@ def dag(verb: str, alias: str) -> str:
 
 def asked(flows: Flows, verb: str, alias: str, conf: Mapping[str, object]) -> str:
     """Trigger a switch and wait until it asks; the run."""
-    name = dag(verb, alias)
-    run = flows.rest.trigger(name, conf)
-    flows.rest.wait_task(name, run, "approve", ("awaiting_input",), seconds=WAIT_SECONDS)
-    # Airflow 3.3.2 fails a task that is answered before the scheduler has heard that it began to wait.
-    heard = f"Received executor event with state success for task instance TaskInstanceKey(dag_id='{name}'"
-    heard += f", task_id='approve', run_id='{run}'"
-    until(lambda: heard in (flows.home.log_folder / "scheduler.log").read_text(), "the question")
-    return run
+    return flows.asked(dag(verb, alias), conf)
 
 
 def switches(flows: Flows, alias: str) -> dict[Verb, SwitchState]:

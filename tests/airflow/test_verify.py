@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.decide.metrics.samples import VERIFIED_EQUAL
 from ferry.errors import BadInput
 from ferry_airflow.steps import verify_arguments, wanted_of
 from tests.airflow.conftest import Flows
@@ -36,6 +37,11 @@ def test_what_was_copied_is_verified_by_the_run_and_by_hand(flows: Flows) -> Non
     said = flows.rest.log(dag, run, "report", 2)
     assert "is not equal: " + where in said
     assert "not copied" not in said
+    (alert,) = flows.told("verified")
+    assert (alert["kind"], alert["run"]) == ("verification", run)
+    assert f"did not verify: {where}" in alert["said"]
+    told = {value for (name, _), value in flows.metrics_of("verified").items() if name == VERIFIED_EQUAL.name}
+    assert told == {0}, "what the rule FerryVerificationFailed looks at"
 
     everything = flows.rest.trigger(by_hand)
     assert flows.rest.wait_run(by_hand, everything) == "failed"

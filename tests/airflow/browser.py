@@ -65,7 +65,7 @@ class Browser:
     def choose(self, label: str, option: str) -> None:
         """Choose in a list as with the keyboard: by typing what stands in it."""
         self._input(label).send_keys(option, Keys.ENTER)
-        self.one(By.XPATH, f"{self._field(label)}//*[normalize-space()='{option}']")
+        self.one(By.XPATH, f"{self.field(label)}//*[normalize-space()='{option}']")
 
     def labels(self) -> list[str]:
         """The labels of the fields to be seen, without the mark of those that must be filled."""
@@ -74,7 +74,7 @@ class Browser:
 
     def kind(self, label: str) -> str | None:
         """What kind of input a field is: `text`, `password`."""
-        return self.driver.find_element(By.XPATH, f"{self._field(label)}//input").get_attribute("type")
+        return self.driver.find_element(By.XPATH, f"{self.field(label)}//input").get_attribute("type")
 
     def one(self, by: str, what: str) -> WebElement:
         """The first visible element, once there is one."""
@@ -88,11 +88,12 @@ class Browser:
         """Wait until no such element is left."""
         self._until(lambda: not self.driver.find_elements(by, what), f"end of {what}")
 
-    def _field(self, label: str) -> str:
+    def field(self, label: str) -> str:
+        """The XPath of the field with that label."""
         return f"//label[@data-scope='field' and starts-with(normalize-space(), '{label}')]/{FIELD}"
 
     def _input(self, label: str) -> WebElement:
-        return self.one(By.XPATH, f"{self._field(label)}//input")
+        return self.one(By.XPATH, f"{self.field(label)}//input")
 
     def _until(self, condition: Callable[[], T | None], what: str) -> T:
         waiting = WebDriverWait(self.driver, PATIENCE_SECONDS, 0.1, [StaleElementReferenceException])

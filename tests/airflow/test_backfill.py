@@ -1,4 +1,4 @@
-"""Windows of history run by a real Airflow: its own backfill by the command line and by REST, and a run by the form."""
+"""Windows of history run by a real Airflow: its own backfill, by command line, by REST and in the page, and one run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from ferry_airflow.rest import ENDED
+from tests.airflow.browser import Browser, browser
 from tests.airflow.conftest import Flows
 from tests.harness import Message, create_topic, producer, read_topic, send, wait_until
 
 DAY_MS = 86_400_000
 LANE = "backfill-days"
 SCRATCH = "backfill.backfill-orders.backfill.backfill-days"
+DIALOG = "//*[@role='dialog' and @data-scope='dialog']"
 DAG = "ferry_backfill__backfill__tbackfill"
 
 
@@ -35,19 +40,57 @@ def airflow(flows: Flows, *arguments: str) -> str:
     return done.stdout
 
 
-def ended(flows: Flows, count: int) -> list[dict[str, object]]:
-    """The DAG's runs, once there are so many, all have ended, and no backfill is under way."""
+def ended(flows: Flows, count: int, lane: str = LANE) -> list[dict[str, Any]]:
+    """The runs of a lane, once there are so many, all have ended, and no backfill is under way."""
+
+    def mine() -> list[dict[str, Any]]:
+        return [run for run in flows.rest.runs(DAG) if run["conf"].get("lane") == lane]
 
     def are_over() -> bool:
-        done = [run for run in flows.rest.runs(DAG) if run["state"] in ENDED and run["partition_key"]]
+        done = [run for run in mine() if run["state"] in ENDED]
         return len(done) >= count and all(one["completed_at"] for one in flows.rest.backfills(DAG))
 
     wait_until(are_over, seconds=240)
-    return [run for run in flows.rest.runs(DAG) if run["partition_key"]]
+    return mine()
 
 
 def values(flows: Flows) -> list[int]:
     return [int(row[2] or b"") for row in read_topic(flows.target.bootstrap, SCRATCH)[0]]
+
+
+def set_date(page: Browser, label: str, day: datetime) -> None:
+    """Fill in a day in the little window of a field of the dates; its times are Airflow's, the day's first and last."""
+    page.one(By.XPATH, f"{DIALOG}//label[normalize-space()='{label}']/..//*[@data-testid='datetime-input']").click()
+    page.one(By.XPATH, "//input[@placeholder='YYYY/MM/DD']").send_keys(f"{day:%Y/%m/%d}", Keys.TAB)
+    page.one(By.XPATH, f"{DIALOG}//h2").click()
+    page.one(By.XPATH, f"{DIALOG}//label[normalize-space()='{label}']/..//*[contains(., '{day.day}, {day:%Y}')]")
+
+
+def test_a_backfill_from_the_page(flows: Flows, tmp_path: Path) -> None:
+    day = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=6)
+    begin = int(day.timestamp() * 1000)
+    create_topic(flows.source, "backfill-page")
+    times = (begin - DAY_MS, begin + 1, begin + DAY_MS - 1, begin + DAY_MS)
+    messages = [Message(value=b"%d" % number, timestamp=at) for number, at in enumerate(times)]
+    send(producer(flows.source), "backfill-page", messages)
+    flows.rest.wait_dag(DAG)
+    flows.rest.pause(DAG, paused=False)
+    with browser(tmp_path) as page:
+        page.open(flows.home, f"/dags/{DAG}")
+        page.press("Trigger")
+        page.one(By.XPATH, f"{DIALOG}//label[.//*[normalize-space()='Backfill']]").click()
+        for label in ("From", "To"):
+            set_date(page, label, day)
+        page.one(By.XPATH, f"{DIALOG}//*[normalize-space()='1 run will be triggered.']")
+        page.write("Lane", "-page")
+        page.one(By.XPATH, f"{page.field('Topics')}//textarea").send_keys("backfill-page")
+        page.press("Run Backfill", within=DIALOG)
+        page.gone(By.XPATH, DIALOG)
+
+    (run,) = ended(flows, 1, "backfill-airflow-page")
+    assert run["state"] == "success", flows.rest.log(DAG, run["dag_run_id"], "plan")
+    copied = read_topic(flows.target.bootstrap, "backfill.backfill-page.backfill.backfill-airflow-page")[0]
+    assert [row[2] for row in copied] == [b"1", b"2"]
 
 
 @pytest.mark.timeout(600)  # five runs, three of them with Spark, one after the other
@@ -93,9 +136,9 @@ def test_a_window_by_the_form_in_times_or_offsets(flows: Flows) -> None:
     flows.rest.wait_dag(DAG)
     flows.rest.pause(DAG, paused=False)
     form = {"lane": "backfill-form", "from_offsets": ["backfill-form:0:1"], "to_offsets": ["backfill-form:0:3"]}
-    run = flows.rest.trigger(DAG, form)
+    run = flows.rest.trigger(DAG, {**form, "max_records": 1})
     assert flows.rest.wait_run(DAG, run) == "success", flows.rest.log(DAG, run, "plan")
-    assert "2 record(s) in 1 run(s), 0 offset(s) left" in flows.rest.log(DAG, run, "report")
+    assert "2 record(s) in 2 run(s), 0 offset(s) left" in flows.rest.log(DAG, run, "report")
     assert flows.rest.tasks(DAG, run)["copy"]["pool"] == "ferry_backfill_tbackfill"
 
     # An earlier window, in times this time: it would lie behind the later one.

@@ -16,7 +16,8 @@ from ferry.cli.desk import DEFAULT_PATIENCE
 from ferry.dev import ClusterSpec
 from ferry.dev.cluster import STATE_FILE
 from ferry.dev.properties import Node
-from tests.cli.program import ferry
+from tests.cli.program import ferry as cold_ferry
+from tests.cli.program import warm_ferry as ferry
 
 FILE = """
 clusters = a, b
@@ -57,7 +58,7 @@ def test_help_is_shown_wherever_a_command_comes_from(command: str) -> None:
 
 
 def test_version() -> None:
-    assert ferry("version", "--json").json("version")["version"]
+    assert cold_ferry("version", "--json").json("version")["version"]
     assert ferry("--json", "version").json("version")["version"]
     assert ferry("version").out.startswith("ferry ")
 
@@ -92,6 +93,13 @@ def test_flows_are_listed_without_a_network(config: Path) -> None:
     body = ferry("flows", "--config", config, "--json").json("flows")
     assert [row["flow"] for row in body["flows"]] == ["a->b"]
     assert "a->b" in ferry("--config", config, "flows").out
+
+
+@pytest.mark.parametrize("arguments", [["flows"], ["run", "a->c"], ["run", "--patience", "0.4"]])
+def test_the_installed_program_says_the_same_as_its_quick_twin_of_these_tests(
+    config: Path, arguments: list[str]
+) -> None:
+    assert cold_ferry(*arguments, config=config) == ferry(*arguments, config=config)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ class AclSyncer:
             policy=flow.policy,
             sync=flow.acls,
             takes_topic=flow.selection.takes,
-            takes_group=lambda group: flow.sync_group_offsets.enabled and flow.groups.takes(group),
+            takes_group=lambda group: flow.syncs_groups and flow.groups.takes(group),
             policy_name=flow.policy_name,
             own_principal=principal_of(flow, "target").name,
         )

@@ -83,7 +83,7 @@ def _warm() -> tuple[socket.socket, dict[str, str]]:
             [sys.executable, warm.__file__, str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env={**environment(), "OPENBLAS_NUM_THREADS": "1"},  # a process with threads should not fork
+            env=environment(),
             pass_fds=[theirs.fileno()],
         )
 

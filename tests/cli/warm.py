@@ -20,8 +20,8 @@ from typing import Any
 import ferry.cli
 
 MESSAGE = 1 << 20
-APART = ("ferry.spark", "ferry.dev", "ferry.testing")
-"""Packages that are not imported beforehand: they bring more along than most commands need."""
+APART = ("ferry.spark", "ferry.dev", "ferry.testing", "ferry.run.ledger.parquet", "ferry.run.reports.charts")
+"""What is not imported beforehand: few commands need it, and pyarrow and numpy start threads, which do not fork."""
 
 
 def main(requests: socket.socket) -> int:

@@ -145,6 +145,10 @@ class Movers:
         """Values that the group was given more than once."""
         return sorted(value for value, times in Counter(one.value for one in self.read).items() if times > 1)
 
+    def first(self, value: bytes) -> Reading:
+        """Where the group was given it first."""
+        return next(one for one in self.read if one.value == value)
+
     @property
     def unread(self) -> set[bytes]:
         """Acknowledged, and not read so far."""
@@ -178,22 +182,30 @@ class Movers:
             if home is None:
                 time.sleep(REST_S)
                 continue
-            client = Consumer(
-                {
-                    "bootstrap.servers": home.cluster.bootstrap,
-                    "group.id": self.group,
-                    "isolation.level": "read_committed",
-                    "enable.auto.commit": False,
-                    "auto.offset.reset": "error",
-                    "topic.metadata.refresh.interval.ms": 1_000,
-                }
-            )
-            try:
-                client.subscribe(list(home.topics))
-                while self.directory.now() is home and not self._closed.is_set():
-                    self._take(client, home, client.consume(50, timeout=0.1))
-            finally:
-                client.close()
+            member = threading.Thread(target=self._belong, args=(home,), daemon=True)
+            member.start()
+            # Who waits for the answer of a cluster that is gone waits long, and does not come along.
+            while member.is_alive() and (self.directory.now() is home or not _is_gone(home)):
+                member.join(0.1)
+
+    def _belong(self, home: Home) -> None:
+        """A member of the group, as long as it is to be there."""
+        client = Consumer(
+            {
+                "bootstrap.servers": home.cluster.bootstrap,
+                "group.id": self.group,
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "topic.metadata.refresh.interval.ms": 1_000,
+            }
+        )
+        try:
+            client.subscribe(list(home.topics))
+            while self.directory.now() is home and not self._closed.is_set():
+                self._take(client, home, client.consume(50, timeout=0.1))
+        finally:
+            client.close()
 
     def _take(self, client: Consumer, home: Home, messages: Sequence[Message]) -> None:
         """What the group has committed was read; and what it cannot commit, for its broker is gone, was read, too."""
@@ -216,7 +228,9 @@ class Movers:
             return
         ends = {(one.topic, one.partition): one.offset + 1 for one in found}
         try:
-            client.commit(offsets=[TopicPartition(*place, end) for place, end in ends.items()], asynchronous=False)
+            if not _is_gone(home):
+                places = [TopicPartition(*place, end) for place, end in ends.items()]
+                client.commit(offsets=places, asynchronous=False)
         except KafkaException as error:
             if error.args[0].code() in REBALANCED:
                 return  # the member that has the partition now is given them again: they were not read

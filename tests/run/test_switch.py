@@ -64,6 +64,11 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
     assert state.end is not None
     assert state.end.outcome is SwitchOutcome.FINISHED
     assert state.switch.approved_by == "bob"
+    (frozen,) = [row for row in state.rows(Step.FREEZE) if "group" in row]
+    assert (frozen["group"], frozen["known"], frozen["why"]) == (clients.group, "source", None)
+    assert sum(lag for _, _, _, lag in frozen["offsets"]) == 23, "of 30 it had read 7"
+    assert sum(offset for _, _, offset, _ in frozen["translated"]) == 7
+    assert {(topic, how) for topic, _, _, how in frozen["translated"]} == {(f"{here}.{clients.topic}", "exact")}
 
     over_there = [f"{here}.{clients.topic}", clients.topic]
     clients.produce(target_cluster, 12)
@@ -110,6 +115,7 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
 
     state = switch_killed_at_every_change(pair.lost, Verb.FAILOVER, "lost-1", OPTIONS)
     assert state.fact(Step.LOSS, "unsure") == PARTITIONS, "nobody can tell what came since the last run"
+    assert [row["known"] for row in state.rows(Step.FREEZE) if "group" in row] == ["checkpoint"]
     assert state.fact(Step.LOSS, "seconds") > 0
     assert state.fact(Step.REVERSE, "started") is False
 

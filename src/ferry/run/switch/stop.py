@@ -14,7 +14,7 @@ from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.skipping import idle_plan
 from ferry.decide.switch.standing import best_known, loss_of, loss_sentence, parse_standings
-from ferry.errors import Refused, Unreachable
+from ferry.errors import Refused, Superseded, Unreachable
 from ferry.model import OpenedRun, Pause, Plan, RunRecord, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.run.copy.kafka_port import KafkaLane
@@ -25,6 +25,10 @@ from ferry.run.plan.opening import open_run
 from ferry.run.switch.sides import Sides
 from ferry.run.switch.standing import look_at_standings, why_lost, written_by_others
 from ferry.words import several
+
+FENCE_TRIES = 5
+FENCE_SECONDS = 0.5
+"""Between two tries to be the lane's newest run."""
 
 
 def pause_reason(state: SwitchState) -> str:
@@ -52,7 +56,7 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
         if held is None or held.until_ms or held.why != reason:  # somebody else's is in the evidence of `freeze`
             pause = Pause(topic="", who=who, why=reason, since_ms=now_ms)
             await connections.ledger.append([pause_record(pause)])
-        slots = await _fence(sides.via, state, connections, await connections.view())
+        slots = await _fenced(sides.via, state, connections)
         rows = await look_at_standings(sides.via, connections)
         silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
         if silent and state.switch.verb is not Verb.FAILOVER:
@@ -81,6 +85,16 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
 
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         return connections.run(work)
+
+
+async def _fenced(flow: FlowConfig, state: SwitchState, connections: TargetFirst) -> int:
+    """Fence again where a scheduled run has begun at the same moment: what comes later finds the pause, and ends soon."""
+    for _ in range(FENCE_TRIES - 1):
+        try:
+            return await _fence(flow, state, connections, await connections.view())
+        except Superseded:
+            await connections.loop.sleep(FENCE_SECONDS)
+    return await _fence(flow, state, connections, await connections.view())
 
 
 async def _fence(flow: FlowConfig, state: SwitchState, connections: TargetFirst, view: LedgerView) -> int:

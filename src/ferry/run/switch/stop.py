@@ -88,7 +88,7 @@ def stop_flow(sides: Sides, state: SwitchState, who: str, *, patience_s: float) 
 
 
 async def _fenced(flow: FlowConfig, state: SwitchState, connections: TargetFirst) -> int:
-    """Fence again where a scheduled run has begun at the same moment: what comes later finds the pause, and ends soon."""
+    """Fence again where a scheduled run has begun at the same moment: what comes later finds the pause."""
     for _ in range(FENCE_TRIES - 1):
         try:
             return await _fence(flow, state, connections, await connections.view())

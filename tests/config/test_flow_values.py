@@ -51,7 +51,8 @@ def plain(text: str) -> str:
 
 
 def test_mirror_maker_agrees_on_every_value_and_default(rng: random.Random) -> None:
-    texts = [BASE]
+    # Each key once for sure; then what chance brings together.
+    texts = [BASE, BASE + "\n".join(f"{name} = {values[0]}" for name, values in CHOICES.items())]
     for _ in range(3):
         lines = [
             f"{owner}{name} = {rng.choice(values)}"

@@ -84,6 +84,8 @@ def test_a_backfill_from_the_page(flows: Flows, tmp_path: Path) -> None:
         page.one(By.XPATH, f"{DIALOG}//*[normalize-space()='1 run will be triggered.']")
         page.write("Lane", "-page")
         page.one(By.XPATH, f"{page.field('Topics')}//textarea").send_keys("backfill-page")
+        # Without this Airflow's form leaves out what was written into it.
+        page.one(By.XPATH, f"{DIALOG}//label[.//*[normalize-space()='Override parameters on existing runs']]").click()
         page.press("Run Backfill", within=DIALOG)
         page.gone(By.XPATH, DIALOG)
 

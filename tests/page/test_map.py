@@ -29,6 +29,8 @@ def flows(*names: str) -> list[OpenFlow]:
         ("a->b",),
         ("a->b", "b->a"),
         ("a->b", "b->c", "c->a"),
+        ("a->b", "c->d", "d->c", "e->f", "b->e"),
+        tuple(f"from{number}->to{number}" for number in range(12)),
         tuple(f"hub->leaf{number}" for number in range(9)),
     ],
 )

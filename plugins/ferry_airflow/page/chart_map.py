@@ -46,17 +46,32 @@ class Drawing:
 
 
 def drawn(flows: Sequence[OpenFlow]) -> Drawing:
-    """The map of some flows. Two clusters lie side by side, more of them on an ellipse."""
-    aliases = list(dict.fromkeys(alias for one in flows for alias in (one.flow.source, one.flow.target)))
+    """The map of some flows. Clusters that flows join lie together: two side by side, more of them on an ellipse."""
     down = {trouble.cluster: trouble.why for one in flows for trouble in one.seen.troubles}
-    height = 190 if len(aliases) <= _PAIR else 300 + 34 * len(aliases)
-    spots = _spots(len(aliases), height)
-    places = {
-        alias: Place(alias=alias, x=x, y=y, down=down.get(alias, ""))
-        for alias, (x, y) in zip(aliases, spots, strict=True)
-    }
+    places: dict[str, Place] = {}
+    height = 0
+    for joined in _joined(flows):
+        own = _height(len(joined))
+        for alias, (x, y) in zip(joined, _spots(len(joined), own), strict=True):
+            places[alias] = Place(alias=alias, x=x, y=height + y, down=down.get(alias, ""))
+        height += own
     lines = tuple(_line(one, places[one.flow.source], places[one.flow.target]) for one in flows)
     return Drawing(height=height, places=tuple(places.values()), lines=lines)
+
+
+def _joined(flows: Sequence[OpenFlow]) -> list[list[str]]:
+    """The clusters, those together that flows join, directly or over others."""
+    parts: list[list[str]] = []
+    for one in flows:
+        ends = (one.flow.source, one.flow.target)
+        touched = [part for part in parts if any(alias in part for alias in ends)]
+        parts = [part for part in parts if part not in touched]
+        parts.append(list(dict.fromkeys([alias for part in touched for alias in part] + list(ends))))
+    return parts
+
+
+def _height(count: int) -> int:
+    return 170 if count <= _PAIR else 300 + 34 * count
 
 
 def _spots(count: int, height: int) -> list[tuple[float, float]]:

@@ -168,4 +168,5 @@
     ask.showModal();
     (all("input, select", ask)[0] || one("#ask-go")).focus();
   });
+  document.documentElement.dataset.ready = "";
 })();

@@ -122,6 +122,7 @@
     plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points; below as a table`);
     asTable(figure, recipe);
     if (!window.Plotly) {
+      if (document.readyState !== "complete") return; // it may be on its way
       plot.textContent = "The chart library is not installed with Airflow's API server; the figures are in the table.";
       return;
     }
@@ -212,7 +213,8 @@
   window.ferry = { root, one, all, api, refresh, writeTimes };
   writeTimes();
   window.setInterval(writeTimes, 1000);
-  charts();
+  // The library of charts is large: buttons and figures do not wait for it.
+  document.addEventListener("DOMContentLoaded", charts);
   if (one("#live")) {
     // The first look takes a moment: until then ask more often.
     const beat = () => window.setTimeout(async () => {

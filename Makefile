@@ -89,6 +89,12 @@ check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import c
 	@$(BIN)/lint-imports --no-logo
 	$(call say,Checking the links of the documents)
 	@$(BIN)/python tools/check_docs.py
+	@$(BIN)/python tools/docs_site.py --check
+
+.PHONY: docs
+docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs no network
+	$(call say,Building the site of the documents)
+	@$(BIN)/python tools/docs_site.py
 
 .PHONY: test
 test: setup $(KERBEROS) ## Run all tests; ARGS="tests/dev -k kill" runs some, WORKERS=0 in one process

@@ -60,10 +60,7 @@ def pages() -> list[Path]:
 
 
 def test_every_page_of_the_repository_is_built(pages: list[Path]) -> None:
-    named = {
-        ROOT / name
-        for name in runpy.run_path(str(TOOL))["pages"](yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
-    }
+    named = {ROOT / name for name in in_nav()}
     built = {ROOT / page.relative_to(SITE).with_suffix(".md") for page in pages}
     assert {page.with_name("index.md") if page.name == "README.md" else page for page in named} == built
 

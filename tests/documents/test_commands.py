@@ -1,0 +1,187 @@
+"""Every command that the documents tell people to type is one, and some test does it for real.
+
+What `ferry` reads is held against the program's own parser, `make` against the Makefile, everything else against the
+lists below. A command that is in none of them fails.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.documents.commands import LANGUAGES, ROOT, WHOLE, Typed, blocks, documents, resolved, spans, typed
+from tests.documents.test_typed import RUN_HERE
+
+TYPED = typed()
+OF_FERRY = {one.line: one for one in TYPED if one.words[0] == "ferry"}
+OTHERS = {one.line: one for one in TYPED if one.words[0] != "ferry"}
+
+DONE_IN: Mapping[str, str] = {
+    "acls diff": "security/test_acl_sync.py",
+    "adopt mm1": "mm1/test_takeover.py",
+    "adopt mm2": "adopt/test_takeover.py",
+    "airflow setup": "airflow/test_setup.py",
+    "config import-mm1": "cli/test_import_mm1.py",
+    "config new": "config/test_new.py",
+    "drill full": "run/test_drills.py",
+    "drill partial": "run/test_drills.py",
+    "drill shadow": "run/test_drills.py",
+    "drill tabletop": "run/test_drills.py",
+    "failback": "cli/test_switch.py",
+    "failover": "cli/test_switch.py",
+    "groups diff": "cli/test_group_verbs.py",
+    "groups rollback": "cli/test_group_verbs.py",
+    "hand-back mm2": "adopt/test_takeover.py",
+    "lanes drop": "cli/test_backfill.py",
+    "ledger rebuild": "run/test_ledger_rebuild.py",
+    "metrics serve": "cli/test_metrics_serve.py",
+    "pause": "cli/test_flow.py",
+    "reports list": "reports/test_folder.py",
+    "reports switch": "run/test_drills.py",
+    "reports verify": "reports/test_folder.py",
+    "resume": "cli/test_flow.py",
+    "skip": "cli/test_skip.py",
+    "switch abandon": "cli/test_switch.py",
+    "switch show": "cli/test_switch.py",
+    "switchover": "cli/test_switch.py",
+}
+"""Commands that change what others need, last long, or want something prepared, and the tests that do them for real."""
+
+LOCAL = frozenset(["dev up", "dev status", "dev down"])
+"""By these the session's clusters come and go: `ferry.dev` is called directly (tests/clusters.py, tests/dev)."""
+
+PROGRAMS: Mapping[str, tuple[str, str]] = {
+    "airflow": ("tests/airflow/test_form.py", '"kafka_cluster"'),
+    "kafka-console-consumer.sh": ("tests/mirror/test_clients.py", "tools.consumer.ConsoleConsumer"),
+    "kafka-consumer-groups.sh": ("tests/mm1/test_takeover.py", "consumer.group.ConsumerGroupCommand"),
+    "./secrets.sh": ("tests/docker/test_files.py", '"secrets.sh"'),
+    "openssl": ("tests/reports/test_folder.py", '"openssl"'),
+}
+"""Programs of others that documents name, with a test that uses them so, and what shows it there."""
+
+YOURS = frozenset(["page-somebody"])
+"""Stands for whatever the reader has."""
+
+
+@cache
+def makefile() -> str:
+    return (ROOT / "Makefile").read_text()
+
+
+def test_blocks_say_what_they_are() -> None:
+    """A block without a language is typed as it stands: what is not for typing is `text`."""
+    told = {language for document in documents() for language, _ in blocks(document.read_text())}
+    assert told <= LANGUAGES
+    assert len(OF_FERRY) > 80, "the documents' commands are not found any more"
+
+
+@pytest.mark.parametrize("line", OF_FERRY)
+def test_the_program_takes_the_line(line: str) -> None:
+    name, rest = resolved(OF_FERRY[line].words[1:])
+    WHOLE[name].make_context(name, rest)
+
+
+def test_some_test_runs_each_command_for_real() -> None:
+    names = {resolved(one.words[1:])[0] for one in OF_FERRY.values()}
+    assert {name for name in names if (name in RUN_HERE) + (name in DONE_IN) + (name in LOCAL) != 1} == set()
+
+
+@pytest.mark.parametrize("name", DONE_IN)
+def test_the_test_that_is_named_runs_the_command(name: str) -> None:
+    text = (ROOT / "tests" / DONE_IN[name]).read_text()
+    literals = r",\s*".join(f'"{word}"' for word in name.split())
+    assert re.search(literals, text), f"tests/{DONE_IN[name]} has no `ferry {name}`"
+
+
+def test_a_command_within_a_sentence_is_one() -> None:
+    """Its words are a command's or a group's, and its options those of the command."""
+    wrong = [f"{document}: `{span}`: {why}" for document, span in sorted(set(spans())) for why in _amiss(span)]
+    assert wrong == []
+
+
+def _amiss(span: str) -> Iterator[str]:
+    words = span.replace("\\|", "|").replace("[", "").replace("]", "").split()[1:]
+    path = ""
+    while words and (deeper := _below(path, words[0].split("|"))):
+        path = deeper
+        words.pop(0)
+    given = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help", "--install-completion"}
+    found = next((one for one in (path, f"{path} show") if one in WHOLE), None)
+    if not path and words and not words[0].isupper() and not words[0].startswith("-"):
+        yield "no such command"
+    there = (
+        set() if found is None else {name for one in WHOLE[found].params for name in (*one.opts, *one.secondary_opts)}
+    )
+    yield from (f"no option {name}" for name in sorted(given - there))
+
+
+def _below(path: str, words: list[str]) -> str:
+    """What the path and the first of the words name, a command or a group; nothing when one of the words is neither."""
+    names = [f"{path} {word}".strip() for word in words]
+    return names[0] if all(any(f"{one} ".startswith(f"{name} ") for one in WHOLE) for name in names) else ""
+
+
+@pytest.mark.parametrize("line", [line for line, one in OTHERS.items() if one.words[0] == "make"])
+def test_make_has_the_target_and_uses_what_it_is_given(line: str) -> None:
+    _, *given = OTHERS[line].words
+    (target,) = [word for word in given if "=" not in word]
+    assert re.search(rf"^{target}:.*## ", makefile(), re.MULTILINE), f"`make help` does not list {target}"
+    recipe = makefile().partition(f"\n{target}:")[2].partition("\n\n")[0]
+    assert [word for word in given if "=" in word and f"$({word.partition('=')[0]})" not in recipe] == []
+    done = subprocess.run(
+        ["make", "--dry-run", "PYTHON=python3", *given], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("line", [line for line, one in OTHERS.items() if one.words[0] != "make"])
+def test_other_programs_are_known(line: str) -> None:
+    one = OTHERS[line]
+    program, *given = one.words
+    if program in PROGRAMS:
+        test, shown = PROGRAMS[program]
+        assert shown in (ROOT / test).read_text()
+        if program == "airflow":
+            assert json.loads(given[given.index("--conn-json") + 1])["conn_type"] == "kafka_cluster"
+        return
+    match program:
+        case "export":
+            assert {word.partition("=")[0] for word in given} <= {"FERRY_CONFIG", "PATH", "KAFKA_OPTS"}
+        case "cd":
+            assert (ROOT / given[0]).is_dir()
+        case "cp":
+            assert (ROOT / "docker" / given[0]).is_file()
+        case "pip":
+            assert given[0] == "install"
+            assert set(re.findall(r"\[([\w,]+)\]", line)) <= {"kerberos"}
+        case ".venv/bin/python":
+            script = Path("plugins", *given[1].split(".")) if given[0] == "-m" else Path(given[0])
+            assert (ROOT / script).exists()
+        case "docker":
+            _in_containers(one, given)
+        case _:
+            assert program in YOURS, f"{one.document}: no list has {program}"
+
+
+def _in_containers(one: Typed, given: list[str]) -> None:
+    """The compose file is read by its own tests; here, that it has the service, and Ferry the command."""
+    assert given[0] == "compose"
+    if given[1] == "up":
+        assert set(given[2:]) <= {"--build", "--detach", "--wait"}
+        return
+    assert given[1] == "exec"
+    assert given[2] in yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())["services"]
+    if given[3] == "ferry":
+        name, rest = resolved(tuple(given[4:]))
+        WHOLE[name].make_context(name, rest)
+    elif given[3] == "airflow":
+        assert (given[4], given[6]) == ("dags", "ferry__primary__backup"), one.document
+    else:
+        assert given[3] in {f"/opt/kafka/bin/kafka-{tool}.sh" for tool in ("topics", "producer-perf-test")}

@@ -8,6 +8,7 @@ laid out the same way in build/pages: so a link that works in the repository wor
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from check_docs import ELSEWHERE, ROOT, documents, links
 
 CONFIG = ROOT / "mkdocs.yml"
+PICTURE = re.compile(r"<(?:img|source)\b[^>]*?\bsrc(?:set)?=\"([^\"]+)\"")
+"""A picture that is written as HTML, as one for each theme must be."""
+
 BESIDE = frozenset(["docs"])
 """Folders of which every document has a place on the site."""
 
@@ -53,7 +57,7 @@ def complaints(named: list[str]) -> Iterator[str]:
 
 def linked(page: Path) -> Iterator[Path]:
     """The files of the repository that a page links to."""
-    for link in links(page):
+    for link in [*links(page), *PICTURE.findall(page.read_text())]:
         name = unquote(link).partition("#")[0]
         if name and not ELSEWHERE.match(link):
             target = (page.parent / name).resolve()

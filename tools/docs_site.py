@@ -1,4 +1,4 @@
-"""Build the site of the documents from mkdocs.yml into build/site; it works from a disk and without a network.
+"""Build the site of the documents from mkdocs.yml into build/site; it works without a network.
 
 Usage: python tools/docs_site.py [--check]; --check only says which pages have no place, or a place and no file.
 
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     if found or "--check" in arguments:
         print(f"{len(named)} pages, {len(found)} complaints")
         return 1 if found else 0
-    lay_out([*named, *config["extra"]["polyfills"]], ROOT / config["docs_dir"])
+    lay_out(named, ROOT / config["docs_dir"])
     command = [Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean", "--config-file", CONFIG]
     done = subprocess.run(command, cwd=ROOT, check=False)
     if done.returncode == 0:

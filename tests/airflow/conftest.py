@@ -30,7 +30,7 @@ SWITCHED = ("swap", "flee", "refrain", "rehearsed")
 
 FLOWS = (
     *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect", "severed"),
-    *("continuous", "backfill", "verified", "watched", "late", *SWITCHED, *planted.ALIASES),
+    *("continuous", "backfill", "verified", "watched", "late", "paged", *SWITCHED, *planted.ALIASES),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 

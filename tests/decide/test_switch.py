@@ -193,9 +193,25 @@ def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
         assert said is not None
         assert why in said
         assert not writes
-    remembered = from_memory(own, {HERE: {HERE: 5}})
+    remembered = from_memory(own, {}, {HERE: {HERE: 5}})
     assert {at: one.offset for at, one in remembered.items()} == {COPY: 60, HERE: 5}
     assert remembered[COPY].source == HERE
+
+
+@pytest.mark.parametrize(
+    ("way", "offset"),
+    [
+        (Way(source=HERE, target=COPY, outcome=Exact(offset=62)), 62),  # it read ahead of the copy then
+        (Way(source=HERE, target=COPY, outcome=Ahead(offset=60)), 60),
+        (Way(source=HERE, target=COPY, outcome=Before(offset=0)), 60),
+        (Way(source=HERE, target=COPY, outcome=Exact(offset=62), trouble="the copy was created again"), 60),
+        (Way(source=HERE, target=LIVE, outcome=Exact(offset=62)), 60),  # the copy has another name by now
+    ],
+)
+def test_a_remembered_offset_leads_where_the_ledger_says_by_now(way: Way, offset: int) -> None:
+    held = HeldGroup(offsets={COPY: Held(Wrote(7, 60))}, sources={COPY.topic: HERE.topic}, renewed_ms=1)
+    (placed,) = from_memory(held, {HERE: way}, {}).values()
+    assert (placed.offset, placed.source_offset) == (offset, 7)
 
 
 def test_what_a_group_loses_or_skips_by_its_move_is_noted() -> None:

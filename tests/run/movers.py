@@ -114,6 +114,8 @@ class Movers:
     unsure: set[bytes] = field(default_factory=set)
     """Sent, and no answer came: it may be there or not."""
     read: list[Reading] = field(default_factory=list)
+    uncommitted: set[bytes] = field(default_factory=set)
+    """Read from a cluster that was gone before they could be committed: they may come again, there or elsewhere."""
     failures: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     """Producers stop for good."""
@@ -145,9 +147,9 @@ class Movers:
         """Values that the group was given more than once."""
         return sorted(value for value, times in Counter(one.value for one in self.read).items() if times > 1)
 
-    def first(self, value: bytes) -> Reading:
-        """Where the group was given it first."""
-        return next(one for one in self.read if one.value == value)
+    def readings(self, value: bytes) -> list[Reading]:
+        """Where the group was given it, in order."""
+        return [one for one in self.read if one.value == value]
 
     @property
     def unread(self) -> set[bytes]:
@@ -198,6 +200,9 @@ class Movers:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "topic.metadata.refresh.interval.ms": 1_000,
+                # Of members that die with their broker it knows until then, once it is back.
+                "session.timeout.ms": 6_000,
+                "heartbeat.interval.ms": 1_000,
             }
         )
         try:
@@ -228,14 +233,14 @@ class Movers:
             return
         ends = {(one.topic, one.partition): one.offset + 1 for one in found}
         try:
-            if not _is_gone(home):
-                places = [TopicPartition(*place, end) for place, end in ends.items()]
-                client.commit(offsets=places, asynchronous=False)
+            places = [TopicPartition(*place, end) for place, end in ends.items()]
+            client.commit(offsets=places, asynchronous=False)
         except KafkaException as error:
             if error.args[0].code() in REBALANCED:
                 return  # the member that has the partition now is given them again: they were not read
             if not _is_gone(home):
                 self.failures.append(f"{home.cluster.name}: commit: {error}")
+            self.uncommitted.update(one.value for one in found)
         self.read += found
 
 

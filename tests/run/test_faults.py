@@ -181,7 +181,8 @@ def test_a_transaction_that_timed_out_is_copied_again(
             async def state(client: Cluster) -> str:
                 return await transaction_state(client, name)
 
-            wait_until(lambda: "Ongoing" not in on_cluster(target_cluster, state))
+            # While the abort is being written a commit is told to come again, and the slot begins anew by itself.
+            wait_until(lambda: "CompleteAbort" in on_cluster(target_cluster, state))
 
         said = rf"broker aborted the transaction of {re.escape(name)} .*ferry\.transaction\.timeout\.ms allows 3000 ms"
         with pytest.raises(Retryable, match=said):

@@ -120,16 +120,18 @@ def test_each_record_is_read_once_or_named_while_clients_are_moved_at_work(
                 for row in lost.rows(Step.FREEZE)
                 for place, partition, offset, _ in row.get("offsets", ())
             }
-            again = [movers.first(value) for value in movers.doubled]
+            again = {value: movers.readings(value) for value in movers.doubled}
             assert all(
                 one.offset >= frozen.get((one.topic, one.partition), 1 << 62) or one.topic == f"{there}.{topic}"
-                for one in again
+                for one, *_ in again.values()
             ), (frozen, again)
             source_cluster.start()
             file = tmp_path / "stranded.jsonl"
             state = switch(pair, Verb.FAILBACK, "back-1", replace(RUNNING, export=str(file)), directory)
             movers.go_on(100)
-            assert len(movers.doubled) == len(again), "a planned way back doubles nothing"
+            # A planned way back doubles nothing but what a group had read here as the broker died under its commit.
+            more = {value: movers.readings(value) for value in movers.doubled if value not in again}
+            assert more.keys() <= movers.uncommitted, more
             movers.over.set()
             named = {str(json.loads(line)["value"]).encode() for line in file.read_text().splitlines()}
             wait_until(lambda: bool(movers.failures) or movers.unread <= named, 60)

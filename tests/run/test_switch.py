@@ -18,12 +18,13 @@ from ferry.decide.ledger.ledger import pauses
 from ferry.decide.switch.readiness import Rpo
 from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
-from ferry.errors import BadInput, Refused, Unreachable
+from ferry.errors import BadInput, Refused, Superseded, Unreachable
 from ferry.model import Pause
 from ferry.model.switch import Step, SwitchOutcome, Verb
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
+from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.switch.quiet import moved_since
 from ferry.run.switch.readiness import check_readiness
@@ -283,6 +284,30 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
 
 
 @pytest.mark.timeout(180)
+def test_a_group_that_had_read_ahead_of_the_copy_goes_on_where_it_stood(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
+) -> None:
+    """Its last checkpoint led to the end of the copy; more was copied since, and then the source was lost."""
+    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
+    create_topic(source_cluster, clients.topic, PARTITIONS)
+    begin_group(source_cluster, clients.group, clients.topic)
+    clients.produce(source_cluster, 10)
+    pair.run(pair.flow)
+    clients.produce(source_cluster, 10)
+    clients.consume(source_cluster, [clients.topic], 16)
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=30) as runs:
+        plan = runs.open_new("late", local_origin())
+        runs.checkpoint(plan.run)
+        attempt = runs.begin(plan, local_origin())
+        runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
+    with pair.lost.switcher(Verb.FAILOVER) as switcher:
+        switcher.open("lost-1", OPTIONS, "bob")
+        switcher.run("lost-1")
+    clients.consume(target_cluster, [f"{pair.aliases[0]}.{clients.topic}"])
+    assert sorted(clients.read) == sorted(clients.produced)
+
+
+@pytest.mark.timeout(180)
 def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_goes_through(
     source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
 ) -> None:
@@ -306,6 +331,9 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
             for _ in range(2):
                 with pytest.raises(Refused, match=f"{why}.*ferry switch abandon '{pair.flow}' {name}"):
                     switcher.step(name, due)
+            if due is Step.DRAIN:
+                with pytest.raises(Superseded, match=f"stands back: switchover {name} copies what is left"):
+                    pair.run(pair.flow)
             assert switcher.abandon(name, "a producer was forgotten").end is not None
             clients.produce(source_cluster, 2)
             pair.run(pair.flow)

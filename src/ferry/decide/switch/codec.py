@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -149,8 +149,15 @@ def parse_end(body: Json) -> SwitchEnd:
     return SwitchEnd(outcome=SwitchOutcome(body["outcome"]), who=body["who"], why=body["why"], at_ms=body["at_ms"])
 
 
-def switch_states(view: LedgerView) -> dict[str, SwitchState]:
-    """All switches of a ledger by id, in the order in which they were opened.
+def open_switches(view: LedgerView) -> dict[str, SwitchState]:
+    """As `switch_states`, of those that have not ended: the rows of the others are not looked at."""
+    keys = [key[1:] for key, _ in view.of_kind("switch")]
+    ended = {name for name, *rest in keys if rest == [END]}
+    return switch_states(view, {str(name) for name, *_ in keys} - ended)
+
+
+def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict[str, SwitchState]:
+    """All switches of a ledger (or `only` those) by id, in the order in which they were opened.
 
     BadInput where a step's rows are not all there, or not those that were written.
     """
@@ -158,6 +165,8 @@ def switch_states(view: LedgerView) -> dict[str, SwitchState]:
     steps: dict[str, dict[str, LedgerRecord]] = {}
     rows: dict[tuple[str, str], dict[int, bytes]] = {}
     for key, record in view.of_kind("switch"):
+        if only is not None and key[1] not in only:
+            continue
         match key[1:]:
             case [str(name)]:
                 opened[name] = record

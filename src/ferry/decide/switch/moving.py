@@ -220,7 +220,10 @@ def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Colle
     if (why := new.failed.get(group)) is not None:
         return why
     if there is not None and there.is_active:
-        return f"group {group} has members on {new.alias}: stop them, or leave it with --leave-group {group}"
+        return (
+            f"group {group} has members on {new.alias}: stop them (those that died with a broker go when their "
+            f"session.timeout.ms is over), or leave it with --leave-group {group}"
+        )
     if there is not None and there.kind in NOT_TRANSLATABLE:
         return f"group {group} is a {_kind(there.kind)} group on {new.alias}: name it otherwise"
     pending = sorted(set(new.pending.get(group, ())) & placed.keys())
@@ -271,17 +274,24 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
     return HeldGroup(offsets=offsets, sources=sources, renewed_ms=held.renewed_ms if held is not None else now_ms)
 
 
-def from_memory(held: HeldGroup, starts: Starts) -> dict[TopicPartition, Placed]:
-    """A group's offsets when the old cluster does not tell them: what the last checkpoint meant to write."""
-    found = {
-        place: Placed(
+def from_memory(held: HeldGroup, via: Mapping[TopicPartition, Maps], starts: Starts) -> dict[TopicPartition, Placed]:
+    """A group's offsets when the old cluster does not tell them: those of the last checkpoint, as they lead by now."""
+    found = {}
+    for place, one in held.offsets.items():
+        source = held.source_of(place)
+        found[place] = Placed(
             place=place,
-            offset=one.wrote.target,
+            offset=_led_by_now(one.wrote, place, None if source is None else via.get(source)),
             word="checkpoint",
             by="via",
-            source=held.source_of(place),
+            source=source,
             source_offset=one.wrote.source,
         )
-        for place, one in held.offsets.items()
-    }
     return _with_starts(found, starts, set(held.sources.values()))
+
+
+def _led_by_now(wrote: Wrote, place: TopicPartition, way: Maps | None) -> int:
+    """Where a source offset leads. A group that read ahead of the copy got the copy's end then; more has come since."""
+    if way is None or way.target != place or way.trouble_at(wrote.source) is not None:
+        return wrote.target
+    return max(wrote.target, way.translate(wrote.source).offset)

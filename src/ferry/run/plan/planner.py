@@ -31,7 +31,8 @@ from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.starts import later_start_records, start_records
 from ferry.decide.plan.tombstones import seen_records
 from ferry.decide.plan.topics import creation_notes
-from ferry.errors import BadInput, FerryError, Refused
+from ferry.decide.switch.draining import standing_back
+from ferry.errors import BadInput, FerryError, Refused, Superseded
 from ferry.model import (
     ChangeKind,
     OpenedRun,
@@ -97,7 +98,8 @@ class Planner:
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
         if _concerns_acls(options, facts):
             plan = await self.acls.preview(view, plan)
-        why = None if options.take_over else conflict(view, self.record(plan.run, Origin()))
+        record = self.record(plan.run, Origin())
+        why = standing_back(view, record, wall_ms()) or (None if options.take_over else conflict(view, record))
         noted = plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
         return facts, noted
 
@@ -111,13 +113,16 @@ class Planner:
 
         A run record puts an end to whoever is at work. So what cannot be planned, or a ledger that this Ferry cannot
         read, is an error before anything is written: the ledger is read up to its end now. That end is the broker's
-        word, so `open_run` reads on from there, to records of its own.
+        word, so `open_run` reads on from there, to records of its own. Superseded while a switch drains the flow.
         """
         refuse_endless(self.lane, options.window)
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         known = await self.known.view()
         await self._refuse_swapped(known)
         record = admitted(known, self.record(run, origin), take_over=options.take_over)
+        why = standing_back(known, record, wall_ms())
+        if why is not None:
+            raise Superseded(why)
         outline = await gather_outline(self.flow, self.lane, self.source, self.target, known)
         decide_plan(rules_of(self.flow, self.lane, options), outline, run, -1)
         if options.window is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.lag import total_of
+from ferry.decide.switch.draining import drain_run
 from ferry.errors import FerryError, Refused, Superseded
 from ferry.model import Plan
 from ferry.model.switch import Evidence, Step, SwitchState
@@ -37,7 +38,7 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
     runs = records = 0
     while True:
         runs += 1
-        records += _run_once(flow, f"{state.switch.id}-drain-{secrets.token_hex(4)}", patience_s, copy)
+        records += _run_once(flow, drain_run(state.switch.id, secrets.token_hex(4)), patience_s, copy)
         lags = [lag for lag in measure_lag(flow, patience_s=patience_s) if takes(flow, lag.source.topic)]
         left = total_of(lags)
         if not left.behind and not left.unknown:
@@ -85,7 +86,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> int:
             runs.checkpoint(plan.run)
             return runs.report(plan.run).records
     except Superseded:
-        return 0  # a scheduled run came between; the next look decides
+        return 0  # a scheduled run began at the same moment; the next look decides
 
 
 def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -32,7 +34,7 @@ from ferry.decide.switch.moving import (
 from ferry.decide.switch.names import names_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import CommittedOffset, TopicPartition
-from ferry.model.switch import Evidence, Step, SwitchState, Verb
+from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
@@ -45,23 +47,32 @@ from ferry.run.switch.quiet import groups_at_work
 from ferry.run.switch.sides import Sides
 from ferry.words import several
 
+log = logging.getLogger(__name__)
+
+MEMBERS_LEAVE_SECONDS = 60.0
+"""How long groups may have members on the new cluster: a consumer's session.timeout.ms is 45 s by default."""
+
+LOOK_SECONDS = 2.0
+
 Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
 
 
 def move_groups(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
-    """Refused, before anything is written, when a group cannot be moved that is not to be left."""
-    made = plan_groups(sides, state, patience_s=patience_s)
-    options = state.switch.options
-    against = [
-        one
-        for one in made.moving
-        if one.why is not None and one.group not in options.leave_groups and not (one.active and options.leave_active)
-    ]
-    if against:
-        raise Refused(
-            f"{len(against)} groups cannot be moved ({several([one.group for one in against])}), so none is: "
-            f"{against[0].why}"
-        )
+    """Refused, before anything is written, when a group cannot be moved that is not to be left.
+
+    Members on the new cluster get some time to leave: after a crash its coordinator counts those that died with it.
+    """
+    until = time.monotonic() + MEMBERS_LEAVE_SECONDS
+    while True:
+        made = plan_groups(sides, state, patience_s=patience_s)
+        against = made.against(state.switch.options)
+        if not against:
+            break
+        names = several([one.group for one in against])
+        if not all(one.active for one in against) or time.monotonic() > until:
+            raise Refused(f"{len(against)} groups cannot be moved ({names}), so none is: {against[0].why}")
+        log.info("waiting for the members of %d groups (%s) to leave %s", len(against), names, sides.new)
+        time.sleep(LOOK_SECONDS)
     moved = [one for one in made.moving if one.why is None]
     with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
 
@@ -106,6 +117,16 @@ class GroupPlan:
     held: Mapping[str, HeldGroup] = field(default_factory=dict)
     source_answers: bool = True
 
+    def against(self, options: SwitchOptions) -> list[Moving]:
+        """What cannot be moved, and is not to be left."""
+        return [
+            one
+            for one in self.moving
+            if one.why is not None
+            and one.group not in options.leave_groups
+            and not (one.active and options.leave_active)
+        ]
+
 
 def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patience_s: float) -> GroupPlan:
     """Look at the groups of both sides, and decide; writes nothing.
@@ -125,7 +146,7 @@ def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patie
                 lost = True
 
         async def work() -> GroupPlan:
-            maps = await _forward(flow, connections, read)
+            maps = await _forward(flow, connections, read, held if lost else {})
             return await _decided(sides, connections, state, read, maps, backward, held, lost)
 
         return connections.run(work)
@@ -190,12 +211,18 @@ async def _settled(
     return replace(seen, found={**seen.found, **fetched.found}, failed={**seen.failed, **fetched.failed})
 
 
-async def _forward(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[TopicPartition, PartitionMap]:
+async def _forward(
+    flow: FlowConfig, connections: TargetFirst, read: Offsets, held: Mapping[str, HeldGroup]
+) -> dict[TopicPartition, PartitionMap]:
+    """The maps of the flow, for what the old cluster tells of groups and for what the ledger remembers of them."""
+    wanted = [(place, at.offset) for places in read.values() for place, at in places.items()]
+    for group in held.values():
+        of = ((group.source_of(place), one.wrote.source) for place, one in group.offsets.items())
+        wanted += [(place, offset) for place, offset in of if place is not None]
     asked: dict[TopicPartition, set[int]] = {}
-    for places in read.values():
-        for place, at in places.items():
-            if flow.selection.takes(place.topic):
-                asked.setdefault(place, set()).add(at.offset)
+    for place, offset in wanted:
+        if flow.selection.takes(place.topic):
+            asked.setdefault(place, set()).add(offset)
     return await offset_maps(connections, flow.lane, asked) if asked else {}
 
 
@@ -236,7 +263,7 @@ async def _decided(
                 placed[group][1].append(merged_sentence(sides.via.flow, group, topic))
     if lost:
         for group, one in held.items():
-            placed.setdefault(group, (from_memory(one, starts), []))
+            placed.setdefault(group, (from_memory(one, maps, starts), []))
     placed = {group: one for group, one in placed.items() if one[0] or one[1]}
     notes = {group: unmapped(at, maps, backward) for group, at in read.items()}
     ends = await _known_offsets(target, {place for where, _ in placed.values() for place in where}, LATEST)

@@ -81,12 +81,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
 
 
 def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
-    options = state.switch.options
-    against = [
-        one
-        for one in plan_groups(sides, state, patience_s=patience_s).moving
-        if one.why is not None and one.group not in options.leave_groups and not (one.active and options.leave_active)
-    ]
+    against = plan_groups(sides, state, patience_s=patience_s).against(state.switch.options)
     if against:
         return Check(
             name="groups",

@@ -16,7 +16,7 @@ from ferry.decide.ledger.report import Report
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.alerts import AlertKind, alerts_of
 from ferry.decide.metrics.due import due_ms, shortest_interval
-from ferry.decide.metrics.of_run import after_run, only_of, with_lag
+from ferry.decide.metrics.of_run import after_run, only_of, with_lag, with_skip
 from ferry.decide.metrics.samples import Values, labelled
 from ferry.decide.plan.lag import PartitionLag
 from ferry.model import Ages, Flow, Gap, GroupOutcome, Lifted, Receipt, RefusalKind, RunVerified, Throttled, VerifyMode
@@ -204,6 +204,18 @@ def test_what_was_read_counts_markers_and_aborted_records_and_no_holes() -> None
     receipt = replace(RECEIPT, start=0, end=60, records=40, missing=5)
     values = after_run({}, aged(1, receipt, replace(RECEIPT, start=0, end=500, records=0, adopted="mm2")), FLOW)
     assert (value(values, m.SOURCE_RECORD_POLL), value(values, m.SOURCE_RECORD_WRITE)) == (55, 40)
+
+
+def test_what_somebody_passed_by_hand_adds_up_and_is_none_of_a_runs() -> None:
+    gap = Gap(source=place("orders"), start=10, end=20, why=RefusalKind.STUCK, run="skip-1", at_ms=1)
+    values = with_skip(with_skip({}, FLOW, gap), FLOW, gap)
+    values = after_run(values, report(3, 1), FLOW)
+    values = with_skip(values, FLOW, gap)
+    assert value(values, m.GUARD_COUNT, guard="stuck", outcome="skipped") == 3
+    assert value(values, m.GAP_COUNT, kind="stuck") == 3
+    last_run = (m.GUARD_COUNT.last_run, labelled(COMMON, guard="stuck", outcome="skipped"))
+    assert values[last_run] == 0, "nobody is called for what was decided by hand"
+    assert parse(exposition(values)) == values
 
 
 def test_how_long_groups_took_is_told_of_the_flow() -> None:

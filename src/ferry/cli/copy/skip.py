@@ -47,6 +47,7 @@ def skip_command(
     from ferry.decide.plan.skipping import Wish, skip_sentence
     from ferry.model import TopicPartition
     from ferry.run.ledger.pausing import refuse_foreign_topic
+    from ferry.run.metrics.told import tell_skip
     from ferry.run.micro_run import MicroRuns, local_origin
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -61,6 +62,8 @@ def skip_command(
             gap = runs.preview_skip(wish)
         else:
             (gap,) = runs.skip(wish, run, local_origin(), interrupt=interrupt).gaps
+    if run is not None:
+        tell_skip(chosen, gap)
     if desk.as_json:
         print_json(skip_json(chosen.flow, run, gap))
     else:

@@ -11,7 +11,7 @@ from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.due import due_ms
 from ferry.decide.metrics.samples import Labels, Metric, Spread, Values, labelled, summed
 from ferry.decide.plan.lag import PartitionLag
-from ferry.model import Ages, Flow, Receipt, TopicPartition, Verified, all_ages
+from ferry.model import Ages, Flow, Gap, Receipt, TopicPartition, Verified, all_ages
 
 _MS = 1000
 _OUTCOMES = ("refused", "skipped", "restarted")
@@ -192,6 +192,21 @@ def with_lag(
             key = m.LAG_SECONDS.name, labels
             after[key] = max(after.get(key, 0), lag.seconds)
     after[m.LAG_TIME.name, common] = at_ms / _MS
+    return after
+
+
+def with_skip(before: Values, flow: FlowConfig, gap: Gap) -> dict[tuple[str, Labels], float]:
+    """The same with a place that somebody passed by hand.
+
+    What the last run added stays as it is: alerts go by it, and who decided this need not be woken for it.
+    """
+    common, kind = labels_of(flow.flow, flow.lane), gap.why.value
+    after = dict(before)
+    for metric, labels in (
+        (m.GUARD_COUNT, labelled(common, guard=kind, outcome="skipped")),
+        (m.GAP_COUNT, labelled(common, kind=kind)),
+    ):
+        after[metric.name, labels] = before.get((metric.name, labels), 0) + 1
     return after
 
 

@@ -80,7 +80,7 @@ GUARD_COUNT = _counter(
     "guard_count", "Guards that tripped, by guard and outcome: refused, skipped or restarted", "guard", "outcome"
 )
 REFUSAL_COUNT = _counter("refusal_count", "What a run refused, by kind", "kind")
-GAP_COUNT = _counter("gap_count", "Gaps that policies made, by kind", "kind")
+GAP_COUNT = _counter("gap_count", "Gaps that policies made, and places passed by hand (stuck), by kind", "kind")
 UNFINISHED_COUNT = _counter("unfinished_count", "Slices that were planned and neither copied nor refused")
 
 COUNTERS = (

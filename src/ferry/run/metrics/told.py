@@ -8,10 +8,10 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import Report
 from ferry.decide.metrics.alerts import Alert, alerts_of
-from ferry.decide.metrics.of_run import after_run, with_lag, with_verification
+from ferry.decide.metrics.of_run import after_run, with_lag, with_skip, with_verification
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError
-from ferry.model import Verified
+from ferry.model import Gap, Verified
 from ferry.run.metrics.textfile import update
 from ferry.run.plan.lag import measure_lag
 from ferry.run.verify.wanted import Wanted
@@ -44,6 +44,11 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
         ),
     )
     return alerts_of(flow, report, lags)
+
+
+def tell_skip(flow: FlowConfig, gap: Gap) -> None:
+    """Count a place that somebody passed by hand in the flow's metrics."""
+    update(flow, lambda before: with_skip(before, flow, gap))
 
 
 def tell_verification(flow: FlowConfig, wanted: Wanted, result: Verified) -> None:

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.decide.ledger.checkpoint_codec import checkpoint_record
 from ferry.decide.ledger.history import PastState, holders, past_runs
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.run_codec import outcome_record, run_record
-from ferry.model import Record, Segment
+from ferry.decide.ledger.verified_codec import run_verified_record
+from ferry.model import GroupOutcome, Left, Record, RunVerified, Segment, VerifyMode, Why
 from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, refusal, run_of
 
 OPENED = run_record(run_of("run-1"))  # at offset 0
@@ -38,6 +40,43 @@ def test_how_a_run_ended(records: list[Record], state: PastState) -> None:
     past = [run for run in past_runs(fold(lying(*records), 99), LANE, 9) if run.opened.record.run == "run-1"]
     assert past[-1].state is state
     assert (past[-1].report is None) is (state is PastState.UNPLANNED)
+
+
+GROUP_FAILED = GroupOutcome(
+    groups=0,
+    offsets=0,
+    unchanged=0,
+    left=(Left(group="app", place=None, why=Why.FAILED, message="may not be read"),),
+    inexact={},
+)
+DIFFERS = RunVerified(
+    mode=VerifyMode.CONTENT,
+    generation=0,
+    equal=False,
+    partitions=1,
+    records=1,
+    bytes=1,
+    seconds=1.0,
+    not_compared=("-",),
+)
+
+
+@pytest.mark.parametrize(
+    ("record", "state"),
+    [
+        (checkpoint_record(LANE, "run-1", GROUP_FAILED), PastState.PARTIAL),
+        (checkpoint_record(LANE, "run-1", replace(GROUP_FAILED, left=())), PastState.SUCCESS),
+        (checkpoint_record(LANE, "run-2", GROUP_FAILED), PastState.SUCCESS),
+        (run_verified_record(LANE, "run-1", DIFFERS), PastState.PARTIAL),
+    ],
+)
+def test_a_run_is_remembered_as_it_was_reported_and_how_its_copy_ended_besides(
+    record: Record, state: PastState
+) -> None:
+    (past,) = past_runs(fold(lying(OPENED, *PLANNED, *COPIED, ENDED, record), 99), LANE, 9)
+    assert past.report is not None
+    assert (past.state, past.report.state.value) == (state, state.value)
+    assert past.copy_state is PastState.SUCCESS
 
 
 def test_the_newest_runs_come_oldest_first() -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from ferry.decide.groups.codec import (
-    checkpoint_record,
-    group_outcome,
     group_record,
     parse_group,
     saved_groups,
@@ -26,6 +24,7 @@ from ferry.decide.lanes.codec import dropped_lanes, dropped_record, parse_window
 from ferry.decide.ledger import codec
 from ferry.decide.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
 from ferry.decide.ledger.adoption_codec import adoption_records, parse_adoption
+from ferry.decide.ledger.checkpoint_codec import checkpoint_record, group_outcome
 from ferry.decide.ledger.codec import (
     accounted_records,
     claim_record,

@@ -16,16 +16,16 @@ from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
 from ferry.decide.acls import AclDiff
-from ferry.decide.groups.codec import checkpoint_record, group_outcome
 from ferry.decide.lanes.windows import WindowLook
+from ferry.decide.ledger.checkpoint_codec import checkpoint_record
+from ferry.decide.ledger.history import run_report
 from ferry.decide.ledger.keeping import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.decide.ledger.ledger import LedgerView, fold, pauses
-from ferry.decide.ledger.mirror_state import mirror_notes
-from ferry.decide.ledger.receipts import lane_ends, last_receipts, receipts
-from ferry.decide.ledger.report import Report, report_of
+from ferry.decide.ledger.receipts import last_receipts, receipts
+from ferry.decide.ledger.report import Report
 from ferry.decide.ledger.run_codec import ended_record, outcome_record
-from ferry.decide.ledger.runs import newer_attempt, opened_run, outcome, superseded_by
-from ferry.decide.ledger.verified_codec import due, run_verified
+from ferry.decide.ledger.runs import newer_attempt, opened_run, superseded_by
+from ferry.decide.ledger.verified_codec import due
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
@@ -372,15 +372,8 @@ class MicroRuns(LaneSession):
             plan, opened = planned_run(view, self.lane, run)
             written = receipts(view, lane=self.lane, run=run)
             done = [receipt for receipt in written if receipt.generation == plan.generation]
-            ended = outcome(view, self.lane, run)
-            plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, self.lane, run)))
-            report = report_of(plan, opened.record.started_ms, done, lane_ends(view, self.lane, plan), ended)
-            return replace(
-                report,
-                groups=group_outcome(view, self.lane, run),
-                verified=run_verified(view, self.lane, run),
-                verify_due=due(view, self.lane, run, self.flow.verification),
-            )
+            report = run_report(view, plan, opened, done)
+            return replace(report, verify_due=due(view, self.lane, run, self.flow.verification))
 
         return self._run(work)
 

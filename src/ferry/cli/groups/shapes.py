@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ferry.decide.groups.checkpoints import Write
-from ferry.decide.groups.codec import left_json, outcome_json
+from ferry.decide.ledger.checkpoint_codec import left_json, outcome_json
 from ferry.model import Flow, GroupOutcome
 
 if TYPE_CHECKING:

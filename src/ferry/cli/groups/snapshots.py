@@ -138,8 +138,8 @@ def rollback_command(
     one was not written back.
     """
     # Imported here: the command line starts light.
-    from ferry.decide.groups.codec import left_json
     from ferry.decide.groups.sentences import group_sentences
+    from ferry.decide.ledger.checkpoint_codec import left_json
     from ferry.model import WANTED
     from ferry.run.groups.snapshots import GroupSnapshots
 

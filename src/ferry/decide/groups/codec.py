@@ -4,7 +4,6 @@
 ["group", lane, group]                 what Ferry meant to write last, by target partition; before each write
 ["offsets", lane, snapshot, group]     what a group had on the target, and what was written over it
 ["snapshot", lane, snapshot]           names a snapshot; its groups' records lie before it
-["checkpoint", lane, run]              what became of the groups in a run
 ```
 
 A snapshot has the name that somebody gave it, or is the run's that wrote: then it holds what lay there before the run.
@@ -19,11 +18,7 @@ from dataclasses import dataclass, replace
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
-from ferry.decide.ledger.receipt_codec import ages_row, parse_ages
-from ferry.model import CommittedOffset, GroupOutcome, Left, Record, TopicPartition, Why
-
-SHOWN = 200
-"""Groups and partitions that the record of a run names one by one; the others are counted."""
+from ferry.model import CommittedOffset, Record, TopicPartition
 
 
 def group_record(lane: str, group: str, held: HeldGroup, *, run: str, at_ms: int) -> Record:
@@ -170,64 +165,3 @@ def dropped_snapshots(view: LedgerView, lane: str, names: Iterable[str]) -> list
         for key in dict.fromkeys([*view.by_key, *view.rolled.left])
         if key.startswith(f'["{kind}",{encode(lane).decode()},') and json.loads(key)[2] in gone
     ]
-
-
-def checkpoint_record(lane: str, run: str, found: GroupOutcome) -> Record:
-    """What became of the groups in a run; those that failed first, as not all may be named."""
-    left = sorted(found.left, key=lambda one: one.why is not Why.FAILED)
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "checkpoint",
-        **outcome_json(found),
-        "left": [left_json(one) for one in left[:SHOWN]],
-        "more": found.more + max(0, len(left) - SHOWN),
-    }
-    return Record(key=encode(["checkpoint", lane, run]), value=encode(body))
-
-
-def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
-    """What a run's record says; None when its groups were not looked at (yet)."""
-    for key, record in view.of_kind("checkpoint"):
-        if key[1:] == [lane, run]:
-            body = body_of(record)
-            return GroupOutcome(
-                groups=body["groups"],
-                offsets=body["offsets"],
-                unchanged=body["unchanged"],
-                left=tuple(_parse_left(one) for one in body["left"]),
-                inexact=body["inexact"],
-                more=body["more"],
-                at_ms=body["at_ms"],
-                latency=parse_ages(body.get("latency_ms")),
-            )
-    return None
-
-
-def outcome_json(found: GroupOutcome) -> Json:
-    """A run's groups as the documented JSON object."""
-    return {
-        "groups": found.groups,
-        "offsets": found.offsets,
-        "unchanged": found.unchanged,
-        "inexact": dict(found.inexact),
-        "left": [left_json(one) for one in found.left],
-        "more": found.more,
-        "at_ms": found.at_ms,
-        "latency_ms": ages_row(found.latency),
-    }
-
-
-def left_json(left: Left) -> Json:
-    """What was left as the documented JSON object."""
-    return {
-        "group": left.group,
-        "topic": left.place.topic if left.place else None,
-        "partition": left.place.partition if left.place else None,
-        "why": left.why.value,
-        "message": left.message,
-    }
-
-
-def _parse_left(body: Json) -> Left:
-    place = None if body["topic"] is None else TopicPartition(body["topic"], body["partition"])
-    return Left(group=body["group"], place=place, why=Why(body["why"]), message=body["message"])

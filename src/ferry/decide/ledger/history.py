@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from ferry.decide.ledger.checkpoint_codec import group_outcome
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.mirror_state import mirror_notes
 from ferry.decide.ledger.receipts import lane_ends, receipts
 from ferry.decide.ledger.report import Report, report_of
 from ferry.decide.ledger.runs import newest_run, outcome, sealed_plan
-from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment, TopicPartition
+from ferry.decide.ledger.verified_codec import run_verified
+from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition
 
 
 class PastState(StrEnum):
@@ -33,6 +36,13 @@ class PastRun:
     opened: OpenedRun
     state: PastState
     report: Report | None
+
+    @property
+    def copy_state(self) -> PastState:
+        """How its copy ended, whatever became of its groups and of verifying it."""
+        if self.report is None or self.state is PastState.OPEN:
+            return self.state
+        return PastState(replace(self.report, groups=None, verified=None).state.value)
 
 
 def past_runs(view: LedgerView, lane: str, newest: int) -> list[PastRun]:
@@ -58,11 +68,19 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
     if found is None:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
     ended = outcome(view, lane, run)
-    report = report_of(found[0], opened.record.started_ms, done, lane_ends(view, lane, found[0]), ended)
+    report = run_report(view, found[0], opened, done)
     newest = newest_run(view, lane)
     under_way = ended is None and bool(report.unfinished) and newest == opened
     state = PastState.OPEN if under_way else PastState(report.state.value)
     return PastRun(opened=opened, state=state, report=report)
+
+
+def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
+    """All that the ledger says of a run that has a plan: its copy, its groups, and what it found verifying itself."""
+    lane, run = plan.lane, plan.run
+    plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run)))
+    report = report_of(plan, opened.record.started_ms, done, lane_ends(view, lane, plan), outcome(view, lane, run))
+    return replace(report, groups=group_outcome(view, lane, run), verified=run_verified(view, lane, run))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

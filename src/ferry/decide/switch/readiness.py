@@ -138,14 +138,14 @@ def _running(looked: Looked) -> Check:
     if last is None:
         return Check(name="replication", ok=False, message="the flow never ran: start it, and let it catch up")
     run, started_ms = last.opened.record.run, last.opened.record.started_ms
-    if last.state not in _WELL:
+    if last.copy_state not in _WELL:
         return Check(
             name="replication",
             ok=False,
-            message=f"the last run, {run}, is {last.state}: see what it says with ferry ledger --run {run}",
+            message=f"the last run, {run}, is {last.copy_state}: see what it says with ferry ledger --run {run}",
         )
     age = max(0, looked.facts.now_ms - started_ms) // 1000
-    return Check(name="replication", ok=True, message=f"the last run, {run}, began {age} s ago: {last.state}")
+    return Check(name="replication", ok=True, message=f"the last run, {run}, began {age} s ago: {last.copy_state}")
 
 
 def _lag(lags: Sequence[PartitionLag], rpo: Rpo) -> Check:

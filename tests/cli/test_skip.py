@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.ledger.report import RunState
+from ferry.decide.ledger.report import Report, RunState
+from ferry.decide.metrics import samples as m
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.model import RefusalKind
+from ferry.run.metrics.textfile import metrics_file, parse
 from ferry.run.micro_run import local_origin
 from ferry.wire.batch import HEADER_BYTES, batches
 from tests.cli.program import Answer, ferry
@@ -31,6 +33,20 @@ def damage(cluster: RunningCluster, topic: str, offset: int) -> None:
         file.write(b"\xff\xff")
 
 
+def assert_looked_up(report: Report, topic: str, config: Path) -> None:
+    """The ledger says later what became of a run, as the run itself did."""
+    run, (refusal,) = report.plan.run, report.refusals
+    told = ferry("ledger", "--run", run, "--json", config=config).json("ledger")["run"]
+    assert (told["state"], [one["kind"] for one in told["report"]["refusals"]]) == ("partial", ["corrupt"])
+    narrow = ferry("ledger", "--run", run, "--topic", topic, "--json", config=config).json("ledger")
+    assert (len(narrow["receipts"]), narrow["run"]) == (1, None), "of some receipts nothing is said of the whole run"
+    nowhere = ferry("ledger", "--run", "r7", config=config)
+    assert (nowhere.code, "the ledger has no run r7 of lane live" in nowhere.err) == (2, True), nowhere.err
+    said = ferry("ledger", "--run", run, config=config).out
+    assert f"refused: {refusal.message} [corrupt]" in said
+    assert f"run {run} of {report.plan.flow}: partial; " in said
+
+
 def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
@@ -39,7 +55,8 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
     for start in (0, 10, 20):
         send(client, topic, numbered(10, start=start))
     damage(source_cluster, topic, 10)
-    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    settings = {"ferry.metrics.folder": str(tmp_path)}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
     flow, config = str(lab.flow.flow), lab.write(tmp_path)
 
     def skip(to: int, *more: str, of: str = topic, partition: str = "0") -> Answer:
@@ -52,6 +69,7 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
     assert refusal.kind is RefusalKind.CORRUPT
     assert "ferry skip (--to 20" in refusal.message
 
+    assert_looked_up(report, topic, config)
     for answer, words in (
         (skip(10), "--to 10 leads back: lane live stands at offset 10"),
         (skip(31), "--to 31 leads beyond what the source has"),
@@ -72,8 +90,13 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
         assert done.code == 0, done.err
         with pytest.raises(Superseded):
             lab.copy(runs, plan)
-    said = done.json("skip")
-    assert said["gap"]["who"].startswith(f"{getpass.getuser()}@")
+    metrics = parse(metrics_file(tmp_path, lab.flow).read_text())
+    assert {(name, dict(labels).get("outcome")): count for (name, labels), count in metrics.items()} == {
+        (m.GUARD_COUNT.name, "skipped"): 1,
+        (m.GAP_COUNT.name, None): 1,
+    }, "once, and not by the dry run nor by those that were refused"
+    passed = done.json("skip")
+    assert passed["gap"]["who"].startswith(f"{getpass.getuser()}@")
 
     answer = ferry("run", "--json", config=config)
     body = answer.json("run")
@@ -84,9 +107,9 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
 
     found = ferry("ledger", "--topic", topic, "--offset", "12", "--json", config=config)
     (gap,) = found.json("ledger-offset")["skipped"]
-    assert (found.code, gap) == (1, said["gap"])
+    assert (found.code, gap) == (1, passed["gap"])
     told = ferry("ledger", "--topic", topic, "--offset", "12", config=config).out
-    assert f"was skipped by run {said['run']}" in told
+    assert f"was skipped by run {passed['run']}" in told
     assert f"by {gap['who']}: rotten [stuck]" in told
     listed = ferry("ledger", "--runs", "--json", config=config).json("ledger-runs")["runs"]
-    assert {run["run"]: run["state"] for run in listed}[said["run"]] == "success"
+    assert {run["run"]: run["state"] for run in listed}[passed["run"]] == "success"

@@ -176,9 +176,20 @@ def lag_json(lags: list[PartitionLag]) -> Json:
     }
 
 
-def receipts_json(receipts: list[Receipt]) -> Json:
-    """`ferry ledger`: receipts as the ledger has them."""
-    return {"receipts": [receipt_json(receipt) for receipt in receipts]}
+def receipts_json(receipts: list[Receipt], of_run: PastRun | None = None) -> Json:
+    """`ferry ledger`: receipts as the ledger has them, and the run that was asked for; null where none was."""
+    return {
+        "receipts": [receipt_json(receipt) for receipt in receipts],
+        "run": None if of_run is None else _past_run_json(of_run),
+    }
+
+
+def _past_run_json(past: PastRun) -> Json:
+    """As `ferry run` says it; report null: the run ended before its plan was sealed."""
+    told = None
+    if past.report is not None:
+        told = {name: value for name, value in run_json(past.report).items() if name not in ("run", "flow", "receipts")}
+    return {"run": past.opened.record.run, "state": past.state.value, "report": told}
 
 
 def holders_json(found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned]) -> Json:

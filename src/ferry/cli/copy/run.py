@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.copy.plan import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, show_plan
+from ferry.cli.copy.shown import show_report
 from ferry.cli.desk import (
     DEFAULT_PATIENCE,
     ConfigOption,
@@ -19,10 +20,9 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.output import print_error, print_json, size
+from ferry.cli.output import print_error, print_json
 from ferry.cli.person import new_run
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
-from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.report import Report
@@ -84,7 +84,7 @@ def run_command(
         )
         report, failure = copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
     tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
-    print_json(run_json(report)) if desk.as_json else _show(report)
+    print_json(run_json(report)) if desk.as_json else show_report(report)
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
         return failure.exit_code
     return 0 if report.state is RunState.SUCCESS else 1
@@ -146,39 +146,3 @@ def _verified(runs: MicroRuns, run: str) -> tuple[Report, FerryError | None]:
     except (Refused, Unreachable) as error:
         return not_verified(runs.report(run), str(error)), error
     return runs.report(run), None
-
-
-def _show(report: Report) -> None:
-    # Imported here: the command line starts light.
-    from ferry.cli.shapes import unfinished_sentence
-    from ferry.decide.groups.sentences import group_sentences
-    from ferry.decide.ledger.report import missing_sentence, throttled_sentence, verified_sentences
-    from ferry.decide.plan.change_sentences import differences, summary
-
-    for acl in report.plan.acls:
-        print(f"ACL {acl.kind}d: {acl.binding}")
-    for note in report.notes:
-        print(f"note: {note}")
-    for line in differences(report.plan.drift):
-        print(line)
-    for line in summary(report.plan.changes):
-        print(line)
-    for topic in report.plan.paused:
-        print(f"paused: {topic}")
-    for refusal in report.refusals:
-        print(f"refused: {refusal.message} [{refusal.kind}]")
-    for piece in report.unfinished:
-        print(f"unfinished: {unfinished_sentence(report, piece)}")
-    if report.left:
-        print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
-    if report.transcoded:
-        print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
-    found = group_sentences(report.groups) if report.groups is not None and not report.groups.is_empty else ()
-    verified = verified_sentences(report.verified)
-    for sentence in (*found, *verified, missing_sentence(report.missing), throttled_sentence(report.throttled)):
-        if sentence is not None:
-            print(sentence)
-    print(
-        f"run {report.plan.run} of {report.plan.flow}: {report.state}; {count_of(len(report.plan.slices), 'slice')}, "
-        f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +29,7 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.history import Holder, PastRun
     from ferry.decide.ledger.pruning import Pruned
     from ferry.model import Adoption, Gap, Pause, Receipt
+    from ferry.run.ledger.access import LedgerAccess
 
 DEFAULT_RUNS = 20
 NOT_FOUND = 1
@@ -35,7 +38,9 @@ NOT_FOUND = 1
 def ledger_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only receipts of this run.")] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="Only receipts of this run, and what became of it.")
+    ] = None,
     topic: Annotated[
         str | None, typer.Option("--topic", metavar="TOPIC", help="Only receipts of this source topic.")
     ] = None,
@@ -61,16 +66,10 @@ def ledger_command(
 ) -> int:
     """Look up receipts, runs and pauses in the ledger; only the target cluster is asked.
 
-    With --offset, exit code 1 when no receipt holds the offset.
+    With --run alone also what became of that run: what it refused, noted and left. With --offset, exit code 1 when no
+    receipt holds the offset.
     """
     # Imported here: the command line starts light.
-    from ferry.cli.shapes import holders_json, past_runs_json, pause_json, receipts_json
-    from ferry.decide.ledger.adoption_codec import adoptions
-    from ferry.decide.ledger.history import holders, past_runs, skipped_at
-    from ferry.decide.ledger.ledger import gaps
-    from ferry.decide.ledger.ledger import pauses as pauses_in_force
-    from ferry.decide.ledger.pruning import pruned_at
-    from ferry.decide.ledger.receipts import receipts
     from ferry.run.ledger.access import LedgerAccess
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -79,48 +78,117 @@ def ledger_command(
     if (runs or pauses) and ((runs and pauses) or [run, topic, partition, offset] != [None] * 4):
         raise BadInput("--runs and --pauses list everything: give one of them, without --run, --topic or --offset")
     chosen = in_lane_of(desk.flow(flow), lane)
-    known: list[Gap] = []
-    near: list[Receipt] = []
     with LedgerAccess(chosen, patience_s=patience) as access:
+        asked = _Asked(
+            access=access, lane=chosen.lane, as_json=desk.as_json, run=run, topic=topic, partition=partition, last=last
+        )
         if runs:
-            view = access.view_with_newest(chosen.lane, last or DEFAULT_RUNS)
-        elif pauses:
-            view = access.view()
-        elif offset is not None:
-            view = access.view()
-            known, near = gaps(view, chosen.lane), access.receipts_near(view, chosen.lane, topic or "", offset)
-        else:
-            view = access.view_with(chosen.lane, run) if run is not None else access.whole()
-    if runs:
-        past = past_runs(view, chosen.lane, last or DEFAULT_RUNS)
-        print_json(past_runs_json(past)) if desk.as_json else _print_runs(past)
+            return asked.runs()
+        if pauses:
+            return asked.pauses()
+        return asked.receipts() if offset is None else asked.holders(offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is looked up, and where; each method prints one kind of answer, and gives the exit code."""
+
+    access: LedgerAccess
+    lane: str
+    as_json: bool
+    run: str | None
+    topic: str | None
+    partition: int | None
+    last: int | None
+
+    def runs(self) -> int:
+        # Imported here: the command line starts light.
+        from ferry.cli.shapes import past_runs_json
+        from ferry.decide.ledger.history import past_runs
+
+        newest = self.last or DEFAULT_RUNS
+        past = past_runs(self.access.view_with_newest(self.lane, newest), self.lane, newest)
+        print_json(past_runs_json(past)) if self.as_json else _print_runs(past)
         return 0
-    if pauses:
-        found = list(pauses_in_force(view, wall_ms()).values())
-        print_json({"pauses": [pause_json(pause) for pause in found]}) if desk.as_json else _print_pauses(found)
+
+    def pauses(self) -> int:
+        # Imported here: the command line starts light.
+        from ferry.cli.shapes import pause_json
+        from ferry.decide.ledger.ledger import pauses
+
+        found = list(pauses(self.access.view(), wall_ms()).values())
+        print_json({"pauses": [pause_json(pause) for pause in found]}) if self.as_json else _print_pauses(found)
         return 0
-    rows = [
-        receipt
-        for receipt in (near if offset is not None else receipts(view, lane=chosen.lane, run=run, topic=topic))
-        if partition in (None, receipt.source.partition) and run in (None, receipt.run)
-    ]
-    if offset is not None:
-        held = holders(rows, offset, known)
-        skipped = skipped_at(known, topic or "", partition, offset, held)
+
+    def holders(self, offset: int) -> int:
+        # Imported here: the command line starts light.
+        from ferry.cli.shapes import holders_json
+        from ferry.decide.ledger.adoption_codec import adoptions
+        from ferry.decide.ledger.history import holders, skipped_at
+        from ferry.decide.ledger.ledger import gaps
+        from ferry.decide.ledger.pruning import pruned_at
+
+        view, topic = self.access.view(), self.topic or ""
+        known = gaps(view, self.lane)
+        held = holders(self._narrowed(self.access.receipts_near(view, self.lane, topic, offset)), offset, known)
+        skipped = skipped_at(known, topic, self.partition, offset, held)
         adopted = [
             one
-            for one in adoptions(view, chosen.lane)
-            if one.source.topic == topic and partition in (None, one.source.partition) and one.start <= offset < one.end
+            for one in adoptions(view, self.lane)
+            if one.source.topic == topic
+            and self.partition in (None, one.source.partition)
+            and one.start <= offset < one.end
         ]
-        gone = [] if held else pruned_at(view, chosen.lane, topic or "", partition, offset)
-        if desk.as_json:
+        gone = [] if held else pruned_at(view, self.lane, topic, self.partition, offset)
+        if self.as_json:
             print_json(holders_json(held, skipped, adopted, gone))
         else:
             _print_holders(held, skipped, adopted, gone, offset)
         return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
-    rows = rows[-last:] if last else rows
-    print_json(receipts_json(rows)) if desk.as_json else _print_receipts(rows)
-    return 0
+
+    def receipts(self) -> int:
+        # Imported here: the command line starts light.
+        from ferry.cli.shapes import receipts_json
+        from ferry.decide.ledger.history import past_run
+        from ferry.decide.ledger.receipts import receipts
+        from ferry.decide.ledger.runs import opened_run
+
+        view = self.access.whole() if self.run is None else self.access.view_with(self.lane, self.run)
+        rows = self._narrowed(receipts(view, lane=self.lane, run=self.run, topic=self.topic))
+        opened = None if self.run is None else opened_run(view, self.lane, self.run)
+        if self.run is not None and opened is None and not rows:
+            raise BadInput(
+                f"the ledger has no run {self.run} of lane {self.lane}: `ferry ledger --runs` lists its newest runs"
+            )
+        is_narrow = self.topic is not None or self.partition is not None
+        whole = None if opened is None or is_narrow else past_run(view, opened)
+        rows = rows[-self.last :] if self.last else rows
+        if self.as_json:
+            print_json(receipts_json(rows, whole))
+            return 0
+        if rows or whole is None:
+            _print_receipts(rows)
+        if whole is not None:
+            _print_run(whole)
+        return 0
+
+    def _narrowed(self, rows: Iterable[Receipt]) -> list[Receipt]:
+        return [row for row in rows if self.partition in (None, row.source.partition) and self.run in (None, row.run)]
+
+
+def _print_run(past: PastRun) -> None:
+    """What was to be known of a run when it ended, or of one that did not."""
+    # Imported here: the command line starts light.
+    from ferry.cli.copy.shown import show_report
+    from ferry.decide.ledger.history import PastState
+
+    run = past.opened.record.run
+    if past.report is not None:
+        show_report(past.report)
+    if past.state is PastState.OPEN:
+        print(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
+    elif past.state is PastState.UNPLANNED:
+        print(f"run {run} ended before its plan was sealed: nothing was copied")
 
 
 def _print_receipts(rows: list[Receipt]) -> None:

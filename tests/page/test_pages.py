@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.routing import APIRoute
 
+from ferry.decide.groups.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
+from ferry.decide.groups.table import GroupTable
 from ferry.decide.ledger.history import PastState
 from ferry.decide.ledger.ledger import UNREAD
-from ferry.model import Refusal, RefusalKind
+from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.run.groups.translate import Translation
 from ferry.run.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.mount import views
@@ -102,6 +106,50 @@ def test_ten_thousand_partitions_are_cut_into_pages(desk: Desk) -> None:
     assert "topic-00000" in desk.page(f"{HERE}/topics?page=99999")
     assert desk.page(f"{HERE}/topics?q=0042").count('scope="row"') == 11
     assert "topic-00000" in desk.page(f"{HERE}/topics?sort=topic")
+
+
+ORDERS = TopicPartition(topic="orders", partition=0)
+OUTCOMES: dict[Translated, str] = {
+    Exact(offset=5): "The same record",
+    InGap(offset=5): "this is the next record that is",
+    Ahead(offset=5): "this is the copied end",
+    Before(offset=5): "before what was copied: this is the first record that is",
+    Before(offset=5, pruned=3): "Both sides have deleted that record",
+    Approximate(offset=5): "Another replicator copied it",
+    LogStart(offset=5): "backup has deleted that record",
+}
+
+
+@pytest.mark.parametrize(("outcome", "words"), OUTCOMES.items(), ids=lambda one: getattr(one, "word", ""))
+def test_each_way_in_which_an_offset_is_found_is_told(desk: Desk, outcome: Translated, words: str) -> None:
+    assert {type(one) for one in OUTCOMES} == set(get_args(Translated))
+    copy = TopicPartition(topic="primary.orders", partition=0)
+    found = Translation(source=ORDERS, target=copy, outcome=outcome)
+    answered(desk, ("offset", ORDERS, 7, False), (found, []))
+    page = desk.page(f"{HERE}/offsets?topic=orders&partition=0&offset=7")
+    assert words in page
+    assert '<b id="other-offset">5</b>primary.orders-0' in page
+
+
+def answered(desk: Desk, key: tuple[object, ...], got: object) -> None:
+    """As if the flow's thread had this answer to a question of a page."""
+    answer = desk.watcher.answer(key, lambda _: got, fresh_seconds=60)
+    assert answer.job is not None
+    answer.job.work(None)  # type: ignore[arg-type]  # the work asks no cluster
+
+
+def test_groups_are_numbered_by_their_pages_and_it_is_said_that_there_are_more(desk: Desk) -> None:
+    tables = tuple(GroupTable(group=f"group-{number:02}", source=None, target=None, rows=()) for number in range(45))
+    answered(desk, ("groups",), (tables, (), False))
+    page = desk.page(f"{HERE}/groups?page=2")
+    assert "21\u201340 of 45 groups" in page
+    assert "41\u201345 of 45 groups" in desk.page(f"{HERE}/groups?page=3")
+    assert "Only the first" not in page
+
+
+def test_that_groups_were_cut_off_is_said(desk: Desk) -> None:
+    answered(desk, ("groups",), ((), (), True))
+    assert "Only the first 2\u202f000 groups by name are here" in desk.page(f"{HERE}/groups")
 
 
 def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> None:

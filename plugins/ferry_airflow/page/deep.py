@@ -6,6 +6,7 @@ The flow's thread asks; a request waits for a moment, and the page then fills by
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, status
@@ -63,7 +64,8 @@ def one_partition(request: Request, open_flow: FlowDep, topic: str, partition: i
     work = partial(FlowWatch.receipts, place=place, skip=(page - 1) * A_PAGE, most=A_PAGE)
     found = open_flow.watcher.answer(("receipts", place, page), work, fresh_seconds=STALE_SECONDS)
     receipts, total = found.got or ([], 0)
-    cut = Cut(rows=receipts, page=page, pages=max(1, -(-total // A_PAGE)), total=total)
+    first = (page - 1) * A_PAGE + 1
+    cut = Cut(rows=receipts, page=page, pages=max(1, -(-total // A_PAGE)), total=total, first=first)
     lag = next((one for one in open_flow.seen.lags.get(topic, ()) if one.source == place), None)
     return shown_page(request, "partition.html", open_flow, "topics", place=place, answer=found, cut=cut, lag=lag)
 
@@ -91,17 +93,27 @@ def offsets(
 def groups(request: Request, open_flow: FlowDep, page: int = 1, q: str = "") -> Response:
     """Consumer groups: where they stand at the source, what that is on the target, and where they stand there."""
     found = open_flow.watcher.answer(("groups",), _groups, fresh_seconds=STALE_SECONDS)
-    tables, lacking = found.got or ((), ())
+    tables, lacking, more = found.got or ((), (), False)
     wanted = q.strip().lower()
     rows = [table for table in tables if wanted in table.group.lower()]
     return shown_page(
-        request, "groups.html", open_flow, "groups", answer=found, cut=Cut.of(rows, page, 20), lacking=lacking, q=q
+        request,
+        "groups.html",
+        open_flow,
+        "groups",
+        answer=found,
+        cut=Cut.of(rows, page, 20),
+        lacking=lacking,
+        most=MOST_GROUPS if more else None,
+        q=q,
     )
 
 
-def _groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, ...]]:
+def _groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, ...], bool]:
+    """The first groups by name, what they lack, and whether there are more."""
     found = find_groups(watch.flow, patience_s=watch.patience_s)
-    return tuple(table for table, _ in zip(found.tables, range(MOST_GROUPS), strict=False)), found.not_shown
+    tables = tuple(islice(found.tables, MOST_GROUPS))
+    return tables, found.not_shown, next(found.tables, None) is not None
 
 
 @router.get("/backfills")

@@ -11,12 +11,13 @@ from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ferry.decide.plan.lag import PartitionLag
+from ferry.model import Flow
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, visible
-from ferry_airflow.page.paper import written
+from ferry_airflow.page.paper import root_of, written
 from ferry_airflow.page.snapshot import RunDigest, TopicRow
 from ferry_airflow.page.standing import DAG_MOODS, RUN_MOODS
 
@@ -34,13 +35,16 @@ class Cut(Generic[T]):
     page: int
     pages: int
     total: int
+    first: int = 1
+    """The number of the first row."""
 
     @classmethod
     def of(cls, rows: Sequence[T], page: int, size: int = A_PAGE) -> Cut[T]:
         """The page, or the last one where there are not so many."""
         pages = max(1, -(-len(rows) // size))
         page = min(max(1, page), pages)
-        return cls(rows=rows[(page - 1) * size : page * size], page=page, pages=pages, total=len(rows))
+        start = (page - 1) * size
+        return cls(rows=rows[start : start + size], page=page, pages=pages, total=len(rows), first=start + 1)
 
 
 def shown_page(request: Request, name: str, open_flow: OpenFlow, tab: str, **what: Any) -> HTMLResponse:
@@ -51,7 +55,7 @@ def shown_page(request: Request, name: str, open_flow: OpenFlow, tab: str, **wha
         it=open_flow,
         seen=open_flow.seen,
         flow=flow,
-        here=f"{request.scope.get('root_path', '').rstrip('/')}/flow/{quote(flow.source)}/{quote(flow.target)}",
+        here=_place_of(request, flow),
         tab=tab,
         charts=charts_version(),
         moods=RUN_MOODS,
@@ -86,8 +90,12 @@ def _to_flow(request: Request, dag: str, office: OfficeDep, rest: str) -> Respon
     flow = flow_of_dag(configured, dag)
     if flow is None:
         return written(request, "foreign.html", dag=dag, configured=configured)
-    root = request.scope.get("root_path", "").rstrip("/")
-    return RedirectResponse(f"{root}/flow/{quote(flow.source)}/{quote(flow.target)}/{rest}")
+    return RedirectResponse(f"{_place_of(request, flow)}/{rest}")
+
+
+def _place_of(request: Request, flow: Flow) -> str:
+    """The address of a flow's pages."""
+    return f"{root_of(request)}/flow/{quote(flow.source)}/{quote(flow.target)}"
 
 
 @router.get("/flow/{source}/{target}/")

@@ -50,15 +50,20 @@ def _environment() -> Environment:
     return found
 
 
+def root_of(request: Request) -> str:
+    """Where the application is mounted, as the browser sees it; without a slash at its end."""
+    root: str = request.scope.get("root_path", "")
+    return root.rstrip("/")
+
+
 def fragment(request: Request, name: str, **what: Any) -> str:
     """A part of a page."""
-    root = request.scope.get("root_path", "").rstrip("/")
-    return _environment().get_template(name).render(root=root, **what)
+    return _environment().get_template(name).render(root=root_of(request), **what)
 
 
 def written(request: Request, name: str, status: int = 200, **what: Any) -> HTMLResponse:
-    """A page; `root` is where the application is mounted, as the browser sees it."""
-    root = request.scope.get("root_path", "").rstrip("/")
+    """A page."""
+    root = root_of(request)
     airflow = root.removesuffix("/ferry")
 
     def again(**changed: object) -> str:

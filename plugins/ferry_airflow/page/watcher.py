@@ -150,8 +150,7 @@ class Watcher:
                 except FerryError as error:
                     kept.error = str(error)
                 except Exception as error:
-                    log.exception("the page cannot show %s of %s->%s", key[0], self._source, self._target)
-                    kept.error = f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
+                    kept.error = self._unforeseen(error, f"the page cannot show {key[0]}")
                 finally:
                     kept.at_ms, kept.job = wall_ms(), None
 
@@ -188,8 +187,7 @@ class Watcher:
                 except FerryError as error:  # a secret or a connection that is missing
                     self._take(Sight(view=None, lags=None, troubles={self._target: str(error)}), ())
                 except Exception as error:
-                    log.exception("the page cannot look at %s->%s", self._source, self._target)
-                    why = f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
+                    why = self._unforeseen(error, "the page cannot look")
                     self._take(Sight(view=None, lags=None, troubles={self._target: why}), ())
                 took = time.monotonic() - began
                 closely = time.monotonic() < self._close_at + GLANCE_SECONDS
@@ -221,10 +219,14 @@ class Watcher:
         except FerryError as error:
             job.error = str(error)
         except Exception as error:
-            log.exception("%s for %s", job.what, job.who)
-            job.error = f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
+            job.error = self._unforeseen(error, f"{job.what} for {job.who}")
         finally:
             job.done.set()
+
+    def _unforeseen(self, error: Exception, what: str) -> str:
+        """What a page says of an error that is being handled and that nobody foresaw; the log gets its trace."""
+        log.exception("%s, flow %s->%s", what, self._source, self._target)
+        return f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
 
     def _look(self, watch: FlowWatch) -> None:
         sight = watch.look()

@@ -54,8 +54,10 @@ def test_a_name_that_kafka_does_not_take_refuses_its_topic_alone(name: str) -> N
 
 
 def test_a_name_that_is_too_long_is_one_refusal() -> None:
-    rules = replace(RULES, policy=Table({"orders": "x" * 250}))
-    assert refused(decide_plan(rules, facts("orders"), "r", 1)) == [("orders", RefusalKind.NAME_TOO_LONG)]
+    rules = replace(RULES, policy=Table({"orders": "x" * 250}), policy_name="mine.Table")
+    plan = decide_plan(rules, facts("orders"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.NAME_TOO_LONG)]
+    assert "have mine.Table name it shorter, or leave it out" in plan.refusals[0].message
 
 
 def test_two_topics_of_one_name_are_both_refused() -> None:

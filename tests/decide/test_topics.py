@@ -9,7 +9,7 @@ from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topics import TopicChanges, topic_refusal
 from ferry.model import ChangeKind, RefusalKind, TopicChange
-from ferry.policy import MAX_TOPIC_NAME
+from ferry.policy import MAX_TOPIC_NAME, IdentityReplicationPolicy, LanePolicy
 from tests.decide.values import FACTS, RECEIPT, RULES, part, target, topic
 
 
@@ -193,6 +193,15 @@ def test_a_target_name_beyond_kafkas_limit_is_refused(length: int, refused: bool
     if found is not None:
         assert found.kind is RefusalKind.NAME_TOO_LONG
         assert "has 250 characters, Kafka allows 249: use a shorter alias" in found.message
+
+
+def test_a_scratch_name_that_is_too_long_is_shortened_by_its_lane_whatever_the_policy() -> None:
+    lane = LanePolicy(base=IdentityReplicationPolicy(source_alias="a"), lane="backfill-january")
+    rules = replace(RULES, policy=lane, lane=lane.lane, scratch=True)
+    found = topic_refusal(rules, FACTS, topic("x" * MAX_TOPIC_NAME, part()))
+    assert found is not None
+    assert found.kind is RefusalKind.NAME_TOO_LONG
+    assert found.message.endswith("give the lane a shorter name, or leave the topic out")
 
 
 @pytest.mark.parametrize(("copied", "remedy"), [(False, "delete the target topic"), (True, "another alias")])

@@ -11,7 +11,7 @@ from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
 from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, lane_kind
-from ferry.policy import MAX_TOPIC_NAME
+from ferry.policy import MAX_TOPIC_NAME, DefaultReplicationPolicy, IdentityReplicationPolicy
 from ferry.words import several
 
 
@@ -26,7 +26,7 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
         return refusal(
             RefusalKind.NAME_TOO_LONG,
             f"target name {name[:40]}... of topic {topic.name[:40]}... has {len(name)} characters, Kafka allows "
-            f"{MAX_TOPIC_NAME}: use a shorter alias or IdentityReplicationPolicy",
+            f"{MAX_TOPIC_NAME}: {_shorter(rules)}",
         )
     owner = facts.claims.get(name)
     if rules.beside_live:
@@ -55,6 +55,15 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
             f"{name} is to be created: grant DESCRIBE_CONFIGS on it, or create topic {name} by hand",
         )
     return None
+
+
+def _shorter(rules: Rules) -> str:
+    """What makes target names shorter."""
+    if rules.scratch:
+        return "give the lane a shorter name, or leave the topic out"
+    if isinstance(rules.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+        return "use a shorter alias or IdentityReplicationPolicy"
+    return f"have {rules.policy_name} name it shorter, or leave it out (topics.exclude)"
 
 
 def owned(topic: str, target: str, owner: str) -> Refusal:

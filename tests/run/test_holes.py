@@ -74,6 +74,52 @@ def test_batches_with_holes_are_transcoded_and_each_key_ends_with_the_same_value
     assert f"{holes}-0 has no record at {missing} of its offsets from 0 to " in report.notes[-1]
 
 
+def test_a_key_ends_with_the_same_value_when_the_cleaner_was_at_work_between_two_runs(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, 1, {**COMPACTED, "min.compaction.lag.ms": FOR_EVER})
+    client = producer(source_cluster, linger_ms=200)
+    times = iter(range(SEGMENT_MS, 10_000 * SEGMENT_MS, SEGMENT_MS))
+
+    def write_batch(**values: str | None) -> None:
+        now = next(times)
+        send(
+            client,
+            topic,
+            [
+                Message(key=key.encode(), value=None if value is None else value.encode(), timestamp=now)
+                for key, value in values.items()
+            ],
+        )
+
+    write_batch(a="1", b="1", c="1", d="1")
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().state is RunState.SUCCESS
+    write_batch(a="2", b="2", c=None)
+    write_batch(a="3", e="3")
+    alter(source_cluster, ConfigResource.Type.TOPIC, [topic], "min.compaction.lag.ms", "0")
+    with busy_cleaner(source_cluster):
+
+        def cleaned() -> bool:
+            write_batch(last="")  # rolls the segment before it, which the cleaner then may touch
+            kept = [row[1] for row in read_topic(source_cluster.bootstrap, topic)[0]]
+            return (kept.count(b"a"), kept.count(b"b")) == (1, 1)
+
+        wait_until(cleaned)
+    report = lab.micro_run()
+    assert (report.state, report.refusals) == (RunState.SUCCESS, ())
+    assert report.missing, "the second run met holes"
+    ends = latest(target_cluster, lab.target_topic(topic))
+    assert {key: ends[key] for key in (b"a", b"b", b"c", b"d", b"e")} == {
+        b"a": b"3",
+        b"b": b"2",
+        b"c": None,
+        b"d": b"1",
+        b"e": b"3",
+    }
+    assert ends == latest(source_cluster, topic)
+
+
 def test_a_batch_whose_base_offset_leads_back_is_refused_and_not_passed_over(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:

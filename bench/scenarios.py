@@ -411,7 +411,8 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
         ),
         Scenario(
             name="failover",
-            title=f"records that groups read again after a failover, in 4 partitions of {million // 4:,} together",
+            title="records that groups read again after a failover, in 4 partitions of "
+            f"{million // 4:,} records each, added up",
             shape=Shape(topic="failover", partitions=4, records=million, size=200),
             run=groups_fail_over,
             aims=(),

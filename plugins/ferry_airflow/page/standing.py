@@ -89,7 +89,11 @@ def _ended_badly(seen: Snapshot, dag: DagState) -> Standing | None:
     if last.state in (PastState.FAILED, PastState.UNPLANNED):
         return Standing(mood=Mood.BAD, word="failed", why=f"Run {last.run} copied no part of what it was for.")
     if last.state is PastState.PARTIAL:
-        why = f"Run {last.run} refused {number(last.refused)} of what it was to copy; the rest is copied."
+        why = (
+            f"Run {last.run} refused {number(last.refused)} of what it was to copy; the rest is copied."
+            if last.refused
+            else f"Run {last.run} refused nothing to copy; its page names what is unfinished, failed or differs."
+        )
         return Standing(mood=Mood.WARN, word="partial", why=why)
     return None
 

@@ -9,7 +9,7 @@ import pytest
 from ferry.config.flow.flow import RecoveryPoint
 from ferry.decide.ledger.history import PastState
 from ferry.decide.plan.lag import total_of
-from ferry.model import Pause
+from ferry.model import Pause, Refusal, RefusalKind
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.shown import duration, number, size
 from ferry_airflow.page.snapshot import Snapshot, Trouble
@@ -20,6 +20,7 @@ from tests.page.test_pages import digest
 LIMIT = RecoveryPoint(records=100, seconds=60)
 WELL = Snapshot(number=3, runs=(digest("r1"),), total=total_of([lag("orders", 0, 5, 10.0)]))
 KNOWN = DagState(known=True)
+REFUSED = Refusal(kind=RefusalKind.TOO_LARGE, topic="orders", partition=0, message="too large")
 HELD = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
 
 
@@ -36,7 +37,8 @@ def dag_run(name: str, state: str) -> DagState:
         (replace(WELL, total=total_of([lag("orders", 0, 5, 61.0)])), KNOWN, "behind", "1 min 1 s old"),
         (replace(WELL, total=total_of([lag("orders", 0, 101, 1.0)])), KNOWN, "behind", "101 records"),
         (replace(WELL, total=total_of([lag("orders", 0, 5, None)])), KNOWN, "behind", "unknown age"),
-        (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused"),
+        (replace(WELL, runs=(digest("r1", PastState.PARTIAL, REFUSED),)), KNOWN, "partial", "refused 1 of"),
+        (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused nothing to copy"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), KNOWN, "failed", "no part"),
         (replace(WELL, runs=(digest("r1", PastState.UNPLANNED),)), KNOWN, "failed", "no part"),
         (WELL, dag_run("r2", "failed"), "failed", "r2 failed before it was planned"),

@@ -133,6 +133,7 @@ def test_each_way_in_which_an_offset_is_found_is_told(desk: Desk, outcome: Trans
 
 def answered(desk: Desk, key: tuple[object, ...], got: object) -> None:
     """As if the flow's thread had this answer to a question of a page."""
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     answer = desk.watcher.answer(key, lambda _: got, fresh_seconds=60)
     assert answer.job is not None
     answer.job.work(None)  # type: ignore[arg-type]  # the work asks no cluster

@@ -126,10 +126,12 @@ class Secured:
         admin = self.admin()
         admin.alter_user_scram_credentials([change])[user].result(30)
 
-    def grant(self, principal: str, acls: Iterable[Acl]) -> None:
-        """Permit what `acls` say, and wait until the broker knows it."""
+    def grant(
+        self, principal: str, acls: Iterable[Acl], permission: AclPermissionType = AclPermissionType.ALLOW
+    ) -> None:
+        """Permit, or forbid, what `acls` say, and wait until the broker knows it."""
         admin = self.admin()
-        wanted = [binding(acl, principal) for acl in acls]
+        wanted = [binding(acl, principal, permission) for acl in acls]
         if not wanted:
             return
         for future in admin.create_acls(wanted).values():
@@ -147,7 +149,7 @@ class Secured:
         assert wait_for(known, seconds=ACL_SECONDS), f"the broker of {self.name} does not take the ACLs over"
 
 
-def binding(acl: Acl, principal: str) -> AclBinding:
+def binding(acl: Acl, principal: str, permission: AclPermissionType = AclPermissionType.ALLOW) -> AclBinding:
     """An ACL in the words of confluent-kafka."""
     kinds: Mapping[str, ResourceType] = {
         "topic": ResourceType.TOPIC,
@@ -163,5 +165,5 @@ def binding(acl: Acl, principal: str) -> AclBinding:
         principal,
         "*",
         AclOperation[operation],
-        AclPermissionType.ALLOW,
+        permission,
     )

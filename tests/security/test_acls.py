@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AclPermissionType
+from kafka import KafkaAdminClient
 
 from ferry.decide.ledger.report import Report, RunState
+from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.model import CommittedOffset, TopicPartition
+from ferry.net.connect.cluster import Cluster, event_loop
+from ferry.net.groups.offsets import CommittedOffsets
+from ferry.net.groups.offsets import commit_offsets as commit_offsets_of
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.permissions import Acl, Resource, required_acls
+from tests.cli.program import ferry
 from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
 from tests.security.conftest import Pair
 from tests.security.test_logins import RECORDS, fill, flow, plain, scram512
 
 pytestmark = pytest.mark.cluster
 
+MANY_GROUPS = 2_000
 # Of each side and kind of resource, as the documents list them.
 SOURCE_TOPIC = ("Read", "DescribeConfigs")
 TARGET_TOPIC = ("Create", "Alter", "Write", "Read")
@@ -121,6 +133,51 @@ def test_groups_are_written_with_their_acls_and_named_without(secured: Pair, top
     assert failed() == {}
     for group in groups:
         assert committed_offsets(secured.target.cluster, group, lab.target_topic(topic), 2) == {0: 3}
+
+
+def test_one_of_two_thousand_groups_that_may_not_be_written_is_named_and_the_others_are_done(
+    secured: Pair, topic: str, tmp_path: Path
+) -> None:
+    fill(secured, topic)
+    mark = f"many-{secrets.token_hex(4)}-"
+    lab = flow(secured, scram512(secured.source), plain(secured.target), topic, groups=f"{mark}.*")
+    groups = [f"{mark}{number:04}" for number in range(MANY_GROUPS)]
+    stand_at(secured.source.cluster, groups, topic, 3)
+    several = Resource(kind="group", name=mark, prefixed=True)
+    acls = [acl for acl in required_acls(lab.flow) if not acl.optional]
+    acls += [Acl(side=side, resource=several, operation="Read", why="") for side in ("source", "target")]
+    grant(secured, acls)
+    shut = Acl(side="target", resource=Resource(kind="group", name=groups[1234]), operation="Read", why="")
+    secured.target.grant("User:plain", [shut], AclPermissionType.DENY)
+    assert lab.micro_run().state is RunState.SUCCESS
+    answer = ferry("groups", "sync", "--json", config=lab.write(tmp_path))
+    assert answer.code == 1, answer.err
+    (left,) = answer.json("groups-sync")["left"]
+    assert (left["group"], left["why"]) == (groups[1234], "failed")
+    assert f"group {groups[1234]}" in left["message"]
+    assert "grant READ on it" in left["message"]
+    with closing(KafkaAdminClient(bootstrap_servers=secured.target.cluster.bootstrap)) as admin:
+        found = admin.list_group_offsets(dict.fromkeys(groups))
+    there = {group: {at.offset for at in places.values()} for group, places in found.items() if places}
+    assert there == {group: {3} for group in groups if group != groups[1234]}
+
+
+def stand_at(cluster: RunningCluster, groups: Sequence[str], topic: str, offset: int) -> None:
+    """Put very many groups at an offset of the first partition, by Ferry's own requests: many at a time."""
+    at = {TopicPartition(topic=topic, partition=0): CommittedOffset(offset=offset)}
+    loop = event_loop()
+    brokers = Cluster(loop, "many", {"bootstrap_servers": cluster.bootstrap.split(",")})
+
+    async def commit() -> CommittedOffsets:
+        await brokers.open()
+        return await commit_offsets_of(brokers, dict.fromkeys(groups, at))
+
+    try:
+        done = loop.run(commit)
+        assert (done.failed, done.refused) == ({}, {})
+    finally:
+        brokers.close()
+        loop.close()
 
 
 def missing(acls: list[Acl], what: str) -> Acl:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -11,14 +12,18 @@ from fastapi.routing import APIRoute
 
 from ferry.decide.groups.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
 from ferry.decide.groups.table import GroupTable
-from ferry.decide.ledger.history import PastState
+from ferry.decide.lanes.listing import Lane
+from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
-from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.decide.ledger.report import Report
+from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, TopicPartition, Why
+from ferry.model.lane import LaneKind
 from ferry.run.groups.translate import Translation
 from ferry.run.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.mount import views
 from ferry_airflow.page.snapshot import RunDigest, TopicRun
+from tests.decide.values import PLAN, refusal, run_of
 from tests.page.conftest import HERE, Desk, lag
 
 PAGES = ("/", "/topics", "/runs", "/offsets", "/groups", "/backfills", "/reports", "/run/a", "/partition/orders/0")
@@ -151,6 +156,34 @@ def test_groups_are_numbered_by_their_pages_and_it_is_said_that_there_are_more(d
 def test_that_groups_were_cut_off_is_said(desk: Desk) -> None:
     answered(desk, ("groups",), ((), (), True))
     assert "Only the first 2\u202f000 groups by name are here" in desk.page(f"{HERE}/groups")
+
+
+def test_a_run_says_what_it_refused_which_groups_failed_and_where_it_is_cut_off(desk: Desk) -> None:
+    failed = Left(group="app", place=None, why=Why.FAILED, message="group app may not be read")
+    report = Report(
+        plan=replace(PLAN, notes=tuple(f"note {number}" for number in range(35)), paused=("orders",)),
+        started_ms=1_000,
+        receipts=(),
+        refusals=tuple(refusal("orders", number) for number in range(57)),
+        unfinished=(),
+        left=(),
+        done=0,
+        groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(failed,), inexact={}),
+    )
+    opened = OpenedRun(record=run_of("run-1"), generation=3)
+    answered(desk, ("run", "run-1"), PastRun(opened=opened, state=PastState.PARTIAL, report=report))
+    page = desk.page(f"{HERE}/run/run-1")
+    assert "group app may not be read" in page
+    assert "and 7 more: <code>ferry ledger --run run-1 --json</code> has all" in page
+    assert "and 5 more: <code>ferry ledger --run run-1 --json</code> has all" in page
+
+
+def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:
+    lane = Lane(name="backfill-a", kind=LaneKind.BACKFILL, topics=(), parts=(), windows=1, last_run=None)
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    answered(desk, ("lanes",), [lane])
+    desk.watcher._seen = replace(desk.watcher._seen, lanes=("live", "backfill-a", "backfill-b", "drill-c"))
+    assert "and 2 more lanes" in desk.page(f"{HERE}/backfills")
 
 
 def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> None:

@@ -120,7 +120,17 @@ def _groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, .
 def backfills(request: Request, open_flow: FlowDep) -> Response:
     """Lanes beside the flow's own."""
     found = open_flow.watcher.answer(("lanes",), FlowWatch.lanes, fresh_seconds=STALE_SECONDS)
-    return shown_page(request, "backfills.html", open_flow, "backfills", answer=found, lanes=found.got or ())
+    lanes = found.got or ()
+    others = sum(name != open_flow.config.lane for name in open_flow.seen.lanes)
+    return shown_page(
+        request,
+        "backfills.html",
+        open_flow,
+        "backfills",
+        answer=found,
+        lanes=lanes,
+        more=max(0, others - len(lanes)) if lanes else 0,
+    )
 
 
 @router.get("/reports")

@@ -21,6 +21,7 @@ from ferry.dev.ports import free_ports
 from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package
 from tests.airflow import planted
+from tests.harness import create_topic, numbered, producer, send
 from tests.spark.jobs import (
     ROOT,
     Standalone,
@@ -34,6 +35,7 @@ from tests.spark.jobs import (
     submit,
     until,
 )
+from tests.spark.notebook import notebook
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +123,17 @@ def test_a_job_runs_over_spark_connect(
     )
     assert (verified.returncode, "in 2 tasks" in verified.stdout) == (0, True), verified.stdout + verified.stderr
     assert "equal, 4000 records, 0 differences" in verified.stdout
+
+
+def test_records_are_read_over_spark_connect(
+    source_cluster: RunningCluster, topic: str, tmp_path: Path, server: str
+) -> None:
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(100, partitions=2))
+    options = {"kafka.bootstrap.servers": source_cluster.bootstrap}
+    with notebook(tmp_path / "notebook.log", {"SPARK_REMOTE": server}) as book:
+        found = book.read(topic, options, "partition = 1 AND offset >= 40")
+        assert [(row["partition"], row["offset"]) for row in found.rows] == [(1, offset) for offset in range(40, 50)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)

@@ -14,6 +14,22 @@ def ints(values: Sequence[int]) -> pa.Array:
     return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(array("i", values))])
 
 
+def longs(values: Sequence[int]) -> pa.Array:
+    """A column of 64-bit numbers."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
+
+
+def nullable_binaries(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
+    """A column of bytes, or, as `kind` says, of strings that are UTF-8 already; None is null."""
+    if None not in values:
+        return _pieces(kind, values)  # type: ignore[arg-type]  # there is no None in it
+    ends = array("i", accumulate((0 if value is None else len(value) for value in values), initial=0))
+    valid = int("".join("0" if value is None else "1" for value in reversed(values)), 2)
+    bitmap = valid.to_bytes((len(values) + 7) // 8, "little")
+    data = b"".join(value for value in values if value is not None)
+    return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(bitmap), pa.py_buffer(ends), pa.py_buffer(data)])
+
+
 def strings(values: Sequence[str]) -> pa.Array:
     """A column of strings."""
     return _pieces(pa.string(), [value.encode() for value in values])

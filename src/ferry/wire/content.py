@@ -77,6 +77,8 @@ def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
         offset, at = _varint(data, at)
         key, at = _field(data, at, end)
         value, at = _field(data, at, end)
+        if at > end:
+            raise Malformed(f"the record that ends at byte {end} is shorter than its fields")
         timestamp = batch.base_timestamp + delta if stamp is None else stamp
         if not LOWEST <= timestamp <= HIGHEST:
             timestamp = (timestamp - LOWEST) % 2**64 + LOWEST  # Java's arithmetic goes round

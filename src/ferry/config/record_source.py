@@ -1,0 +1,151 @@
+"""What somebody wants to read of a cluster, record by record, in the options of a Spark reader.
+
+`config` and `cluster` name a cluster of a configuration file; `kafka.*` are a client's own properties, by Java's names.
+Spark shows options in plans and logs, so a secret may stand in them as a reference only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeVar
+
+from ferry.config.flow.clients import ConnectionOptions, FetchOptions, fetch_options, kafka_python_options
+from ferry.config.flow.start import Start, StartTime, parse_start
+from ferry.config.keys import values
+from ferry.config.keys.catalogue import find
+from ferry.config.keys.fates import Fate
+from ferry.config.login.connection import JAAS, SERVERS, from_environment
+from ferry.config.login.jaas import parse_jaas
+from ferry.config.settings import load
+from ferry.config.text.filters import PatternList
+from ferry.config.text.problem import BadValue
+from ferry.config.text.secrets import ClientProperties, Providers, has_reference, is_secret
+from ferry.errors import BadInput, Refused
+
+T = TypeVar("T")
+
+CONFIG_VARIABLE = "FERRY_CONFIG"
+TASK_RECORDS = 500_000
+"""Offsets of one task, unless somebody says another number."""
+
+_KAFKA = "kafka."
+_OPTIONS = ("config", "cluster", "topics", "path", "from", "to", "task.records")
+_ISOLATION = "isolation.level"
+_NO_FILE_ALIAS = "kafka"
+"""What a cluster is called in messages that no file names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSource:
+    """A cluster, topics of it, and where to begin and to end."""
+
+    alias: str
+    connection: ConnectionOptions = field(repr=False)
+    fetch: FetchOptions
+    topics: PatternList
+    begin: Start
+    end: Start
+    task_records: int
+
+
+def record_source(options: Mapping[str, str]) -> RecordSource:
+    """Read the options; their names are in lower case. Raises BadInput, or Refused for what is not supported."""
+    _check_names(options)
+    topics = _read(options, "topics", options.get("path", ""), values.pattern_list)
+    if not topics.items:
+        raise BadInput("no topics are named: write option topics, or load('orders,payments.*')")
+    alias, properties = _cluster(options)
+    try:
+        connection = kafka_python_options({"client.id": "ferry-records", **properties})
+        fetch = fetch_options(properties)
+    except (BadInput, Refused) as error:
+        raise type(error)(f"cluster {alias}: {properties.told(str(error))}") from None
+    return RecordSource(
+        alias=alias,
+        connection=connection,
+        fetch=fetch,
+        topics=topics,
+        begin=_bound(options, "from", "earliest"),
+        end=_bound(options, "to", "latest"),
+        task_records=_read(options, "task.records", str(TASK_RECORDS), values.integer(1, 2**31 - 1)),
+    )
+
+
+def _read(options: Mapping[str, str], name: str, default: str, read: Callable[[str], T]) -> T:
+    try:
+        return read(options.get(name, default))
+    except BadValue as error:
+        raise BadInput(f"option {name}: {error}") from None
+
+
+def _bound(options: Mapping[str, str], name: str, default: str) -> Start:
+    found = _read(options, name, default, parse_start)
+    if isinstance(found, StartTime) and found.timestamp_ms < 0:
+        raise BadInput(f"option {name}: {options[name]!r} is before 1970, where brokers find no records by their time")
+    return found
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    for name in options:
+        if name in _OPTIONS:
+            continue
+        key = name.removeprefix(_KAFKA)
+        if key == name:
+            close = get_close_matches(name, _OPTIONS, n=1)
+            remedy = f"is {close[0]} meant?" if close else f"there are {', '.join(_OPTIONS)} and {_KAFKA}*"
+            raise BadInput(f"option {name} is not known; {remedy}")
+        known = find(key, "consumer")
+        if known is None:
+            raise BadInput(f"option {name}: Kafka's consumers have no property {key}; correct or remove it")
+        if known.fate is Fate.REFUSED:
+            raise Refused(f"option {name}: {known.text}; remove it")
+    if "topics" in options and "path" in options:
+        raise BadInput("topics are named by option topics and in load(...); leave one of the two out")
+    level = options.get(_KAFKA + _ISOLATION, "read_committed")
+    if level != "read_committed":
+        raise Refused(f"option {_KAFKA}{_ISOLATION}={level}: records are read as read_committed only; remove it")
+
+
+def _cluster(options: Mapping[str, str]) -> tuple[str, ClientProperties]:
+    """The cluster's name in messages, and how its consumer reaches it, secrets resolved."""
+    given = {name.removeprefix(_KAFKA): value for name, value in options.items() if name.startswith(_KAFKA)}
+    if given:
+        for name in ("config", "cluster"):
+            if name in options:
+                raise BadInput(f"the cluster is named by option {name} and by {_KAFKA}*; leave one of the two out")
+        for key, value in given.items():
+            _refuse_shown_secret(key, value)
+        if SERVERS not in given:
+            raise BadInput(f"option {_KAFKA}{SERVERS} is missing; write host:port, several with commas between")
+        return _NO_FILE_ALIAS, Providers().resolve_all(ClientProperties(values_by_key=given))
+    path = options.get("config") or os.environ.get(CONFIG_VARIABLE)
+    if not path:
+        raise BadInput(
+            f"no cluster is named: write options config (a file; else {CONFIG_VARIABLE}) and cluster (an alias in it),"
+            f" or {_KAFKA}{SERVERS}"
+        )
+    settings = load(Path(path), from_environment)
+    if "cluster" not in options:
+        raise BadInput(f"option cluster is missing; {path} has {', '.join(settings.clusters)}")
+    found = settings.cluster(options["cluster"])
+    return found.alias, found.client("consumer")
+
+
+def _refuse_shown_secret(key: str, value: str) -> None:
+    """Raise BadInput for a secret that stands in an option itself."""
+    shown = is_secret(key) and not has_reference(value)
+    if key == JAAS and not shown:
+        try:
+            login = parse_jaas(value)
+        except BadValue as error:
+            raise BadInput(f"option {_KAFKA}{key}: {error}") from None
+        shown = any(is_secret(name) and not has_reference(part) for name, part in login.options.items())
+    if shown:
+        raise BadInput(
+            f"option {_KAFKA}{key} holds a secret, which Spark would show; write ${{env:NAME}} or ${{file:/path:name}}"
+            " in its place, or name a file's cluster by config and cluster"
+        )

@@ -1,0 +1,146 @@
+"""Read pieces of partitions batch by batch, for whoever takes them at a pace of his own.
+
+The event loop turns in a thread: a slow taker lets no request run out of time. What is fetched and not taken stays
+within a fixed amount of memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+
+from ferry.config.flow.clients import ConnectionOptions, FetchOptions
+from ferry.decide.records.ranges import Piece
+from ferry.errors import Corrupt, FerryError, Refused, Unreachable
+from ferry.model import RefusalKind, TopicPartition
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.intake import Answer, Fetched, Intake, ReadFailure
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.net.fetch.source import SourceReader
+from ferry.run.records.cluster import connected
+from ferry.wire.batch import Batch
+
+MEMORY_BYTES = 64 << 20
+_LOOK_SECONDS = 0.02
+"""How often the reading thread looks for what was taken meanwhile."""
+
+_WHY: Mapping[RefusalKind, str] = {
+    RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile; load the frame again, or raise retention",
+    RefusalKind.SOURCE_TRUNCATED: "its log was cut meanwhile (unclean leader election?); load the frame again",
+    RefusalKind.TOPIC_GONE: "the topic was deleted meanwhile",
+    RefusalKind.TOPIC_RECREATED: "the topic was created again meanwhile; load the frame again",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSpec:
+    """All that a process needs to read some pieces; travels pickled, its secrets never in text."""
+
+    alias: str
+    connection: ConnectionOptions = field(repr=False)
+    fetch: FetchOptions
+    pieces: tuple[Piece, ...]
+    topic_ids: Mapping[str, str]
+    patience_s: float = 60.0
+
+
+def read_batches(spec: ReadSpec) -> Iterator[tuple[Piece, Batch]]:
+    """The data batches of committed records that lie in the pieces, in offset order within each; checksums are right.
+
+    The first and last batch of a piece may hold records outside of it. A batch is a view of memory that is used again
+    once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be read, Unreachable.
+    """
+    reading = _Reading(spec)
+    try:
+        yield from reading.batches()
+    finally:
+        reading.stop()
+
+
+class _Reading:
+    """The thread that reads, and what it hands over."""
+
+    def __init__(self, spec: ReadSpec) -> None:
+        self._spec = spec
+        self._pieces = {piece.place: piece for piece in spec.pieces}
+        self._found: SimpleQueue[tuple[Piece, Fetched] | FerryError | Exception | None] = SimpleQueue()
+        """None ends it."""
+        self._taken: SimpleQueue[Answer] = SimpleQueue()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ferry-records", daemon=True)
+        self._thread.start()
+
+    def batches(self) -> Iterator[tuple[Piece, Batch]]:
+        """What the thread has read, until the end; raises what ended it."""
+        while (found := self._found.get()) is not None:
+            if isinstance(found, Exception):
+                raise found
+            piece, fetched = found
+            if not fetched.hidden:
+                yield piece, fetched.batch
+            self._taken.put(fetched.answer)
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with connected(self._spec.alias, self._spec.connection, patience_s=self._spec.patience_s) as cluster:
+                cluster.loop.run(self._read, cluster)
+            self._found.put(None)
+        except Exception as error:  # it is the taker's to raise
+            self._found.put(error)
+
+    async def _read(self, cluster: Cluster) -> None:
+        reader = SourceReader(
+            cluster,
+            {piece.place: (piece.start, piece.end) for piece in self._spec.pieces},
+            self._spec.topic_ids,
+            isolation=READ_COMMITTED,
+            memory_bytes=MEMORY_BYTES,
+            options=self._spec.fetch,
+        )
+        intake = reader.intake
+        try:
+            await reader.start()
+            while not self._stopped.is_set():
+                arrived, intake.arrived = intake.arrived, []
+                for place in dict.fromkeys(arrived):
+                    self._hand_over(intake, place)
+                self._release(intake)
+                if intake.exhausted():
+                    return
+                await intake.news(_LOOK_SECONDS)
+        finally:
+            reader.close()
+
+    def _hand_over(self, intake: Intake, place: TopicPartition) -> None:
+        while intake.queues[place]:
+            self._found.put((self._pieces[place], intake.take(place)))
+        failure = intake.failures.get(place)
+        if failure is not None:
+            raise _error(self._spec.alias, place, failure)
+
+    def _release(self, intake: Intake) -> None:
+        while True:
+            try:
+                intake.release([self._taken.get_nowait()])
+            except Empty:
+                return
+
+
+def _error(alias: str, place: TopicPartition, failure: ReadFailure) -> FerryError:
+    """The failure for somebody who reads: its own message is for somebody who copies by a plan."""
+    match failure.kind:
+        case RefusalKind.CORRUPT:
+            return Corrupt(failure.message)
+        case RefusalKind.NO_LEADER:
+            return Unreachable(failure.message)
+    why = _WHY.get(failure.kind)
+    if why is None:
+        return Refused(failure.message)
+    return Refused(f"{place} on cluster {alias} cannot be read on from offset {failure.offset}: {why}")

@@ -1,0 +1,40 @@
+"""The columns of records in Spark: those of Spark's own Kafka source, but for the timestamp.
+
+```
+topic string | partition int | offset bigint | timestamp bigint | timestampType int | key binary | value binary
+headers array<struct<key: string, value: binary>>
+```
+`timestamp` is Kafka's own number, milliseconds since 1970: Spark's type counts microseconds and would not hold all of
+them. `timestampType` is -1 (none), 0 (CreateTime) or 1 (LogAppendTime), as in Kafka's `TimestampType`. Key and value
+may be null, and a header's value; headers keep their order and repeat, and a record without any has an empty list.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+HEADERS = ArrayType(
+    StructType([StructField("key", StringType(), nullable=False), StructField("value", BinaryType(), nullable=True)]),
+    containsNull=False,
+)
+
+SCHEMA = StructType(
+    [
+        StructField("topic", StringType(), nullable=False),
+        StructField("partition", IntegerType(), nullable=False),
+        StructField("offset", LongType(), nullable=False),
+        StructField("timestamp", LongType(), nullable=False),
+        StructField("timestampType", IntegerType(), nullable=False),
+        StructField("key", BinaryType(), nullable=True),
+        StructField("value", BinaryType(), nullable=True),
+        StructField("headers", HEADERS, nullable=False),
+    ]
+)

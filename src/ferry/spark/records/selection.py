@@ -1,0 +1,137 @@
+"""Selections of records, by SQL or by a function, checked before anything is read: see `ferry.decide.records`.
+
+Spark's analysed plan is looked at, which lives in the driver's JVM: there is none of Spark Connect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from ferry.decide.records.selection import Node, check_columns, check_nodes
+from ferry.errors import BadInput, Refused
+from ferry.spark.session import is_remote
+
+VIEW = "records"
+"""What the records are called in SQL."""
+
+_POSITION = re.compile(r"line (\d+),? pos (\d+)")
+_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
+
+
+def selected(records: DataFrame, sql: str) -> DataFrame:
+    """What `SELECT ... FROM records WHERE ...` makes of them.
+
+    Raises BadInput for SQL that Spark does not understand, with its place in the text, and for columns that are lacking
+    or of another type; Refused for what is no selection. Nothing is read, and no command in `sql` is carried out.
+    """
+    spark = records.sparkSession
+    _check_session(spark)
+    if spark.catalog.tableExists(VIEW):
+        raise BadInput(f"the session has a table or view named {VIEW} already: drop it, or use another session")
+    try:
+        # Parsed first: a command would be carried out at once.
+        parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)  # noqa: SLF001 - no other way
+    except ParseException as error:
+        raise BadInput(_said(error)) from None
+    check_nodes(_written(parsed))
+    records.createTempView(VIEW)
+    try:
+        found = spark.sql(sql)
+    except AnalysisException as error:
+        raise BadInput(_said(error)) from None
+    finally:
+        spark.catalog.dropTempView(VIEW)
+    return _checked(records, found)
+
+
+def selected_by(records: DataFrame, function: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    """What a function makes of them; raises as `selected`, by the function's name, and what the function raises."""
+    _check_session(records.sparkSession)
+    name = getattr(function, "__qualname__", repr(function))
+    found = function(records)
+    if not isinstance(found, DataFrame):
+        raise BadInput(
+            f"{name} answers {type(found).__name__}: it has to answer the DataFrame that it makes of records"
+        )
+    try:
+        return _checked(records, found)
+    except (BadInput, Refused) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def _check_session(spark: SparkSession) -> None:
+    if is_remote(spark):
+        raise Refused("a transform is checked in the driver's JVM, which Spark Connect hides: use a session without it")
+
+
+def _checked(records: DataFrame, found: DataFrame) -> DataFrame:
+    base = records._jdf.queryExecution().analyzed()  # noqa: SLF001 - as above
+    analysed = found._jdf.queryExecution().analyzed()  # noqa: SLF001 - as above
+    check_nodes(_above(analysed, base))
+    attributes = {one.name(): one.exprId() for one in _each(analysed.output())}
+    sources = {one.name(): one.exprId() for one in _each(base.output())}
+    own = [name for name, number in attributes.items() if name in sources and number.equals(sources[name])]
+    check_columns({name: kind.replace(" ", "") for name, kind in found.dtypes}, own)
+    return found
+
+
+def _above(plan: Any, base: Any) -> Iterator[Node]:
+    """The operators above the records, and their expressions. What is no operator above them is no end of it either."""
+    if plan.equals(base) or plan.sameResult(base):
+        return
+    yield _node(plan, is_plan=True)
+    for expression in _each(plan.expressions()):
+        yield from _expressions(expression)
+    for child in _each(plan.children()):
+        yield from _above(child, base)
+
+
+def _written(plan: Any) -> Iterator[Node]:
+    """The operators of a text as it is written, before names are known; the records must be its only source."""
+    if plan.getClass().getSimpleName() == "UnresolvedRelation":
+        name = plan.tableName()
+        if name.lower() != VIEW:
+            raise BadInput(f"the transform reads {name}: FROM {VIEW} is all there is")
+        return
+    yield _node(plan, is_plan=True)
+    for child in _each(plan.children()):
+        yield from _written(child)
+
+
+def _expressions(expression: Any) -> Iterator[Node]:
+    """Inner ones first: what is not deterministic makes all around it so, and is what is to be named."""
+    for child in _each(expression.children()):
+        yield from _expressions(child)
+    yield _node(expression, is_plan=False)
+
+
+def _node(tree: Any, *, is_plan: bool) -> Node:
+    kind = tree.getClass().getSimpleName()
+    origin = tree.origin()
+    line, column = origin.line(), origin.startPosition()
+    return Node(
+        kind=kind,
+        name=kind if is_plan else tree.prettyName(),
+        is_plan=is_plan,
+        deterministic=is_plan or tree.deterministic(),
+        has_plan=not is_plan and kind in ("ScalarSubquery", "Exists", "InSubquery", "ListQuery", "LateralSubquery"),
+        position=(line.get(), column.get() + 1) if line.isDefined() and column.isDefined() else None,
+    )
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(index) for index in range(sequence.size()))
+
+
+def _said(error: AnalysisException | ParseException) -> str:
+    """Spark's sentence, and where in the text it is about."""
+    text = str(error)
+    found = _POSITION.search(text)
+    where = "" if found is None else f", line {found.group(1)}, column {int(found.group(2)) + 1}"
+    sentence = _CONDITION.sub("", text.strip().splitlines()[0]).partition(" SQLSTATE")[0].partition("; line")[0]
+    return f"the transform's SQL is not understood{where}: {sentence.strip()}"

@@ -1,0 +1,161 @@
+"""A notebook: a process with a Spark session that reads by the format `ferry`, and the test's end of it.
+
+As a program it answers each line of its input, a question in JSON, with one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 120
+MARK = "answer: "
+
+NO_RECORDS = ""
+"""In place of topics: an empty frame with the columns of records, for what no cluster is needed for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What a question brought: rows by column name (bytes are bytes again), and which task read each."""
+
+    rows: list[dict[str, Any]]
+    tasks: list[int]
+    partitions: int
+    """Tasks that Spark makes of it, those without a row among them; 0 on Spark Connect, which does not tell."""
+    plan: str
+
+
+class Failed(Exception):
+    """A question ended in an error; the text is Spark's."""
+
+
+class Notebook:
+    """Asks, and waits for the answer."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    def read(self, topics: str, options: Mapping[str, str], *where: str, sql: str = "", function: str = "") -> Read:
+        """Load, filter, select by SQL or by one of the functions below, and collect. Raises Failed."""
+        question = {"topics": topics, "options": dict(options), "where": where, "sql": sql, "function": function}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        guard = threading.Timer(SECONDS, self._process.kill)
+        guard.start()
+        try:
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+            lines = iter(self._process.stdout.readline, "")
+            answer = next((line.removeprefix(MARK) for line in lines if line.startswith(MARK)), None)
+        finally:
+            guard.cancel()
+        assert answer is not None, f"the notebook ended:\n{self.log()}"
+        found = json.loads(answer)
+        if "error" in found:
+            raise Failed(found["error"])
+        rows = [{name: _value(value) for name, value in row.items()} for row in found["rows"]]
+        return Read(rows=rows, tasks=found["tasks"], partitions=found["partitions"], plan=found["plan"])
+
+    def log(self) -> str:
+        """All that Spark has said."""
+        return self._log.read_text(errors="replace")
+
+
+@contextmanager
+def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
+    """Start one; it ends with the block."""
+    with log.open("ab") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.notebook"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            text=True,
+            env={**os.environ, **environment},
+            cwd=ROOT,
+        )
+    try:
+        yield Notebook(process, log)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(60)
+        finally:
+            process.kill()
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict) and value.keys() == {"hex"}:
+        return bytes.fromhex(value["hex"])
+    if isinstance(value, list):
+        return [tuple(_value(part) for part in pair) for pair in value]
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (bytes, bytearray)):
+        return {"hex": bytes(value).hex()}
+    if isinstance(value, list):
+        return [[_plain(pair.key), _plain(pair.value)] for pair in value]
+    return value
+
+
+def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - in the notebook's own process only
+
+    from ferry.spark.records.schema import SCHEMA  # noqa: PLC0415 - as above
+    from ferry.spark.records.selection import selected, selected_by  # noqa: PLC0415 - as above
+    from tests.spark import functions  # noqa: PLC0415 - as above
+
+    try:
+        if question["topics"] == NO_RECORDS:
+            frame = spark.createDataFrame([], SCHEMA)
+        else:
+            frame = spark.read.format("ferry").options(**question["options"]).load(question["topics"])
+        for condition in question["where"]:
+            frame = frame.where(condition)
+        if question["sql"]:
+            frame = selected(frame, question["sql"])
+        if question["function"]:
+            frame = selected_by(frame, getattr(functions, question["function"]))
+        names = frame.columns
+        rows: Sequence[Any] = frame.withColumn("task", F.spark_partition_id()).collect()
+        classic = hasattr(frame, "_jdf")
+        partitions = frame.rdd.getNumPartitions() if classic else 0
+        plan = frame._jdf.queryExecution().toString() if classic else ""
+    except Exception as error:
+        return {"error": str(error)}
+    return {
+        "rows": [{name: _plain(row[name]) for name in names} for row in rows],
+        "tasks": [row.task for row in rows],
+        "partitions": partitions,
+        "plan": plan,
+    }
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    from ferry.spark.records.source import register  # noqa: PLC0415 - as above
+    from ferry.spark.session import session  # noqa: PLC0415 - as above
+
+    spark = session("notebook")
+    register(spark)
+    for line in sys.stdin:
+        print(MARK + json.dumps(_answer(spark, json.loads(line))), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

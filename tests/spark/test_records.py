@@ -1,0 +1,233 @@
+"""Records read in Spark: all that they are, the ranges that were asked for, and a sentence where that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from ferry.dev import RunningCluster
+from ferry.spark.submit import submit_conf
+from tests.clusters import PASSWORDS, SASL, USER
+from tests.harness import Message, create_topic, numbered, producer, read_topic, send
+from tests.spark.jobs import LOCAL
+from tests.spark.notebook import NO_RECORDS, Failed, Notebook, Read, notebook
+
+LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{{}}";'
+DAY_MS = 86_400_000
+KEPT = {"retention.ms": "-1"}
+"""For records whose times are long past."""
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """One session of Spark in local mode."""
+    conf = " ".join(f'--conf "{key}={value}"' for key, value in submit_conf().items())
+    environment = {
+        **LOCAL,
+        "PYSPARK_SUBMIT_ARGS": f"--master local[2] {conf} pyspark-shell",
+        "SOURCE_PASSWORD": "".join(PASSWORDS["source"]),
+    }
+    with notebook(tmp_path_factory.mktemp("notebook") / "spark.log", environment) as found:
+        yield found
+
+
+def brokers(cluster: RunningCluster, **options: str) -> dict[str, str]:
+    """Options for the cluster; underscores stand for dots."""
+    named = {name.strip("_").replace("_", "."): value for name, value in options.items()}
+    return {"kafka.bootstrap.servers": cluster.bootstrap, **named}
+
+
+def by_partition(rows: Sequence[dict[str, Any]]) -> dict[int, list[tuple[Any, ...]]]:
+    """Rows as the tests' independent reader has them."""
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for row in sorted(rows, key=lambda one: (one["partition"], one["offset"])):
+        found.setdefault(row["partition"], []).append(
+            (row["offset"], row["key"], row["value"], tuple(row["headers"]), row["timestamp"])
+        )
+    return found
+
+
+def offsets(found: Read) -> list[tuple[int, int]]:
+    """Partition and offset of the rows, sorted."""
+    return sorted((row["partition"], row["offset"]) for row in found.rows)
+
+
+ODD = [
+    Message(value=b"v", key=b"k", timestamp=1_700_000_000_123),
+    Message(value=None, key=b"tombstone", timestamp=1),
+    Message(value=b"", key=b"", timestamp=1_700_000_000_001),
+    Message(value=b"no key", timestamp=253_402_300_800_000),
+    Message(value=b"\x00\xff" * 40_000, key=b"large", timestamp=9_000_000_000_000_000),
+    Message(
+        value=b"headers",
+        timestamp=1_700_000_000_999,
+        headers=(("b", b"1"), ("a", None), ("b", b""), ("", b"\xff\x00"), ("Ünï", b"x" * 300)),
+    ),
+]
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_records_come_with_all_that_they_are(
+    book: Notebook, source_cluster: RunningCluster, topic: str, codec: str
+) -> None:
+    create_topic(source_cluster, topic, 3, {**KEPT, "message.timestamp.after.max.ms": str(2**63 - 1)})
+    client = producer(source_cluster, compression_type=codec)
+    send(client, topic, [Message(value=m.value, key=m.key, partition=p, headers=m.headers, timestamp=m.timestamp)
+                         for p in (0, 2) for m in ODD])  # fmt: skip
+    found = book.read(topic, brokers(source_cluster))
+    wanted = {partition: rows for partition, rows in read_topic(source_cluster.bootstrap, topic).items() if rows}
+    assert by_partition(found.rows) == wanted
+    assert {(row["topic"], row["timestampType"]) for row in found.rows} == {(topic, 0)}
+    assert len(wanted[0]) == len(ODD)
+
+
+def test_times_of_the_broker_are_marked_as_such(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic, 1, {"message.timestamp.type": "LogAppendTime"})
+    send(producer(source_cluster), topic, [Message(value=b"v", timestamp=5)])
+    found = book.read(topic, brokers(source_cluster))
+    assert by_partition(found.rows) == read_topic(source_cluster.bootstrap, topic)
+    assert [row["timestampType"] for row in found.rows] == [1]
+
+
+def test_only_committed_records_are_read(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic)
+    clients = [producer(source_cluster, transactional_id=f"{topic}-{end}") for end in ("commit", "abort", "open")]
+    for client in clients:
+        client.init_transactions(60)
+    for client, end in zip(clients, ("commit", "abort", "open"), strict=True):
+        client.begin_transaction()
+        send(client, topic, [Message(value=end.encode())] * 3)
+    clients[1].abort_transaction(60)
+    clients[0].commit_transaction(60)
+    send(producer(source_cluster), topic, [Message(value=b"behind the open one")])
+    try:
+        assert [row["value"] for row in book.read(topic, brokers(source_cluster)).rows] == [b"commit"] * 3
+    finally:
+        clients[2].abort_transaction(60)
+    last = [b"commit"] * 3 + [b"behind the open one"]
+    assert [row["value"] for row in book.read(topic, brokers(source_cluster)).rows] == last
+
+
+def test_ranges_by_offsets_and_by_times(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic, 2, KEPT)
+    send(
+        producer(source_cluster),
+        topic,
+        [Message(value=b"v", partition=number % 2, timestamp=DAY_MS + number) for number in range(100)],
+    )
+    read = book.read(topic, brokers(source_cluster, from_=f"{topic}:0:10", to=f"{topic}:0:12,{topic}:1:2"))
+    assert offsets(read) == [(0, 10), (0, 11), (1, 0), (1, 1)]
+    read = book.read(topic, brokers(source_cluster, from_="1970-01-02T00:00:00.040Z", to=str(DAY_MS + 43)))
+    assert offsets(read) == [(0, 20), (0, 21), (1, 20)]
+    assert book.read(topic, brokers(source_cluster, from_="latest")).rows == []
+
+
+def test_many_partitions_share_tasks_and_stay_in_order(
+    book: Notebook, source_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, 50)
+    send(producer(source_cluster), topic, numbered(1_000, partitions=50))
+    found = book.read(topic, brokers(source_cluster, task_records="500"))
+    assert offsets(found) == [(partition, offset) for partition in range(50) for offset in range(20)]
+    assert len(set(found.tasks)) == 2
+    for partition in range(50):
+        mine = [row["offset"] for row in found.rows if row["partition"] == partition]
+        assert mine == sorted(mine)
+
+
+def test_a_login_shows_nowhere(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, [Message(value=b"v")])
+    options = {
+        "kafka.bootstrap.servers": source_cluster.bootstrap_of(SASL.name),
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.jaas.config": LOGIN.format("${env:SOURCE_PASSWORD}"),
+    }
+    found = book.read(topic, options)
+    assert [row["value"] for row in found.rows] == [b"v"]
+    with pytest.raises(Failed, match="holds a secret, which Spark would show") as caught:
+        book.read(topic, {**options, "kafka.sasl.jaas.config": LOGIN.format("".join(PASSWORDS["source"]))})
+    for part in PASSWORDS["source"]:
+        assert part not in found.plan + book.log() + str(caught.value)
+
+
+def test_what_cannot_be_read_is_said_in_a_sentence(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic)
+    for topics, options, words in [
+        ("no-such-topic", {}, "cluster kafka shows no topic no-such-topic: correct the name, or grant DESCRIBE on it"),
+        ("no-such-.*", {}, "cluster kafka shows no topic that no-such-.* matches"),
+        (topic, {"from": f"{topic}:0:7"}, f"from: offset 7 of {topic}-0 cannot be read yet"),
+        (topic, {"form": "latest"}, "option form is not known; is from meant"),
+    ]:
+        with pytest.raises(Failed) as caught:
+            book.read(topics, {**brokers(source_cluster), **options})
+        assert words in str(caught.value)
+
+
+def test_a_selection_makes_rows_of_single_records(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic)
+    send(producer(source_cluster), topic, [Message(value=f"v{number}".encode(), key=b"k") for number in range(6)])
+    sql = (
+        "SELECT * EXCEPT (value), CAST(concat('masked ', CAST(value AS STRING)) AS BINARY) AS value "
+        "FROM records WHERE offset % 2 = 1"
+    )
+    found = book.read(topic, brokers(source_cluster), sql=sql)
+    assert [(row["offset"], row["value"]) for row in found.rows] == [(n, f"masked v{n}".encode()) for n in (1, 3, 5)]
+    assert "headers" in found.rows[0]
+    found = book.read(topic, brokers(source_cluster), function="upper")
+    assert [(row["offset"], row["value"]) for row in found.rows] == [(n, f"V{n}".encode()) for n in (0, 2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELEC * FROM records", "SQL is not understood, line 1, column 1: Syntax error"),
+        ("SELECT *\nFROM records WHERE valu = '1'", "SQL is not understood, line 2, column 20: A column"),
+        ("SELECT *, nosuch(key) AS more FROM records", "SQL is not understood, line 1, column 11: "),
+        (
+            "SELECT * FROM records WHERE rand() < 0.5",
+            "line 1, column 29, calls rand(), which is not the same each time",
+        ),
+        ("SELECT * FROM records WHERE timestamp_millis(timestamp) < now()", "calls now(), which is not the same"),
+        ("SELECT * FROM records ORDER BY offset", "has ORDER BY: each row has to come of one record"),
+        ("SELECT * FROM records LIMIT 1", "has LIMIT: each row"),
+        ("SELECT DISTINCT * FROM records", "has DISTINCT: each row"),
+        ("SELECT a.* FROM records a JOIN records b ON a.key = b.key", "has a join: each row"),
+        ("SELECT * FROM records UNION ALL SELECT * FROM records", "has UNION: each row"),
+        ("SELECT max(key) AS key FROM records", "has an aggregate: each row"),
+        ("SELECT *, row_number() OVER (ORDER BY offset) AS n FROM records", "has a window function: each row"),
+        ("SELECT *, explode(headers) AS h FROM records", "has a generator such as explode: each row"),
+        ("SELECT * FROM records WHERE offset = (SELECT max(offset) FROM records)", "has a subquery: each row"),
+        ("SELECT 1", "has a query without FROM records"),
+        ("SELECT * FROM another", "the transform reads another: FROM records is all there is"),
+        ("DROP TABLE records", "has DropTable: each row"),
+        ("SELECT * EXCEPT (timestamp) FROM records", "drops the column timestamp: select it too"),
+        ("SELECT * EXCEPT (value), 'x' AS value FROM records", "makes the column value string, it has to be binary"),
+        (
+            "SELECT * EXCEPT (offset), offset + 1 AS offset FROM records",
+            "changes the column offset, which says where a record came from",
+        ),
+    ],
+)
+def test_sql_that_is_no_selection(book: Notebook, sql: str, words: str) -> None:
+    with pytest.raises(Failed) as caught:
+        book.read(NO_RECORDS, {}, sql=sql)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("drawn", "drawn: the transform calls rand(), which is not the same each time"),
+        ("counted", "counted: the transform has an aggregate"),
+        ("shifted", "shifted: the transform changes the column offset"),
+        ("nothing", "nothing answers NoneType: it has to answer the DataFrame"),
+    ],
+)
+def test_functions_that_make_no_selection(book: Notebook, function: str, words: str) -> None:
+    with pytest.raises(Failed) as caught:
+        book.read(NO_RECORDS, {}, function=function)
+    assert words in str(caught.value)

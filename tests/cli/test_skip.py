@@ -86,6 +86,8 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
         plan = runs.plan("at-work", local_origin())
         answer = skip(20)
         assert (answer.code, "run at-work is at work on lane live" in answer.err) == (2, True), answer.err
+        at_work = ferry("ledger", "--run", "at-work", config=config).out
+        assert f"run at-work of {flow}: open; " in at_work
         done = skip(20, "--interrupt", "--json")
         assert done.code == 0, done.err
         with pytest.raises(Superseded):

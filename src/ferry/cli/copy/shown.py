@@ -11,8 +11,8 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.report import Report
 
 
-def show_report(report: Report) -> None:
-    """A line for each thing that is to be known of a run, and one of the run itself."""
+def show_report(report: Report, state: str | None = None) -> None:
+    """A line for each thing that is to be known of a run, and one of the run itself; `state` where it is not over."""
     # Imported here: the command line starts light.
     from ferry.cli.shapes import unfinished_sentence
     from ferry.decide.groups.sentences import group_sentences
@@ -43,6 +43,7 @@ def show_report(report: Report) -> None:
         if sentence is not None:
             print(sentence)
     print(
-        f"run {report.plan.run} of {report.plan.flow}: {report.state}; {count_of(len(report.plan.slices), 'slice')}, "
-        f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"
+        f"run {report.plan.run} of {report.plan.flow}: {state or report.state}; "
+        f"{count_of(len(report.plan.slices), 'slice')}, {count_of(report.records, 'record')}, {size(report.bytes)} in "
+        f"{report.seconds:.1f} s"
     )

@@ -184,7 +184,7 @@ def _print_run(past: PastRun) -> None:
 
     run = past.opened.record.run
     if past.report is not None:
-        show_report(past.report)
+        show_report(past.report, past.state.value)
     if past.state is PastState.OPEN:
         print(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
     elif past.state is PastState.UNPLANNED:

@@ -62,6 +62,8 @@ ONE_LINE_MORE = [
     ("west->east.ferry.run.max.byte = 1", "mean ferry.run.max.bytes?"),
     ("west.ferry.lane = x", "not behind a cluster's alias"),
     ("ferry.zzzz = 1", "is no key of Ferry; "),
+    ("west->east.ferry.transforms = masked", "Ferry copies no changed records yet; remove the line"),
+    ("ferry.transform.masked.topics = orders", "Ferry copies no changed records yet; remove the line"),
     ("Ferry.Lane = x", "is no key of Ferry, whose keys are spelt in small letters; write ferry.lane = x"),
     ("west->east.FERRY.lane = x", "spelt in small letters; write west->east.ferry.lane = x"),
     ("ferry.schedule = every hour", "no cron expression of five fields"),

@@ -21,6 +21,7 @@ from ferry.model import Flow
 
 _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
 _MOST_GUESSES = 200
+_TRANSFORMS = ("ferry.transforms", "ferry.transform.")
 _TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<behind>[ \t\f]+(?P<comment>[#!].*)?)$")
 """A value that was to be continued: there is a blank, or a comment as well, behind its last backslash."""
 
@@ -99,6 +100,12 @@ class KeyCheck:
             correction = (written_raw(f"{place.owner}{place.name.lower()}", entry.raw),)
             message = f"is no key of Ferry, whose keys are spelt in small letters; write {shown(correction)}"
             self.findings.report(entry, entry.key, message, correction=correction)
+        elif place.name.startswith(_TRANSFORMS):  # as decided in docs/adr/0039; no guess at another key
+            message = (
+                "Ferry copies no changed records yet; remove the line where records may arrive as they are, or change"
+                " them before or behind Ferry"
+            )
+            self.findings.report(entry, entry.key, message)
         elif place.name not in FERRY_KEYS_BY_NAME:
             near = nearest(place.name, FERRY_KEYS_BY_NAME)
             remedy = f"did you mean {near}?" if near else f"known are {', '.join(FERRY_KEYS_BY_NAME)}"

@@ -214,7 +214,7 @@ class History:
     def summarise(self, begin: int) -> None:
         """Write a summary of all that was written, and of what the ledger had up to `begin`."""
 
-        async def work() -> None:
+        async def work() -> Mapping[Chain, Links]:
             before = fold(*await self.connection.ledger.read(0, begin))
             newest = {
                 key.decode(): LedgerRecord(offset=offset, key=key, value=value, fate=Fate.COMMITTED, producer_id=1)
@@ -223,22 +223,23 @@ class History:
             whole = {**before.by_key, **newest}
             view = replace(before, end=self.at, by_key=whole, rolled=Rolled(upto=self.at, chains=self.links))
             assert await self._end() == self.at, "the places of the receipts are those that the blocks name"
-            await write_summary(self.connection.ledger, view, generation=self.at - 1)
+            return (await write_summary(self.connection.ledger, view, generation=self.at - 1)).rolled.chains
 
-        self.connection.run(work)
+        self.links = dict(self.connection.run(work))
 
 
 def write_history(bootstrap: str, connection: TargetConnection, receipts: int, clusters: tuple[str, str]) -> None:
-    """Write the receipts behind what the ledger has, a summary of all, and behind that half of what makes the next due.
+    """Write the receipts behind what the ledger has, and summaries, the last one with half of what makes the next due.
 
-    So a run opens the ledger as most do: from the summary and a tail.
+    So a run opens the ledger as most do: from a summary that has few blocks of its own, and a tail.
     """
     history = History(bootstrap, connection, clusters)
     history.write(0)
     begin = history.at
-    history.write(receipts // PARTITIONS)
-    history.summarise(begin)
-    history.write(receipts // PARTITIONS + TAIL // PARTITIONS)
+    for upto in (receipts - 2 * TAIL, receipts):
+        history.write(upto // PARTITIONS)
+        history.summarise(begin)
+    history.write((receipts + TAIL) // PARTITIONS)
 
 
 def part(settings: str, what: str) -> None:

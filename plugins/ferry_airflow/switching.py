@@ -115,15 +115,20 @@ def report_lines(state: SwitchState) -> list[str]:
 
 
 def complaint(state: SwitchState) -> str | None:
-    """Why a switch is not done; None when it is."""
+    """Why a switch is not done; None when it is.
+
+    The task to be cleared need not be that of the next step: one that was killed may have done its step, and a task
+    behind one that failed is not run.
+    """
     made = state.switch
     if state.end is not None and state.end.outcome is SwitchOutcome.FINISHED:
         return None
     if state.end is not None:
         return f"{made.verb} {made.id} was abandoned by {state.end.who}: {state.end.why}"
     return (
-        f"{made.verb} {made.id} is not finished, {left_of(state)}: clear that task to go on, or go on with ferry "
-        f"{made.verb} '{made.named}' --id {made.id}, or give it up with ferry switch abandon"
+        f"{made.verb} {made.id} is not finished, {left_of(state)}: clear the first task that failed, with those behind "
+        f"it, to go on, or go on with ferry {made.verb} '{made.named}' --id {made.id}, or give it up with ferry switch "
+        "abandon"
     )
 
 

@@ -18,6 +18,7 @@ from ferry.run.metrics.textfile import parse
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import guarded, start
 from tests.airflow import planted
+from tests.airflow.held import HELD_SECONDS, HeldDirectory, directory_of
 from tests.airflow.rest import Rest
 from tests.airflow.statsd import Listener
 from tests.harness import Lab
@@ -25,7 +26,10 @@ from tests.spark.jobs import connect_server, until
 
 ROOT = Path(__file__).parents[2]
 
-SWITCHED = ("swap", "flee", "refrain", "rehearsed")
+MOVED = "swap"
+"""The flow whose clients are at work while they are switched; a hook sends them."""
+
+SWITCHED = (MOVED, "refrain", "rehearsed")
 """Flows that have a way back, along which clients may be switched."""
 
 FLOWS = (
@@ -55,6 +59,8 @@ class Flows:
     source: RunningCluster
     target: RunningCluster
     metrics: Listener
+    directory: HeldDirectory
+    """Where the clients of MOVED are to be."""
 
     def lab(self, alias: str) -> Lab:
         """The flow of one test."""
@@ -128,6 +134,8 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     if alias in SWITCHED:
         back = f"t{alias}->{alias}"
         own |= {f"{back}.enabled": "true", f"{back}.topics": f"{alias}-.*", f"{back}.ferry.schedule": "none"}
+    if alias == MOVED:
+        own |= {f"{flow}.groups": f"{alias}-.*", f"{back}.groups": f"{alias}-.*"}
     return Lab(source=source, target=target, alias=alias, topics=(f"{alias}-.*",), settings=own)
 
 
@@ -168,12 +176,27 @@ def _metrics() -> Iterator[Listener]:
 
 
 @pytest.fixture(scope="session")
+def _directory(_pair: tuple[RunningCluster, ...]) -> Iterator[tuple[HeldDirectory, str]]:
+    """The directory of MOVED's clients, and the URL of its hook."""
+    directory = directory_of(MOVED, *_pair)
+    with directory.served() as url:
+        yield directory, url
+
+
+@pytest.fixture(scope="session")
 def _airflow(
-    _pair: tuple[RunningCluster, ...], _connect_port: int, _metrics: Listener, tmp_path_factory: pytest.TempPathFactory
+    _pair: tuple[RunningCluster, ...],
+    _connect_port: int,
+    _metrics: Listener,
+    _directory: tuple[HeldDirectory, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[LocalHome]:
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
     text = merged([lab(_pair[0], _pair[1], alias) for alias in FLOWS])
+    for flow in (f"{MOVED}->t{MOVED}", f"t{MOVED}->{MOVED}"):
+        text += f"{flow}.ferry.switch.redirect.url = {_directory[1]}\n"
+        text += f"{flow}.ferry.switch.redirect.timeout.seconds = {HELD_SECONDS}\n"
     config.write_text(planted.with_secrets(text.replace("FOLDER", str(folder)), _pair[1], folder))
     (folder / "metrics").mkdir()
     os.environ["AIRFLOW_CONN_KAFKA_NOT_SPARK"] = "kafka://127.0.0.1:1"
@@ -218,8 +241,16 @@ def flows(
     _airflow: LocalHome,
     _rest: Rest,
     _metrics: Listener,
+    _directory: tuple[HeldDirectory, str],
     source_cluster: RunningCluster,
     target_cluster: RunningCluster,
 ) -> Flows:
     """The flows under test."""
-    return Flows(home=_airflow, rest=_rest, source=source_cluster, target=target_cluster, metrics=_metrics)
+    return Flows(
+        home=_airflow,
+        rest=_rest,
+        source=source_cluster,
+        target=target_cluster,
+        metrics=_metrics,
+        directory=_directory[0],
+    )

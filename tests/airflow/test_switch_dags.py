@@ -11,10 +11,11 @@ from ferry.cli.switch import switching
 from ferry.config.settings import parse_settings
 from ferry.decide.switch.steps import STEPS
 from ferry.errors import BadInput
-from ferry.model.switch import Step, SwitchOptions, Verb
+from ferry.model import Flow
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchState, Verb
 from ferry_airflow.switch_dags import switch_dags
 from ferry_airflow.switch_operators import SwitchDrainOperator
-from ferry_airflow.switching import asked_for, options_of, switch_id
+from ferry_airflow.switching import asked_for, complaint, options_of, switch_id
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
@@ -96,6 +97,25 @@ def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None
     for nowhere in ("ferry-reports", "s3://reports/x"):
         with pytest.raises(BadInput, match=r"is no full path of a folder on the worker: name a file in the form"):
             asked_for({}, Verb.FAILBACK, "b-1", nowhere)
+
+
+def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_its_step() -> None:
+    """Of the step that is next no task has run then, and none would: one before it has failed."""
+    switch = Switch(
+        id="june",
+        verb=Verb.SWITCHOVER,
+        named=Flow.parse("a->b"),
+        via=Flow.parse("a->b"),
+        who="d@h",
+        approved_by="ann",
+        approved_ms=1,
+        at_ms=2,
+    )
+    done = StepDone(step=Step.READINESS, who="d@h", begun_ms=3, done_ms=4, evidence=Evidence(sentence="well"))
+    assert complaint(SwitchState(switch=switch, offset=5, done={Step.READINESS: done})) == (
+        "switchover june is not finished, its next step is freeze: clear the first task that failed, with those behind "
+        "it, to go on, or go on with ferry switchover 'a->b' --id june, or give it up with ferry switch abandon"
+    )
 
 
 def test_a_cleared_run_is_about_the_same_switch_and_the_form_may_name_another() -> None:

@@ -1,123 +1,179 @@
-"""Switchover, failover and failback by a real Airflow: a person approves, and a step that was killed goes on."""
+"""Switches by a real Airflow: a person approves, a task that was killed goes on, and clients at work lose nothing."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
-from ferry.config.settings import parse_settings
-from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
-from ferry.run.switch.history import all_switches
-from tests.airflow.conftest import Flows
-from tests.harness import commit_offsets, committed_offsets, create_topic, numbered, producer, read_topic, send
+from ferry.dev import RunningCluster
+from ferry.model.switch import Step, SwitchState, Verb
+from ferry.run.micro_run import MicroRuns, local_origin
+from tests.airflow.conftest import MOVED, Flows
+from tests.airflow.held import orders
+from tests.airflow.switched import WAIT_SECONDS, Switched
+from tests.harness import committed_offsets, create_topic, numbered, producer, send, wait_until
+from tests.run.movers import Movers
+from tests.run.switching import PARTITIONS, begin_group
 
-pytestmark = pytest.mark.timeout(900)
-
-WAIT_SECONDS = 400
-"""A dozen tasks, each of which reads the DAG file; a wait for a condition, however busy the machine."""
-
-QUICK = {"quiet_seconds": 1, "reason": "the data centre is moved"}
-
-
-def dag(verb: str, alias: str) -> str:
-    return f"ferry_{verb}__{alias}__t{alias}"
+TOPIC, GROUP = orders(MOVED), f"{MOVED}-billing"
+PLANNED = {"quiet_seconds": 1, "reason": "the data centre is moved"}
 
 
-def asked(flows: Flows, verb: str, alias: str, conf: Mapping[str, object]) -> str:
-    """Trigger a switch and wait until it asks; the run."""
-    return flows.asked(dag(verb, alias), conf)
+@pytest.mark.timeout(1_800)
+def test_clients_at_work_fail_over_and_back_and_there_again_while_each_switch_is_killed(
+    flows: Flows, tmp_path: Path
+) -> None:
+    """Every acknowledged record is read once, or named: in the file of stranded ones, or behind the last checkpoint."""
+    switched = Switched(flows=flows, alias=MOVED)
+    movers = Movers(directory=flows.directory, topic=TOPIC, group=GROUP, partitions=PARTITIONS)
+    create_topic(flows.source, TOPIC, PARTITIONS)
+    begin_group(flows.source, GROUP, TOPIC)
+    flows.directory.move(MOVED)
+    with movers.at_work():
+        read_on(movers)
+        switched.copy()
+        read_on(movers)
+        lost = fail_over(switched, movers)
+        named, stood = fail_back(switched, movers, tmp_path / "stranded.jsonl")
+        assert len(named) >= lost.fact(Step.LOSS, "records"), "what the failover counted is in the file"
+        switch_over(switched, movers)
+        movers.over.set()
+        wait_until(lambda: bool(movers.failures) or movers.unread <= named, WAIT_SECONDS)
+    assert not movers.failures, movers.failures[:3]
+    assert movers.unread <= named, "each record that was acknowledged is read, or named in the file"
+    again = [next(one for one in movers.read if one.value == value) for value in movers.doubled]
+    assert {(one.cluster, one.topic) for one in again} <= {(flows.source.name, TOPIC)}, "planned ways double nothing"
+    for one in again:
+        assert one.offset in behind_checkpoint(lost, one.partition) or (
+            # Read while the broker died, which could not take the offset any more.
+            one.value in named and one.offset >= stood[one.partition]
+        ), one
 
 
-def switches(flows: Flows, alias: str) -> dict[Verb, SwitchState]:
-    """The switches that the ledgers of a flow and of its way back have; one of a verb."""
-    settings = parse_settings(flows.lab(alias).text, "lab.properties")
-    found, unread = all_switches(settings, settings.flow(f"{alias}->t{alias}"), patience_s=20)
-    assert not unread
-    return {state.switch.verb: state for state in found}
+def fail_over(switched: Switched, movers: Movers) -> SwitchState:
+    """The source dies, and with it a run; so does the task while it sends the clients."""
+    flows, directory = switched.flows, movers.directory
+    with MicroRuns(switched.settings.flow(switched.flow), patience_s=30) as runs:
+        plan = runs.open_new("died-with-the-source", local_origin())
+    planned = {piece.source.partition: piece.end - piece.start for piece in plan.slices}
+    assert len(planned) == PARTITIONS
+    flows.source.brokers[0].kill()
 
-
-def test_a_switchover_is_approved_killed_resumed_and_taken_back(flows: Flows) -> None:
-    rest, topic = flows.rest, "swap-orders"
-    create_topic(flows.source, topic, 2)
-    send(producer(flows.source), topic, numbered(100, partitions=2))
-    commit_offsets(flows.source, "swap-billing", {(topic, 0): 10, (topic, 1): 20})
-    flows.lab("swap").micro_run()
-    send(producer(flows.source), topic, numbered(100, partitions=2, start=100))
-
-    name = dag("switchover", "swap")
+    run = switched.asked(Verb.FAILOVER, {"reason": "the data centre burns", "interrupt": True})
+    body = switched.body(Verb.FAILOVER, run)
+    for words in (
+        "the data centre burns",
+        f"clients go from {MOVED} to t{MOVED}",
+        f"{MOVED} does not answer",
+        f"count what {MOVED} had and t{MOVED} has not",
+    ):
+        assert words in body
     before_ms = time.time_ns() // 1_000_000
-    run = asked(flows, "switchover", "swap", {**QUICK, "quiet_seconds": 8})
-    body = rest.question(name, run, "approve")["body"]
-    for words in (QUICK["reason"], "clients go from swap to tswap", "run swap->tswap until nothing is left to copy"):
-        assert str(words) in body
-    assert not switches(flows, "swap"), "nothing is written before somebody has approved"
-    rest.answer(name, run, "approve", "Approve")
-
-    rest.wait_task(name, run, "quiet", ("running",))
-    rest.set_task_state(name, run, "quiet", "failed")
-    assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "failed"
-    assert "its next step is quiet: clear that task to go on" in rest.log(name, run, "report")
-    assert switches(flows, "swap")[Verb.SWITCHOVER].end is None
-    rest.clear_from(name, run, "quiet")
-    rest.wait_run(name, run, states=("queued", "running"))
-    assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "success", rest.states(name, run)
-
-    done = switches(flows, "swap")[Verb.SWITCHOVER]
-    assert done.end is not None
-    assert done.end.outcome is SwitchOutcome.FINISHED
-    assert done.switch.approved_by == "admin"
-    assert before_ms < done.switch.approved_ms < done.done[Step.QUIET].begun_ms
-    assert len(read_topic(flows.target.bootstrap, f"swap.{topic}")[0]) == 100
-    assert committed_offsets(flows.target, "swap-billing", f"swap.{topic}", 2) == {0: 10, 1: 20}
-    assert "approved by admin" in rest.log(name, run, "report", 2)
-
-    # And back: only what the other cluster got since.
-    send(producer(flows.target), topic, numbered(7, start=1_000))
-    back = dag("failback", "swap")
-    run = asked(flows, "failback", "swap", {**QUICK, "export": str(flows.home.path / "stranded.jsonl")})
-    rest.answer(back, run, "approve", "Approve")
-    assert rest.wait_run(back, run, seconds=WAIT_SECONDS) == "success", rest.states(back, run)
-    assert switches(flows, "swap")[Verb.FAILBACK].end is not None
-    copies = sum(len(read_topic(flows.source.bootstrap, f"tswap.{topic}")[part]) for part in range(2))
-    assert copies == 7
+    with flows.directory.held():
+        switched.answer(Verb.FAILOVER, run, "Approve")
+        switched.kill(Verb.FAILOVER, run, Step.REDIRECT, lambda _: bool(directory.calls))
+    switched.clear(Verb.FAILOVER, run, Step.REDIRECT)
+    lost = switched.finished(Verb.FAILOVER, run)
+    assert [call["switch"] for call in directory.calls] == [lost.switch.id] * 2, "called again, by the same id"
+    assert before_ms < lost.switch.approved_ms < lost.done[Step.READINESS].begun_ms
+    assert "approved by admin" in flows.rest.log(switched.dag(Verb.FAILOVER), run, "report", 2)
+    assert lost.fact(Step.STOP, "source_answers") is False
+    assert {row["partition"]: row["records"] for row in lost.rows(Step.LOSS)} == planned
+    read_on(movers)
+    return lost
 
 
-def test_a_failover_counts_what_is_lost(flows: Flows) -> None:
-    rest, topic = flows.rest, "flee-orders"
-    create_topic(flows.source, topic)
-    send(producer(flows.source), topic, numbered(50))
-    flows.lab("flee").micro_run()
-    send(producer(flows.source), topic, numbered(5, start=50))
-    name = dag("failover", "flee")
-    run = asked(flows, "failover", "flee", {})
-    rest.answer(name, run, "approve", "Approve")
-    assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "success", rest.states(name, run)
-    state = switches(flows, "flee")[Verb.FAILOVER]
-    assert [row["records"] for row in state.rows(Step.LOSS) if row["topic"] == topic] == [5]
+def fail_back(switched: Switched, movers: Movers, file: Path) -> tuple[set[bytes], dict[int, int]]:
+    """The old cluster is there again; the task that drains dies while Spark is at work.
+
+    What is named in the file, and where the group stood on that cluster, by partition.
+    """
+    flows = switched.flows
+    flows.source.start()
+    wait_until(lambda: not has_members(flows.source, GROUP), WAIT_SECONDS)
+    stood = committed_offsets(flows.source, GROUP, TOPIC, PARTITIONS)
+    run = switched.asked(Verb.FAILBACK, {**PLANNED, "export": str(file)})
+    switched.answer(Verb.FAILBACK, run, "Approve")
+    switched.at_work(Verb.FAILBACK, run, Step.QUIET)
+    movers.directory.halt()
+    switched.kill(Verb.FAILBACK, run, Step.DRAIN, lambda task: bool(task.children()))
+    switched.clear(Verb.FAILBACK, run, Step.DRAIN)
+    back = switched.finished(Verb.FAILBACK, run)
+    assert back.fact(Step.DRAIN, "records") > 0
+    assert movers.directory.calls[-1]["to"] == MOVED
+    named = [str(json.loads(line)["value"]).encode() for line in file.read_text().splitlines()]
+    assert back.fact(Step.STRANDED, "records") == len(named)
+    read_on(movers)
+    return set(named), stood
 
 
+def switch_over(switched: Switched, movers: Movers) -> None:
+    """As planned; the task that waits for the clients to stop dies while they are still at work."""
+    switched.copy()
+    run = switched.asked(Verb.SWITCHOVER, PLANNED)
+    body = switched.body(Verb.SWITCHOVER, run)
+    for words in (str(PLANNED["reason"]), f"run {switched.flow} until nothing is left to copy"):
+        assert words in body
+    switched.answer(Verb.SWITCHOVER, run, "Approve")
+    killed = switched.kill(Verb.SWITCHOVER, run, Step.QUIET)
+    switched.clear(Verb.SWITCHOVER, run, Step.QUIET)
+    switched.at_work(Verb.SWITCHOVER, run, Step.QUIET, but=killed)
+    movers.directory.halt()
+    done = switched.finished(Verb.SWITCHOVER, run)
+    assert movers.directory.calls[-1]["switch"] == done.switch.id
+    read_on(movers)
+
+
+def read_on(movers: Movers) -> None:
+    """The group is given a hundred records more."""
+    wanted = len(movers.read) + 100
+    wait_until(lambda: bool(movers.failures) or len(movers.read) >= wanted, WAIT_SECONDS)
+    assert not movers.failures, movers.failures[:3]
+
+
+def behind_checkpoint(lost: SwitchState, partition: int) -> range:
+    """Source offsets that the group may have read behind its last checkpoint, by the evidence, and has in the copy."""
+    stood = next(row for row in lost.rows(Step.FREEZE) if row.get("group") == GROUP)["offsets"]
+    begin = next(offset for topic, number, offset, _ in stood if (topic, number) == (TOPIC, partition))
+    end = next(row["copied_end"] for row in lost.rows(Step.STOP) if row["partition"] == partition)
+    return range(begin, end)
+
+
+def has_members(cluster: RunningCluster, group: str) -> bool:
+    """Whether the coordinator counts members, dead ones included, or does not tell yet."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    try:
+        return bool(admin.describe_consumer_groups([group])[group].result(30).members)
+    except KafkaException:
+        return True
+
+
+@pytest.mark.timeout(1_200)
 def test_whoever_refuses_or_does_not_answer_has_changed_nothing(flows: Flows) -> None:
-    rest = flows.rest
+    rest, switched = flows.rest, Switched(flows=flows, alias="refrain")
     create_topic(flows.source, "refrain-t")
     send(producer(flows.source), "refrain-t", numbered(5))
     flows.lab("refrain").micro_run()
-    name = dag("switchover", "refrain")
+    name = switched.dag(Verb.SWITCHOVER)
 
-    run = asked(flows, "switchover", "refrain", QUICK)
-    rest.answer(name, run, "approve", "Reject")
+    run = switched.asked(Verb.SWITCHOVER, PLANNED)
+    switched.answer(Verb.SWITCHOVER, run, "Reject")
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "success"
     states = rest.states(name, run)
     assert (states.pop("preview"), states.pop("approve")) == ("success", "success")
     assert set(states.values()) == {"skipped"}
 
-    run = asked(flows, "switchover", "refrain", {**QUICK, "approval_timeout_seconds": 1})
+    run = switched.asked(Verb.SWITCHOVER, {**PLANNED, "approval_timeout_seconds": 1})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "failed"
     assert "nobody approved in time: nothing was done" in rest.log(name, run, "approve", 1)
 
-    run = rest.trigger(name, {**QUICK, "dry_run": True})
+    run = rest.trigger(name, {**PLANNED, "dry_run": True})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "success"
     assert rest.states(name, run)["approve"] == "skipped"
-    assert "run refrain->trefrain until nothing is left to copy" in rest.log(name, run, "preview")
-    assert not switches(flows, "refrain")
+    assert f"run {switched.flow} until nothing is left to copy" in rest.log(name, run, "preview")
+    assert not switched.known()

@@ -46,13 +46,13 @@ def test_clients_at_work_fail_over_and_back_and_there_again_while_each_switch_is
         wait_until(lambda: bool(movers.failures) or movers.unread <= named, WAIT_SECONDS)
     assert not movers.failures, movers.failures[:3]
     assert movers.unread <= named, "each record that was acknowledged is read, or named in the file"
-    again = [next(one for one in movers.read if one.value == value) for value in movers.doubled]
-    assert {(one.cluster, one.topic) for one in again} <= {(flows.source.name, TOPIC)}, "planned ways double nothing"
-    for one in again:
-        assert one.offset in behind_checkpoint(lost, one.partition) or (
+    for value in movers.doubled:
+        here = [one for one in movers.readings(value) if (one.cluster, one.topic) == (flows.source.name, TOPIC)]
+        assert here, f"planned ways double nothing: {movers.readings(value)}"
+        assert here[0].offset in behind_checkpoint(lost, here[0].partition) or (
             # Read while the broker died, which could not take the offset any more.
-            one.value in named and one.offset >= stood[one.partition]
-        ), one
+            value in named and here[0].offset >= stood[here[0].partition]
+        ), movers.readings(value)
 
 
 def fail_over(switched: Switched, movers: Movers) -> SwitchState:

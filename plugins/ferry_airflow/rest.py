@@ -14,6 +14,8 @@ from ferry.errors import Unreachable
 from ferry_airflow.home import PASSWORD, USER, LocalHome
 
 POLL_SECONDS = 0.25
+LOCKED_SECONDS = 60.0
+"""How long a request is sent again that the database would not take."""
 ENDED = ("success", "failed")
 Json = dict[str, Any]
 
@@ -91,11 +93,27 @@ class AirflowRest:
         return "\n".join(_line(item) for item in content)
 
     def _ask(self, method: str, path: str, body: object = None) -> Json:
-        answer = self._http.request(method, path, json=body)
+        answers: list[httpx.Response] = []
+
+        def is_taken() -> bool:
+            answers.append(self._http.request(method, path, json=body))
+            return not _is_locked(answers[-1])
+
+        until(is_taken, LOCKED_SECONDS)
+        answer = answers[-1]
         if answer.is_error:
             raise Unreachable(f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}")
         found: Json = answer.json()
         return found
+
+
+def _is_locked(answer: httpx.Response) -> bool:
+    """Whether the database did not take a request, so that nothing came of it.
+
+    Airflow 3.3.2 waits for SQLite's lock on the very event loop that the request which holds it needs to end. SQLite
+    gives up after 5 s, and the answer is 500.
+    """
+    return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "Database error" in answer.text
 
 
 def _line(item: object) -> str:

@@ -42,7 +42,7 @@ def synced(folder: Path, alias: str, source: str, target: str, *, topic: str) ->
         copy_all(runs, plan, runs.begin(plan, local_origin()))
         usages = []
         for offset, groups in ((RECORDS // 2, GROUPS), (RECORDS - 10, GROUPS), (RECORDS - 10, 0)):
-            _stand(source, names, topic, offset)
+            stand(source, names, topic, offset)
             watch = Stopwatch()
             _, done = runs.sync_groups(f"sync-{secrets.token_hex(4)}")
             usages.append(watch.usage())
@@ -56,7 +56,7 @@ def _check(done: GroupOutcome | None, groups: int) -> None:
     assert (done.groups, done.offsets, done.left) == (groups, groups * PARTITIONS, ()), done
 
 
-def _stand(bootstrap: str, names: list[str], topic: str, offset: int) -> None:
+def stand(bootstrap: str, names: list[str], topic: str, offset: int) -> None:
     """Let every group stand at an offset of every partition."""
     at = {TopicPartition(topic, number): CommittedOffset(offset=offset) for number in range(PARTITIONS)}
     done = _on(bootstrap, lambda cluster: commit_offsets(cluster, dict.fromkeys(names, at)))

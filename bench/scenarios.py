@@ -29,6 +29,8 @@ from groups import GROUPS, RECORDS, synced
 from groups import PARTITIONS as GROUP_PARTITIONS
 from holes import records, wait_until_cleaned, whole, write_both
 from mirror_maker import mirror
+from page import asked
+from page import table as table_of_routes
 from through_airflow import CONNECT, airflow, configuration, connect_server, triggered
 from transcoding import BATCH_RECORDS, all_codecs, measure
 from usage import Usage
@@ -473,6 +475,17 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
                 _seconds("1,000 records by Spark Connect, s", AIR_CONNECT, 8.0),
             ),
             warm=False,
+        ),
+        # The last one: it leaves more records in the partitions of `wide`.
+        Scenario(
+            name="page",
+            title=f"the page over {TOPICS * PARTITIONS:,} partitions and a ledger of {million:,} receipts",
+            shape=Shape(topic="wide", partitions=PARTITIONS, records=TOPICS * PARTITIONS, size=3),
+            run=lambda field, shape, label: asked(field, million),
+            aims=(),
+            write=lambda bootstrap, shape: write_wide(bootstrap),
+            warm=False,
+            table=table_of_routes,
         ),
     )
 

@@ -12,13 +12,14 @@ from usage import Stopwatch, Usage
 TOPICS = 100
 PARTITIONS = 100
 PATTERN = "wide-.*"
+_NAMES = tuple(f"wide-{number:03}" for number in range(TOPICS))
 
 
 def created_alone(bootstrap: str, prefix: str) -> Usage:
     """What it takes a plain client to create as many topics and partitions, and to see all of them led."""
     watch = Stopwatch()
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    _create(admin, [f"{prefix}wide-{number:03}" for number in range(TOPICS)])
+    _create(admin, [f"{prefix}{name}" for name in _NAMES])
     while _led(admin, prefix) < TOPICS * PARTITIONS:
         time.sleep(0.2)
     return watch.usage()
@@ -39,8 +40,12 @@ def _led(admin: AdminClient, prefix: str) -> int:
 
 def write_wide(bootstrap: str) -> None:
     """Create the topics, some at a time, and write the records."""
-    names = [f"wide-{number:03}" for number in range(TOPICS)]
-    _create(AdminClient({"bootstrap.servers": bootstrap}), names)
+    _create(AdminClient({"bootstrap.servers": bootstrap}), _NAMES)
+    write_round(bootstrap)
+
+
+def write_round(bootstrap: str) -> None:
+    """Write one record into every partition."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 100, "message.timeout.ms": 120_000})
     failed: list[KafkaError] = []
 
@@ -48,7 +53,7 @@ def write_wide(bootstrap: str) -> None:
         if error is not None:
             failed.append(error)
 
-    for name in names:
+    for name in _NAMES:
         for partition in range(PARTITIONS):
             producer.produce(name, b"one", partition=partition, on_delivery=delivered)
         producer.flush(120)

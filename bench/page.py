@@ -41,9 +41,9 @@ RUNS = 3
 GROUPS = 100
 """Consumer groups, each with an offset in all 100 partitions of a topic."""
 ROUNDS = 15
-LOOKS = 3
-"""Asked is for so many rounds, and on until the thread has looked so often meanwhile."""
-PATIENCE_S = 300.0
+LOOKS = 1
+"""Asked is for so many rounds, and on until the thread has looked so often meanwhile: it rests ten times as long."""
+PATIENCE_S = 600.0
 UNREADY = ("Asking the clusters", "data-waiting")
 """What a page says whose figures are on their way."""
 DAG = dag_id(FLOW)

@@ -20,6 +20,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.lag import total_of
 from ferry.errors import FerryError
+from ferry.garbage import left_uncollected
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.snapshot import (
     LagPoint,
@@ -45,6 +46,8 @@ AT_REST_SECONDS = 300.0
 PATIENCE_SECONDS = 5.0
 WAIT_SECONDS = 0.25
 """How long a request waits for an answer of a cluster; then the page says that it is on its way."""
+BRIEF_SECONDS = 0.05
+"""How long where an older answer can be shown: the page fetches the newer one by itself."""
 MOST_POINTS = 2880
 """Points of lag that are kept: four hours of looks."""
 RUN_STEPS = (3, 10, 30, 100)
@@ -155,7 +158,7 @@ class Watcher:
                     kept.at_ms, kept.job = wall_ms(), None
 
             job = kept.job = self.ask("", str(key[0]), got)
-            job.done.wait(WAIT_SECONDS)
+            job.done.wait(WAIT_SECONDS if kept.waiting else BRIEF_SECONDS)
         return kept
 
     def nudge(self) -> None:
@@ -181,7 +184,7 @@ class Watcher:
                 began = time.monotonic()
                 try:
                     watch = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
-                    with LOOKING:
+                    with LOOKING, left_uncollected():
                         began = time.monotonic()
                         self._look(watch)
                 except FerryError as error:  # a secret or a connection that is missing
@@ -212,7 +215,8 @@ class Watcher:
         try:
             with_flow = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
             try:
-                job.answer = job.work(with_flow)
+                with left_uncollected():
+                    job.answer = job.work(with_flow)
             finally:
                 if watch is None:
                     with_flow.close()

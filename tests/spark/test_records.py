@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -108,6 +108,53 @@ def test_only_committed_records_are_read(book: Notebook, source_cluster: Running
         clients[2].abort_transaction(60)
     last = [b"commit"] * 3 + [b"behind the open one"]
     assert [row["value"] for row in book.read(topic, brokers(source_cluster)).rows] == last
+
+
+def test_filters_narrow_what_is_read(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
+    create_topic(source_cluster, topic, 4, KEPT)
+    send(
+        producer(source_cluster, batch_num_messages=7),
+        topic,
+        [
+            Message(value=b"v", partition=number % 4, timestamp=DAY_MS + number * 1000 - number % 3)
+            for number in range(400)
+        ],
+    )
+    options = brokers(source_cluster, task_records="10")
+    every = book.read(topic, options)
+    assert (len(every.rows), len(set(every.tasks))) == (400, 40)
+    cases: list[tuple[str, Callable[[dict[str, Any]], bool], int]] = [
+        (
+            "partition = 3 AND offset >= 25 AND offset < 45",
+            lambda row: row["partition"] == 3 and 25 <= row["offset"] < 45,
+            2,
+        ),
+        ("offset IN (91, 93, 98)", lambda row: row["offset"] in (91, 93, 98), 4),
+        (
+            f"topic LIKE '{topic[:-1]}%' AND partition IN (1, 2) AND offset > 89",
+            lambda row: row["partition"] in (1, 2) and row["offset"] > 89,
+            2,
+        ),
+        (f"timestamp >= {DAY_MS + 350_000}", lambda row: row["timestamp"] >= DAY_MS + 350_000, 8),
+        (
+            f"timestamp BETWEEN {DAY_MS + 100_000} AND {DAY_MS + 110_000} AND partition <> 2",
+            lambda row: DAY_MS + 100_000 <= row["timestamp"] <= DAY_MS + 110_000 and row["partition"] != 2,
+            40,
+        ),
+        (
+            "partition = 3 AND offset % 2 = 0 AND length(value) = 1",
+            lambda row: row["partition"] == 3 and row["offset"] % 2 == 0,
+            10,
+        ),
+        ("offset >= 1000", lambda row: False, 0),
+    ]
+    for condition, holds, tasks in cases:
+        found = book.read(topic, options, condition)
+        wanted = sorted((row["partition"], row["offset"]) for row in every.rows if holds(row))
+        assert offsets(found) == wanted, condition
+        # What Spark makes tasks of is what is fetched; partitions it cannot leave out it has to read.
+        assert len(set(found.tasks)) <= tasks, condition
+        assert found.partitions <= max(tasks, 1), condition
 
 
 def test_ranges_by_offsets_and_by_times(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:

@@ -149,7 +149,7 @@ def has_members(cluster: RunningCluster, group: str) -> bool:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     try:
         return bool(admin.describe_consumer_groups([group])[group].result(30).members)
-    except KafkaException:
+    except (KafkaException, TimeoutError):
         return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ FOLDER = Path(__file__).parent
 API = "/api/"
 _NOT_SIGNED_IN = 401
 _UNPROCESSABLE = 422
+_DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
 _TITLES = {
     401: "You are not signed in",
     403: "Not allowed",
@@ -54,6 +56,13 @@ def root_of(request: Request) -> str:
     """Where the application is mounted, as the browser sees it; without a slash at its end."""
     root: str = request.scope.get("root_path", "")
     return root.rstrip("/")
+
+
+@cache
+def alone() -> str:
+    """The style of a page that no file belongs to: in the reader's own theme, without a script to look for it."""
+    style = (FOLDER / "static" / "ferry.css").read_text()
+    return _DARK.sub(lambda found: f"@media (prefers-color-scheme: dark) {{ :root {{{found[1]}}} }}", style)
 
 
 def fragment(request: Request, name: str, **what: Any) -> str:
@@ -92,6 +101,8 @@ async def error_page(request: Request, error: Exception) -> Response:
     if API in request.url.path or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": detail}, status_code=status, headers=headers)
     title = _TITLES.get(status, "That did not work")
-    page = written(request, "error.html", status, title=title, detail=detail, sign_in=status == _NOT_SIGNED_IN)
+    sign_in = status == _NOT_SIGNED_IN
+    style = alone() if sign_in else ""
+    page = written(request, "error.html", status, title=title, detail=detail, sign_in=sign_in, style=style)
     page.headers.update(headers or {})
     return page

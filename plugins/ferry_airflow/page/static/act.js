@@ -1,7 +1,7 @@
 // Questions, requests in the reader's name, and what came of them.
 "use strict";
 (() => {
-  const { root, one, all, api, refresh, writeTimes } = window.ferry;
+  const { root, one, all, api, refresh, writeTimes, scrolled } = window.ferry;
   const ask = one("#ask");
   const answer = one("#answer");
   if (!ask) return;
@@ -129,6 +129,7 @@
     one("#answer-body").innerHTML = html; // made by the server's templates, which escape
     if (!answer.open) answer.showModal();
     writeTimes();
+    scrolled();
   };
 
   const perform = async (verb, here, question, body) => {

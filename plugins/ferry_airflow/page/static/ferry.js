@@ -16,7 +16,8 @@
       const at = new Date(time.dateTime);
       if ("ago" in time.dataset) {
         const seconds = (Date.now() - at) / 1000;
-        time.textContent = seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
+        const text = seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
+        if (time.textContent !== text) time.textContent = text;
       } else if (!time.dataset.local) {
         time.dataset.local = "yes";
         time.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -24,6 +25,22 @@
       if (!time.dataset.titled) {
         time.dataset.titled = "yes";
         time.title = `${at.toLocaleString()} (${at.toISOString()})`;
+      }
+    }
+  };
+
+  // What is too wide or too long is scrolled, by the keyboard as well ------------------------------------------------
+  const scrolled = () => {
+    for (const box of all(".scroll, .sheet")) {
+      const overflows = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+      if (!overflows) {
+        if (box.dataset.scrolled) for (const name of ["tabindex", "role", "aria-label", "data-scrolled"]) box.removeAttribute(name);
+      } else if (!box.hasAttribute("tabindex")) {
+        const title = one("h1, h2, figcaption", box.closest("section, figure, dialog, main") || document);
+        box.dataset.scrolled = "yes";
+        box.tabIndex = 0;
+        box.setAttribute("role", "region");
+        box.setAttribute("aria-label", `${title ? title.textContent.trim() : "Table"}, to be scrolled`);
       }
     }
   };
@@ -40,8 +57,8 @@
     showlegend: false,
     bargap: 0.35,
     ...more,
-    xaxis: { type: "date", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, ...(more.xaxis || {}) },
-    yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, ...(more.yaxis || {}) },
+    xaxis: { type: "date", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
+    yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, automargin: true, ...(more.yaxis || {}) },
   });
   const at = (ms) => new Date(ms);
   const line = (x, y, name, more = {}) => ({
@@ -114,6 +131,10 @@
       }
     }
     one(".scroll", details).replaceChildren(table);
+    if (!details.dataset.heard) {
+      details.dataset.heard = "yes";
+      details.addEventListener("toggle", scrolled);
+    }
   };
   const draw = (figure, data) => {
     const recipe = recipes[figure.dataset.chart](data);
@@ -173,7 +194,7 @@
     for (const selector of fresh) {
       const old = one(selector);
       const made = one(selector, next);
-      if (!old || !made) continue;
+      if (!old || !made || old.isEqualNode(made)) continue;
       replaceKeeping(old, made);
     }
     const actions = one(".head .actions");
@@ -182,7 +203,12 @@
     writeTimes();
     await charts();
   };
-  const keyOf = (element) => element.id || element.dataset.ask + "|" + element.dataset.topic || element.getAttribute("href");
+  const keyOf = (element) => {
+    if (element.id) return element.id;
+    if (element.dataset.ask) return `${element.dataset.ask}|${element.dataset.topic}`;
+    const box = element.tagName === "SUMMARY" && element.closest("details[id], figure[data-chart]");
+    return box ? `summary|${box.id || box.dataset.chart}` : `${element.getAttribute("href")}|${element.getAttribute("aria-label")}`;
+  };
   const replaceKeeping = (old, made) => {
     const focus = old.contains(document.activeElement) ? keyOf(document.activeElement) : null;
     const plots = new Map(all("figure[data-chart]", old).map((figure) => [figure.dataset.chart + figure.dataset.topic, figure]));
@@ -192,8 +218,12 @@
       if (kept) figure.replaceWith(kept);
     }
     for (const details of all("details[id]", made)) details.open = open.has(details.id);
+    const places = all(".scroll, .sheet", old).map((box) => [box.scrollLeft, box.scrollTop]);
     old.replaceWith(made);
-    if (focus) all("a, button, summary", made).find((element) => keyOf(element) === focus)?.focus({ preventScroll: true });
+    const boxes = all(".scroll, .sheet", made);
+    if (boxes.length === places.length) boxes.forEach((box, index) => box.scrollTo(...places[index]));
+    scrolled();
+    if (focus) all("a, button, summary, [tabindex]", made).find((element) => keyOf(element) === focus)?.focus({ preventScroll: true });
   };
 
   // Airflow's frame lets no link out of it; Airflow's own document does, and it is of the same origin.
@@ -210,11 +240,13 @@
     made.remove();
   });
 
-  window.ferry = { root, one, all, api, refresh, writeTimes };
+  window.ferry = { root, one, all, api, refresh, writeTimes, scrolled };
   writeTimes();
   window.setInterval(writeTimes, 1000);
   // The library of charts is large: buttons and figures do not wait for it.
   document.addEventListener("DOMContentLoaded", charts);
+  scrolled();
+  window.addEventListener("resize", scrolled);
   if (one("#live")) {
     // The first look takes a moment: until then ask more often.
     const beat = () => window.setTimeout(async () => {

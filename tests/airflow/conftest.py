@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,17 +36,23 @@ SWITCHED = (MOVED, "refrain", "rehearsed")
 
 FLOWS = (
     *("plain", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect", "severed"),
-    *("continuous", "backfill", "verified", "watched", "late", "paged", *SWITCHED, *planted.ALIASES),
+    *("continuous", "backfill", "verified", "watched", "late", "paged", "arrived", *SWITCHED, *planted.ALIASES),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 BY_ITSELF = "continuous"
 """The flow that its schedule starts, without a trigger; paused but for its test."""
 
+BY_LAG = "arrived"
+"""The flow that its lag starts, and whose copies start a DAG; paused but for its test."""
+
 LATE = "late"
 """The flow whose one run never succeeds: it begins when Airflow has started, for its deadline takes a minute."""
 
 SPARK_CONNECT = "spark_connect_test"
+
+SHOWN_ASSET = "kafka://backup/primary.orders"
+"""The asset of the DAG in docs/airflow.md."""
 
 ASKED_SECONDS = 400
 """Until a person is asked: tasks that read the DAG file; a wait for a condition, however busy the machine."""
@@ -112,6 +120,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
         "severed": {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1"},
         BY_ITSELF: {"ferry.schedule": "@continuous"},
+        BY_LAG: {"ferry.schedule.lag.records": "1000", "ferry.schedule.lag.every.seconds": "2"},
         "verified": {
             "ferry.verify": "receipt",
             **told("hear", "verified"),
@@ -209,8 +218,17 @@ def _airflow(
             patch.setenv(
                 "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
             )
-            home = start(folder / "home", config=config).home
+            home = start(folder / "home", config=config, dags=dag_folder(folder)).home
         yield home
+
+
+def dag_folder(folder: Path) -> Path:
+    """The DAG files of the checkout, and the one that the documents show for whoever reads what is copied."""
+    dags = Path(shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__")))
+    texts = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "airflow.md").read_text(), re.MULTILINE | re.DOTALL)
+    (shown,) = (text for text in texts if SHOWN_ASSET in text)
+    (dags / "orders_arrived.py").write_text(shown.replace(SHOWN_ASSET, f"kafka://t{BY_LAG}/{BY_LAG}.{BY_LAG}-orders"))
+    return dags
 
 
 def merged(labs: list[Lab]) -> str:
@@ -232,7 +250,7 @@ def _rest(_airflow: LocalHome) -> Iterator[Rest]:
     with Rest(_airflow) as rest:
         for alias in FLOWS:
             rest.wait_dag(f"ferry__{alias}__t{alias}", seconds=180)
-            rest.pause(f"ferry__{alias}__t{alias}", paused=alias == BY_ITSELF)
+            rest.pause(f"ferry__{alias}__t{alias}", paused=alias in (BY_ITSELF, BY_LAG))
         yield rest
 
 

@@ -56,7 +56,7 @@ def test_a_flow_runs_on_a_connection_and_says_what_is_wrong_with_it(flows: Flows
     create_topic(flows.source, "linked-t", 2)
     send(producer(flows.source), "linked-t", numbered(1_000, partitions=2))
     dag = flows.dag("linked")
-    assert dag in flows.rest.dags(), "parsing looks no connection up"
+    assert flows.rest.has_dag(dag), "parsing looks no connection up"
     run, state = flows.run("linked")
     assert state == "failed"
     assert "Airflow connection 'kafka_linked' does not exist" in flows.rest.log(dag, run, "plan")

@@ -23,7 +23,6 @@ kdb5_util     krb5-kdc
 kadmin.local  krb5-admin-server
 kinit         krb5-user
 chromium      chromium
-chromedriver  chromium-driver
 promtool      prometheus
 END
 docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null || absent+=(docker-compose)

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 from ferry_airflow.rest import ENDED
 from tests.airflow.browser import Browser, browser
@@ -60,13 +58,15 @@ def values(flows: Flows) -> list[int]:
 
 def set_date(page: Browser, label: str, day: datetime) -> None:
     """Fill in a day in the little window of a field of the dates; its times are Airflow's, the day's first and last."""
-    page.one(By.XPATH, f"{DIALOG}//label[normalize-space()='{label}']/..//*[@data-testid='datetime-input']").click()
-    page.one(By.XPATH, "//input[@placeholder='YYYY/MM/DD']").send_keys(f"{day:%Y/%m/%d}", Keys.TAB)
-    page.one(By.XPATH, f"{DIALOG}//h2").click()
-    page.one(By.XPATH, f"{DIALOG}//label[normalize-space()='{label}']/..//*[contains(., '{day.day}, {day:%Y}')]")
+    page.one(f"{DIALOG}//label[normalize-space()='{label}']/..//*[@data-testid='datetime-input']").click()
+    date = page.one("//input[@placeholder='YYYY/MM/DD']")
+    date.fill(f"{day:%Y/%m/%d}")
+    date.press("Tab")
+    page.one(f"{DIALOG}//h2").click()
+    page.one(f"{DIALOG}//label[normalize-space()='{label}']/..//*[contains(., '{day.day}, {day:%Y}')]")
 
 
-def test_a_backfill_from_the_page(flows: Flows, tmp_path: Path) -> None:
+def test_a_backfill_from_the_page(flows: Flows) -> None:
     day = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=6)
     begin = int(day.timestamp() * 1000)
     create_topic(flows.source, "backfill-page")
@@ -75,19 +75,19 @@ def test_a_backfill_from_the_page(flows: Flows, tmp_path: Path) -> None:
     send(producer(flows.source), "backfill-page", messages)
     flows.rest.wait_dag(DAG)
     flows.rest.pause(DAG, paused=False)
-    with browser(tmp_path) as page:
+    with browser() as page:
         page.open(flows.home, f"/dags/{DAG}")
         page.press("Trigger")
-        page.one(By.XPATH, f"{DIALOG}//label[.//*[normalize-space()='Backfill']]").click()
+        page.one(f"{DIALOG}//label[.//*[normalize-space()='Backfill']]").click()
         for label in ("From", "To"):
             set_date(page, label, day)
-        page.one(By.XPATH, f"{DIALOG}//*[normalize-space()='1 run will be triggered.']")
+        page.one(f"{DIALOG}//*[normalize-space()='1 run will be triggered.']")
         page.write("Lane", "-page")
-        page.one(By.XPATH, f"{page.field('Topics')}//textarea").send_keys("backfill-page")
+        page.one(f"{page.field('Topics')}//textarea").press_sequentially("backfill-page")
         # Without this Airflow's form leaves out what was written into it.
-        page.one(By.XPATH, f"{DIALOG}//label[.//*[normalize-space()='Override parameters on existing runs']]").click()
+        page.one(f"{DIALOG}//label[.//*[normalize-space()='Override parameters on existing runs']]").click()
         page.press("Run Backfill", within=DIALOG)
-        page.gone(By.XPATH, DIALOG)
+        page.gone(DIALOG)
 
     (run,) = ended(flows, 1, "backfill-airflow-page")
     assert run["state"] == "success", flows.rest.log(DAG, run["dag_run_id"], "plan")

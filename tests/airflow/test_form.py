@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-
-from selenium.webdriver.common.by import By
 
 from ferry_airflow.provider import get_provider_info
 from tests.airflow import planted
@@ -19,10 +16,10 @@ TOLD = "//*[@data-scope='toast' and @data-part='root' and contains(., 'Test Conn
 ROW = f"//tr[.//*[normalize-space()='{MADE}']]"
 
 
-def test_a_connection_made_in_the_form_works(flows: Flows, tmp_path: Path) -> None:
+def test_a_connection_made_in_the_form_works(flows: Flows) -> None:
     (kind,) = get_provider_info()["connection-types"]
     host, _, port = flows.source.bootstrap_of("SASL").partition(":")
-    with browser(tmp_path) as page:
+    with browser() as page:
         page.open(flows.home, "/connections")
         page.press("Add Connection")
         page.write("Connection ID", MADE)
@@ -44,13 +41,13 @@ def test_a_connection_made_in_the_form_works(flows: Flows, tmp_path: Path) -> No
         hidden = {label for label, schema in fields.items() if schema.get("format") == "password"}
         assert {label for label in fields if page.kind(label) == "password"} == hidden
         page.press("Save", within=DIALOG)
-        page.gone(By.XPATH, DIALOG)
+        page.gone(DIALOG)
 
         page.press("Test Connection", within=ROW)
-        said = page.one(By.XPATH, TOLD).text
+        said = page.one(TOLD).inner_text()
         assert "Test Connection Successful" in said
         assert f"brokers {host}:{port}" in said
-        assert not planted.found([("page", page.driver.page_source.encode())])
+        assert not planted.found([("page", page.page.content().encode())])
     kept = flows.rest._ask("GET", f"/api/v2/connections/{MADE}")
     assert (kept["conn_type"], kept["host"], kept["port"], kept["login"]) == ("kafka_cluster", host, int(port), USER)
     set_fields = {key: value for key, value in json.loads(kept["extra"]).items() if value is not None}

@@ -3,45 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import jwt
 import pytest
-from playwright.sync_api import Frame, Page, expect, sync_playwright
+from playwright.sync_api import Frame, Page, expect
 
 from ferry.clock import wall_ms
 from ferry.decide.ledger.ledger import pauses
 from ferry.run.ledger.access import LedgerAccess
 from ferry_airflow.home import PASSWORD, USER, LocalHome
 from tests.airflow import planted
-from tests.airflow.browser import command
 from tests.airflow.conftest import Flows
+from tests.browser import chromium
 from tests.harness import create_topic, numbered, producer, send
 
 ALIAS = "paged"
 HERE = f"/ferry/flow/{ALIAS}/t{ALIAS}"
 PICTURES = "FERRY_PICTURES"
 """A folder in which the test leaves its pictures; docs/pictures has those of the README."""
-PATIENCE_MS = 60_000
-
-
-@contextmanager
-def chromium(scheme: str = "light") -> Iterator[Page]:
-    """A window of the system's browser."""
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=command("chromium"), args=arguments)
-        page = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme=scheme).new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        try:
-            yield page
-        finally:
-            browser.close()
 
 
 def sign_in(page: Page, home: LocalHome) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ferry.decide.evidence.codec import SealedReport
 from ferry.model.evidence import EvidenceReport, GroupMoved, StepOutcome, TimelineStep
 from ferry.run.reports.page import SHOWN, rendered
-from tests.airflow.browser import browser
+from tests.browser import chromium
 from tests.reports.values import EVIDENCE, STEPS, loss
 
 A4 = 794
@@ -81,10 +81,12 @@ def test_in_a_browser_all_is_there_and_on_paper_nothing_is_cut_off(tmp_path: Pat
     )
     file = tmp_path / "report.html"
     file.write_text(page(replace(EVIDENCE, groups=(*EVIDENCE.groups, long))))
-    with browser(tmp_path) as window:
-        driver = window.driver
-        driver.get(file.as_uri())
-        text = driver.find_element("tag name", "body").text
+    problems: list[str] = []
+    with chromium() as window:
+        window.on("console", lambda message: problems.append(message.text))
+        window.on("pageerror", lambda error: problems.append(str(error)))
+        window.goto(file.as_uri())
+        text = window.locator("body").inner_text()
         for words in (
             "Shadow drill of primary \u2192 backup",
             "! deviations",
@@ -94,19 +96,15 @@ def test_in_a_browser_all_is_there_and_on_paper_nothing_is_cut_off(tmp_path: Pat
             *STEPS,
         ):
             assert words in text
-        assert [chart.get_attribute("role") for chart in driver.find_elements("tag name", "svg")] == ["img", "img"]
-        assert all(chart.get_attribute("aria-label") for chart in driver.find_elements("tag name", "svg"))
-        problems = [entry["message"] for entry in driver.get_log("browser")]
+        charts = window.locator("svg").all()
+        assert [chart.get_attribute("role") for chart in charts] == ["img", "img"]
+        assert all(chart.get_attribute("aria-label") for chart in charts)
         assert problems == [], "the page's own policy forbids nothing that it needs"
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-        driver.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": A4 - MARGINS, "height": 1000, "deviceScaleFactor": 1, "mobile": False},
-        )
-        wide = driver.execute_script(
-            "return [...document.querySelectorAll('table, svg, dl, h1')]"
+        window.emulate_media(media="print")
+        window.set_viewport_size({"width": A4 - MARGINS, "height": 1000})
+        wide = window.evaluate(
+            "[...document.querySelectorAll('table, svg, dl, h1')]"
             ".filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)"
             ".map(e => e.outerHTML.slice(0, 200))"
         )
         assert wide == []
-        driver.save_screenshot(str(tmp_path / "print.png"))

@@ -46,7 +46,7 @@ def list_command(
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     lanes = list_lanes(chosen, patience_s=patience)
     if desk.as_json:
-        print_json({"flow": str(chosen.flow), "lanes": [_json(chosen, lane) for lane in lanes]})
+        print_json({"flow": str(chosen.flow), "lanes": [lane_json(chosen, lane) for lane in lanes]})
         return 0
     print_table(
         ["lane", "topics", "partitions", "offsets", "records", "windows", "last run", "state", "group"],
@@ -72,7 +72,7 @@ def list_command(
 @lanes_app.command("drop")
 def drop_command(
     ctx: typer.Context,
-    lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME or drill-NAME lane.")],
+    lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],
     flow: Annotated[
         str | None,
         typer.Option("--flow", metavar="FLOW", help="'source->target'; may be left out when the file has one flow."),
@@ -117,7 +117,8 @@ def _group(flow: FlowConfig, lane: str) -> str:
     return position_group(flow.flow, lane)
 
 
-def _json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
+def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
+    """A lane as `ferry lanes list --json` has it (docs/schemas/lanes-list.json)."""
     last = lane.last_run
     return {
         "lane": lane.name,

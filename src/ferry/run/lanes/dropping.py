@@ -1,4 +1,4 @@
-"""Drops a backfill or drill lane: scratch topics and groups, its group of positions, and its part of the ledger.
+"""Drops a lane beside the live one: scratch topics and groups, its group of positions, and its part of the ledger.
 
 A drop opens a run in the lane first, as every run is opened: whoever is at work there is fenced. What is gone already
 is no error, and what shows that the lane exists goes last: a drop that was cut short is started again, and goes on.
@@ -47,7 +47,7 @@ class LaneDrop:
     """Drops one lane over a connection to the target. Use as a context manager."""
 
     def __init__(self, flow: FlowConfig, lane: str, *, patience_s: float = 60.0) -> None:
-        """Raises BadInput for a lane that is neither a backfill nor a drill."""
+        """Raises BadInput for a live lane."""
         if lane_kind(lane) is None:
             raise BadInput(
                 f"lane {lane} is not dropped: only backfill-, drill- and append- lanes are, never live; ferry lanes "

@@ -1,0 +1,30 @@
+"""What `ferry lanes list` says of a lane satisfies its schema, whatever the lane is for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ferry.cli.copy.lanes import lane_json
+from ferry.config.settings import parse_settings
+from ferry.decide.lanes.listing import Lane
+from ferry.model import LaneKind
+from tests.cli.program import SCHEMAS, closed
+
+FILE = """
+clusters = primary, backup
+primary.bootstrap.servers = p:9092
+backup.bootstrap.servers = b:9092
+primary->backup.enabled = true
+"""
+
+
+@pytest.mark.parametrize("kind", [None, *LaneKind])
+def test_a_lane_of_every_kind_is_in_the_schema(kind: LaneKind | None) -> None:
+    flow = parse_settings(FILE, "mm2.properties").flow("primary->backup")
+    name = "live" if kind is None else f"{kind}-one"
+    lane = Lane(name=name, kind=kind, topics=("primary.orders",), parts=(), windows=1, last_run=None)
+    schema = json.loads((SCHEMAS / "lanes-list.json").read_text())
+    Draft202012Validator(closed(schema)).validate({"flow": str(flow.flow), "lanes": [lane_json(flow, lane)]})

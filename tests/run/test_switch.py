@@ -14,13 +14,14 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import RedirectHook
-from ferry.decide.ledger.ledger import pauses
+from ferry.decide.ledger.ledger import gaps, pauses
+from ferry.decide.ledger.receipts import receipts
 from ferry.decide.switch.readiness import Rpo
 from ferry.decide.switch.steps import STEPS
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Superseded, Unreachable
-from ferry.model import Pause
-from ferry.model.switch import Step, SwitchOutcome, Verb
+from ferry.model import Gap, Pause, Receipt
+from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
@@ -86,6 +87,31 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
     assert sorted(clients.read) == sorted(clients.produced)
 
 
+def only_the_delta_came_back(pair: Pair, state: SwitchState, count: int, *, keeps: bool) -> None:
+    """A failback has copied what came since the cut-over, and what it left behind does not go round."""
+    copied, _ = ledger_of(pair, pair.back)
+    assert sum(receipt.records for receipt in copied) == count
+    _, passed = ledger_of(pair, pair.flow)
+    if keeps:
+        cut = {row["partition"]: row["start"] for row in state.rows(Step.STRANDED)}
+        assert {gap.source.partition: gap.start for gap in passed} == cut, "before the flow copies there again"
+        assert all(gap.end > gap.start for gap in passed)
+        return
+    here, there = pair.aliases
+    topics = AdminClient({"bootstrap.servers": pair.here.bootstrap}).list_topics(timeout=30).topics
+    assert f"{there}.{pair.topic}" in topics
+    assert f"{there}.{here}.{pair.topic}" not in topics
+    assert not passed
+
+
+def ledger_of(pair: Pair, flow: str) -> tuple[list[Receipt], list[Gap]]:
+    """What a flow has copied, and what it has passed."""
+    config = pair.settings.flow(flow)
+    with LedgerAccess(config, patience_s=30) as ledger:
+        view = ledger.view()
+    return list(receipts(view)), gaps(view, config.lane)
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("policy", ["Default", "Identity"])
 def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
@@ -130,6 +156,7 @@ def test_a_failover_counts_what_is_lost_and_a_failback_brings_it_to_light(
     named = [str(line["value"]).encode() for line in map(json.loads, file.read_text().splitlines())]
     assert sorted(named) == sorted(stranded)
     assert state.fact(Step.STRANDED, "records") == len(stranded)
+    only_the_delta_came_back(pair, state, 12, keeps=keeps)
 
     back_here = [clients.topic] if keeps else [clients.topic, f"{there}.{clients.topic}"]
     clients.produce(source_cluster, 5)

@@ -17,7 +17,7 @@ from ferry.config.flow.flow import RedirectHook
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Switch, SwitchState, Verb
-from ferry.run.switch.redirect import redirect, refuse_unusable, with_given, words_of
+from ferry.run.switch.redirect import SAID_BYTES, redirect, refuse_unusable, with_given, words_of
 from ferry.run.switch.sides import Sides, sides_of
 
 FILE = """
@@ -54,12 +54,15 @@ def state(verb: Verb = Verb.FAILOVER) -> SwitchState:
 
 @dataclass(kw_only=True)
 class Gateway:
-    """A server that keeps what it is told, and answers with `status`."""
+    """A server that keeps what it is told, and answers with `status` (0: `said` alone) or points to `location`."""
 
     port: int
     status: int = 200
     seconds: float = 0.0
+    said: bytes = b"moved"
+    location: str | None = None
     told: list[tuple[dict[str, str], str | None]] = field(default_factory=list)
+    followed: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -77,9 +80,17 @@ def gateway() -> Iterator[Gateway]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             made.told.append((body, self.headers["Idempotency-Key"]))
             ended.wait(made.seconds)
-            self.send_response(made.status)
+            if made.status:
+                self.send_response(made.status)
+                if made.location is not None:
+                    self.send_header("Location", made.location)
+                self.end_headers()
+            self.wfile.write(made.said)
+
+        def do_GET(self) -> None:
+            made.followed.append(self.path)
+            self.send_response(200)
             self.end_headers()
-            self.wfile.write(b"moved")
 
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the server's name for it
             """Nothing on standard error."""
@@ -160,6 +171,42 @@ def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: i
     gateway.status, gateway.seconds = status, seconds
     with pytest.raises(Refused, match=why):
         redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=1))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("location", ["/login?token=secret", "http://user:secret@127.0.0.1:{port}/login?token=secret"])
+def test_a_redirect_is_no_answer_of_the_hook_and_is_not_followed(gateway: Gateway, status: int, location: str) -> None:
+    gateway.status, gateway.location = status, location.format(port=gateway.port)
+    with pytest.raises(Refused, match=rf"HTTP {status}, a redirect to .*/login, and redirects are not") as refused:
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5))
+    assert "secret" not in str(refused.value)
+    assert (len(gateway.told), gateway.followed) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("location", "why"), [("http://[::1/x", "a redirect to no address"), ("file:///x", "a redirect to file:/+x")]
+)
+def test_a_redirect_to_nowhere_stops_it_too(gateway: Gateway, location: str, why: str) -> None:
+    gateway.status, gateway.location = 302, location
+    with pytest.raises(Refused, match=f"HTTP 302, {why}.*--id s-1"):
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5))
+
+
+@pytest.mark.parametrize(
+    "said", [b"moved\r\n", b"HTTP/1.1 two hundred\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000]
+)
+def test_an_answer_that_is_no_http_stops_it_in_one_sentence(gateway: Gateway, said: bytes) -> None:
+    gateway.status, gateway.said = 0, said
+    with pytest.raises(Refused, match=r"could not be called \(its answer is no HTTP: \w+\).*--id s-1"):
+        redirect(sides(), state(), RedirectHook(command=None, url=gateway.url, timeout_seconds=5))
+
+
+def test_the_end_of_what_a_command_says_is_kept_and_the_beginning_of_an_http_answer(gateway: Gateway) -> None:
+    gateway.said = b"moved" + b"." * SAID_BYTES
+    code = f"print('begun' + '.' * {SAID_BYTES} + 'done')"
+    command, call = redirect(sides(), state(), RedirectHook(command=python(code), url=gateway.url)).facts["hook"]
+    assert (len(call["said"]), call["said"][:6]) == (SAID_BYTES, "moved.")
+    assert (len(command["said"]), command["said"][-5:]) == (SAID_BYTES - 1, ".done"), "its last byte is the line's end"
 
 
 @pytest.mark.parametrize("command", ["echo 'open", "  ", ""])

@@ -13,6 +13,9 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
 
 from ferry.config.flow.flow import FlowConfig, RedirectHook
 from ferry.errors import BadInput, Refused
@@ -20,7 +23,16 @@ from ferry.model.switch import Evidence, SwitchState
 from ferry.run.switch.sides import Sides
 
 SAID_BYTES = 2_000
-"""How much of a hook's answer is kept."""
+"""How much of a hook's answer is kept: the last of what a command says, the first of an HTTP answer."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer: to follow it would make a GET of the POST, and its 200 would say that clients moved."""
+
+    def http_error_302(self, *_: Any, **__: Any) -> None:
+        """Follow nothing, and do not try to read where it points to."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 def redirect(sides: Sides, state: SwitchState, hook: RedirectHook) -> Evidence:
@@ -112,12 +124,15 @@ def _call(url: str, body: dict[str, str], seconds: int, state: SwitchState) -> d
     )
     began = time.monotonic()
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as answer:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
             said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
     except urllib.error.HTTPError as error:
-        raise Refused(_again(f"the redirect hook answered with HTTP {error.code}", state)) from None
-    except OSError as error:
+        error.close()
+        raise Refused(_again(f"the redirect hook answered with HTTP {error.code}{_elsewhere(error)}", state)) from None
+    except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(error, HTTPException):
+            reason = f"its answer is no HTTP: {type(error).__name__}"
         raise Refused(_again(f"the redirect hook could not be called ({reason})", state)) from None
     took = time.monotonic() - began
     return {
@@ -127,6 +142,19 @@ def _call(url: str, body: dict[str, str], seconds: int, state: SwitchState) -> d
         "said": said,
         "sentence": f"the hook answered with HTTP {status} in {took:.1f} s",
     }
+
+
+def _elsewhere(error: urllib.error.HTTPError) -> str:
+    """Where a redirect points to, without what may hold a secret there: its query, a login."""
+    place = error.headers.get("Location") if 300 <= error.code < 400 else None
+    if place is None:
+        return ""
+    try:
+        parts = urlsplit(place)
+    except ValueError:
+        return ", a redirect to no address"
+    where = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    return f", a redirect to {where}, and redirects are not followed"
 
 
 def _again(what: str, state: SwitchState) -> str:

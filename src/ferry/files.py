@@ -23,15 +23,15 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = Fal
                 os.fsync(file.fileno())
         draft.replace(path)
         if durable:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
     except OSError:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
 
 
-def _sync_folder(path: Path) -> None:
-    """The rename, too, is on the disk then."""
+def sync_folder(path: Path) -> None:
+    """The names in a folder, too, are on the disk when this returns: what was made or renamed in it."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from ferry.decide.ledger.neighbours import gaps, ranges
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import BadInput, Refused
+from ferry.files import sync_folder
 from ferry.model import Range, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.net.fetch.committed import ReadRecord, read_committed
@@ -190,6 +192,7 @@ async def _exported(
     path: Path,
     ends: Mapping[TopicPartition, int],
 ) -> tuple[list[dict[str, Any]], str]:
+    """Write the file; it and its name are on the disk before anybody can note that the step is done."""
     digest = hashlib.sha256()
     rows: list[dict[str, Any]] = []
     draft = path.with_name(f".{path.name}.part")
@@ -218,8 +221,11 @@ async def _exported(
                             "looked_to": ends[place],
                         }
                     )
+            file.flush()
+            os.fsync(file.fileno())
         if rows:
             draft.replace(path)
+            sync_folder(path.parent)
         else:
             draft.unlink()
     except OSError as error:

@@ -14,7 +14,7 @@ from ferry.decide.metrics.due import due_ms
 from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
 
 THROTTLED_SHARE = 0.5
-"""Of a run's time; brokers' quotas that hold it back longer are told."""
+"""Of a run's wall time. Brokers' quotas that held its tasks back longer, added up over tasks, are told."""
 RUNS_LOOKED_AT = 20
 """How many of a lane's newest runs tell whether one is late."""
 _NAMED = 3

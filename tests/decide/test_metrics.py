@@ -155,7 +155,14 @@ def test_what_somebody_should_hear_of_is_one_sentence_each() -> None:
         AlertKind.VERIFICATION,
     }
     said = " ".join(alert.sentence for alert in alerts)
-    for words in ("ferry.rpo.seconds = 600", "700 s old", "t-0", "source-truncated 1 skipped", "1.5 s, added up, in a run of", "not verify"):
+    for words in (
+        "ferry.rpo.seconds = 600",
+        "700 s old",
+        "t-0",
+        "source-truncated 1 skipped",
+        "1.5 s, added up, in a run of",
+        "not verify",
+    ):
         assert words in said
     assert alerts_of(FLOW, report(1, 1), [replace(behind, seconds=600.0)]) == []
     assert alerts_of(FLOW, report(1, 1), [replace(behind, records=None, seconds=None)]), "unknown is not health"

@@ -11,14 +11,18 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from jsonschema import Draft202012Validator
 
 from ferry.cli.desk import Desk
 from ferry.cli.drill.evidence import ended
 from ferry.config.flow.report import KEY, PASSWORD, ReportConfig
 from ferry.config.text.secrets import ClientProperties
+from ferry.decide.evidence.chain import number_of
 from ferry.errors import BadInput, Refused
 from ferry.model.evidence import EvidenceOutcome
 from ferry.run.reports.folder import Checked, ReportFolder, check_folder
@@ -212,6 +216,36 @@ def test_an_object_store_keeps_reports_and_gives_no_number_twice() -> None:
         store.create("report-000002.json", b"{}")
     filled(url, count=1)
     assert [(one.kept.number, one.problem) for one in checked(url)] == [(1, ""), (2, ""), (3, "")]
+
+
+class Minio(MemoryFileSystem):
+    """Refuses a taken name as s3fs does where the store does not name the condition: with EINVAL, as a bad request."""
+
+    protocol = "minio"
+    store: ClassVar[dict[str, object]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    first: ClassVar[list[Callable[[], None]]] = []
+    """What others do between our look and our write."""
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: object) -> None:
+        if self.first and number_of(path.rpartition("/")[2]):
+            self.first.pop()()
+        if mode == "create" and (path.endswith("bad.json") or self.exists(path)):
+            raise OSError(errno.EINVAL, "At least one of the pre-conditions you specified did not hold")
+        super().pipe_file(path, value)
+
+
+def test_a_number_that_was_taken_meanwhile_is_taken_also_where_the_store_does_not_name_the_condition() -> None:
+    fsspec.register_implementation("minio", Minio)
+    url = "minio://bucket/reports"
+    filled(url, count=1)
+    Minio.first.append(lambda: filled(url, count=1))
+    filled(url, count=1)
+    assert Minio.first == []
+    assert [(one.kept.number, one.problem) for one in checked(url)] == [(1, ""), (2, ""), (3, "")]
+    with pytest.raises(OSError, match="pre-conditions") as refused:
+        store_of(url).create("bad.json", b"{}")
+    assert not isinstance(refused.value, FileExistsError), "nothing is there: the request was bad"
 
 
 def test_a_folder_that_cannot_be_written_refuses_before_anything_begins(tmp_path: Path) -> None:

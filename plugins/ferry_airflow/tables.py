@@ -90,7 +90,8 @@ def verified_lines(body: Mapping[str, Any]) -> list[str]:
 def verified_sentence(body: Mapping[str, Any]) -> str:
     """The same in one sentence."""
     count = len(body["differences"]) + body["more_differences"]
-    verdict = f"{count} differences" if count else "equal" if body["equal"] else "not all could be compared"
+    same = "equal" if body["records"] else "nothing to compare"
+    verdict = f"{count} differences" if count else same if body["equal"] else "not all could be compared"
     first = ""
     if body["differences"]:
         one = body["differences"][0]

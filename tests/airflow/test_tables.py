@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferry.model import ChangeKind, NotCopied, TopicChange
-from ferry_airflow.tables import plan_lines
+from ferry_airflow.tables import plan_lines, verified_sentence
 from tests.decide.values import PLAN
 
 GROW = TopicChange(kind=ChangeKind.GROW, topic="a.orders", source_topic="orders", partitions=3, replication_factor=0)
@@ -23,3 +23,10 @@ def test_a_plan_that_is_only_shown_says_what_a_run_would_do_and_what_is_not_copi
 
 def test_a_sealed_plan_says_what_was_done() -> None:
     assert "grew topic a.orders to 3 partitions" in plan_lines(replace(PLAN, changes=(GROW,)))
+
+
+def test_a_comparison_of_nothing_is_not_called_equal() -> None:
+    body = {"flow": "a->b", "differences": [], "more_differences": 0, "partitions": 1, "bytes": 0, "seconds": 0.1}
+    assert "a->b: nothing to compare;" in verified_sentence({**body, "equal": True, "records": 0})
+    assert "a->b: equal;" in verified_sentence({**body, "equal": True, "records": 3})
+    assert "a->b: not all could be compared;" in verified_sentence({**body, "equal": False, "records": 0})

@@ -38,8 +38,13 @@ class Verified:
 
     @property
     def is_equal(self) -> bool:
-        """Whether all of it was compared, and agrees."""
+        """Whether all of it was compared, and nothing differs."""
         return self.is_complete and not self.differences
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there was nothing to compare: nothing differs, and nothing is proven."""
+        return self.is_equal and not self.records
 
 
 class VerifyMode(StrEnum):

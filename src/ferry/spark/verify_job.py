@@ -124,5 +124,5 @@ def _tell(result: Verified, say: Say) -> None:
     for one in result.differences:
         say(f"{one.kind} in {one.source} {list(one.source_range)}, {one.target} {list(one.target_range)}")
     count = len(result.differences) + result.more
-    verdict = "equal" if result.is_equal else "not equal"
+    verdict = "nothing to compare" if result.is_nothing else "equal" if result.is_equal else "not equal"
     say(f"verify {result.flow}: {verdict}, {result.records} records, {count} differences")

@@ -49,8 +49,8 @@ def print_verified(result: Verified) -> None:
 def _sum(result: Verified) -> str:
     if result.differences:
         verdict = count_of(len(result.differences) + result.more, "difference")
-    elif result.is_complete and not result.records:
-        verdict = "nothing to compare"
+    elif result.is_nothing:
+        verdict = "nothing to compare, so nothing differs and nothing is proven"
     elif result.is_complete:
         verdict = "equal"
     else:

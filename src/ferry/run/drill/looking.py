@@ -17,7 +17,8 @@ def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, *, patience_
     with Verifier(flow, wanted, patience_s=patience_s) as verifier:
         survey = verifier.survey()
         found = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
-    word = "equal" if found.equal else f"{found.differences} differences"
+    same = "equal" if found.records else "nothing to compare"
+    word = same if found.equal else f"{found.differences} differences"
     entry.detail = f"{found.records} records: {word}"
     return found
 

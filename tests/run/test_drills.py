@@ -141,6 +141,7 @@ def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the
     body = drilled(lab, tmp_path, *given, "--approve-by", "anna")
     assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", LATER, [])
     assert body["verification"]["records"] == RECORDS + LATER
+    assert [body["samples"][at]["lag_records"] for at in (0, -1)] == [LATER, 0]
     (moved,) = body["groups"]
     assert (moved["target_group"], moved["committed"], moved["exact"], moved["reread"]) == (group, 2, 2, 0)
     assert committed_offsets(lab.target, group, lab.target_topic(topic), PARTITIONS).keys() == {0, 1}

@@ -12,9 +12,10 @@ from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.drill.figures import deviations_of, losses_of, untried
+from ferry.decide.drill.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.decide.drill.verdict import loss_sentence, partial_sentence
 from ferry.errors import FerryError, Refused
+from ferry.model import Receipt
 from ferry.model.evidence import (
     EvidenceKind,
     EvidenceReport,
@@ -92,11 +93,16 @@ class PartialDrill:
 
     def _copy(self, diary: Diary, found: Found) -> None:
         approved = (self._options.approved_by, self._options.approved_ms)
+        chunks: list[Committed] = []
+
+        def told(receipts: list[Receipt]) -> None:
+            chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))
+
         with (
             diary.step("copy", "Copy what is left", approved=approved) as entry,
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
         ):
-            records = 0
+            began, records, offsets = wall_ms(), 0, 0
             for number in range(1, MOST_RUNS + 1):
                 plan = runs.open_new(
                     f"{self._options.drill}-{number}", local_origin(), RunOptions(only=self._options.topics)
@@ -105,7 +111,9 @@ class PartialDrill:
                 found.paused = plan.paused
                 if not plan.slices:
                     break
-                failure = copy_plan(runs, plan, partial(copy_all, stop=diary.stop))
+                failure = copy_plan(runs, plan, partial(copy_all, stop=diary.stop, progress=told))
+                offsets += sum(piece.offsets for piece in plan.slices)
+                found.samples = samples_of(began, offsets, chunks)
                 if failure is not None:
                     raise failure
                 records += runs.report(plan.run).records

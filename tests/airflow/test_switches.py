@@ -21,7 +21,7 @@ from tests.run.movers import Movers
 from tests.run.switching import PARTITIONS, begin_group
 
 TOPIC, GROUP = orders(MOVED), f"{MOVED}-billing"
-PLANNED = {"quiet_seconds": 1, "reason": "the data centre is moved"}
+PLANNED = {"quiet_seconds": 3, "reason": "the data centre is moved"}
 
 
 @pytest.mark.timeout(1_800)

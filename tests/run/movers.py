@@ -119,6 +119,8 @@ class Movers:
     failures: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     """Producers stop for good."""
+    producing: bool = False
+    """Whether a record may be on its way."""
     _closed: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
@@ -163,6 +165,7 @@ class Movers:
             if home is None:
                 time.sleep(REST_S)
                 continue
+            self.producing = True
             client = producer(home.cluster, message_timeout_ms=3_000)
             while self.directory.now() is home and not self.over.is_set():
                 self._send(client, f"{number}".encode(), number % self.partitions)
@@ -171,6 +174,7 @@ class Movers:
             client.flush(10)
             client.purge()
             client.flush(1)
+            self.producing = False
 
     def _send(self, client: Producer, value: bytes, partition: int) -> None:
         def delivered(error: KafkaError | None, _: object) -> None:
@@ -208,12 +212,17 @@ class Movers:
         try:
             client.subscribe(list(home.topics))
             while self.directory.now() is home and not self._closed.is_set():
-                self._take(client, home, client.consume(50, timeout=0.1))
+                born = _born(home)
+                self._take(client, home, born, client.consume(50, timeout=0.1))
         finally:
             client.close()
 
-    def _take(self, client: Consumer, home: Home, messages: Sequence[Message]) -> None:
-        """What the group has committed was read; and what it cannot commit, for its broker is gone, was read, too."""
+    def _take(self, client: Consumer, home: Home, born: Sequence[int | None], messages: Sequence[Message]) -> None:
+        """What the group has committed was read; and what it cannot commit, for its broker is gone, was read, too.
+
+        A commit may outlive its broker, and be taken by the one that comes back: so late it may help nobody. `born` are
+        the brokers' processes before the messages came.
+        """
         found: list[Reading] = []
         for message in messages:
             error = message.error()
@@ -238,10 +247,15 @@ class Movers:
         except KafkaException as error:
             if error.args[0].code() in REBALANCED:
                 return  # the member that has the partition now is given them again: they were not read
-            if not _is_gone(home):
+            if _born(home) == born:
                 self.failures.append(f"{home.cluster.name}: commit: {error}")
+        if _born(home) != born:
             self.uncommitted.update(one.value for one in found)
         self.read += found
+
+
+def _born(home: Home) -> list[int | None]:
+    return [broker.pid for broker in home.cluster.brokers]
 
 
 def _is_gone(home: Home) -> bool:

@@ -56,12 +56,14 @@ def scheduled(pair: Pair) -> Iterator[list[str]]:
         thread.join(60)
 
 
-def switch(pair: Pair, verb: Verb, name: str, options: SwitchOptions, directory: Directory) -> SwitchState:
+def switch(pair: Pair, verb: Verb, name: str, options: SwitchOptions, movers: Movers) -> SwitchState:
     """Clients are told to stop when the switch waits for it; where they go on they learn from the hook."""
+    directory = movers.directory
 
     def told(step: Step, done: StepDone | None) -> None:
         if step is Step.QUIET and done is None:
             directory.halt()
+            wait_until(lambda: not movers.producing, 60)
 
     with pair.switcher(verb) as switcher:
         switcher.open(name, options, "bob")
@@ -103,14 +105,14 @@ def test_each_record_is_read_once_or_named_while_clients_are_moved_at_work(
             movers.go_on(100)
             for number, verb in enumerate([Verb.SWITCHOVER, Verb.FAILBACK, Verb.SWITCHOVER, Verb.FAILBACK]):
                 export = str(tmp_path / f"stranded-{number}.jsonl")
-                state = switch(pair, verb, f"planned-{number}", replace(RUNNING, export=export), directory)
+                state = switch(pair, verb, f"planned-{number}", replace(RUNNING, export=export), movers)
                 assert not state.fact(Step.STRANDED, "records"), state.rows(Step.STRANDED)
                 movers.go_on(100)
             assert movers.doubled == [], said
 
             wait_until(lambda: len(movers.acknowledged) > 500)
             source_cluster.brokers[0].kill()
-            lost = switch(pair, Verb.FAILOVER, "lost-1", RUNNING, directory)
+            lost = switch(pair, Verb.FAILOVER, "lost-1", RUNNING, movers)
             assert lost.fact(Step.STOP, "source_answers") is False
             movers.go_on(100)
             # What the group read behind its last checkpoint comes again, and the evidence says where that is. Of what
@@ -127,7 +129,7 @@ def test_each_record_is_read_once_or_named_while_clients_are_moved_at_work(
             ), (frozen, again)
             source_cluster.start()
             file = tmp_path / "stranded.jsonl"
-            state = switch(pair, Verb.FAILBACK, "back-1", replace(RUNNING, export=str(file)), directory)
+            state = switch(pair, Verb.FAILBACK, "back-1", replace(RUNNING, export=str(file)), movers)
             movers.go_on(100)
             # A planned way back doubles nothing but what a group had read here as the broker died under its commit.
             more = {value: movers.readings(value) for value in movers.doubled if value not in again}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,6 +15,7 @@ from kafka import KafkaProducer
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from ferry.dev import RunningCluster
+from ferry.wire.batch import batches, obstacle
 from tests.harness import Message, Row, producer, read_topics, send, wait_until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -263,7 +264,10 @@ def delete_records(cluster: RunningCluster, rng: random.Random, found: Sequence[
 
 
 def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
-    """Let the log cleaner work until most compacted topics have lost records, and stop it for good."""
+    """Let the log cleaner work until most compacted topics have lost records, and stop it for good.
+
+    Until there is a delete horizon, too: a batch with a tombstone or a marker gets one when it is cleaned first.
+    """
     names = [topic.name for topic in found if topic.compacted]
     if not names:
         return
@@ -284,7 +288,7 @@ def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
                 roll = [Message(key=LAST, value=b"", partition=at, timestamp=time) for at in range(topic.partitions)]
                 send(client, topic.name, roll)
         now = lengths(rows())
-        return 2 * sum(now[name] < first[name] for name in names) > len(names)
+        return 2 * sum(now[name] < first[name] for name in names) > len(names) and has_horizon(cluster, names)
 
     with busy_cleaner(cluster):
         wait_until(has_holes)
@@ -296,6 +300,19 @@ def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
             return before[-1] == before[-2]
 
         wait_until(is_still)
+
+
+HORIZON = "its base timestamp is a delete horizon"
+
+
+def has_horizon(cluster: RunningCluster, names: Sequence[str]) -> bool:
+    """Whether a batch of these topics has a delete horizon, by the broker's files."""
+    for name in names:
+        for path in cluster.brokers[0].data.glob(f"{name}-[0-9]/*.log"):
+            with suppress(FileNotFoundError):  # the cleaner has put another one in its place
+                if any(obstacle(batch) == HORIZON for batch in batches(path.read_bytes())):
+                    return True
+    return False
 
 
 @contextmanager

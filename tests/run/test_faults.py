@@ -258,7 +258,7 @@ def test_throttling_slows_down_and_breaks_nothing(
         )
 
     # A broker allows eleven seconds of the rate at once; the run reads and writes more than that.
-    quotas = ((source_cluster, "consumer_byte_rate", 120_000.0), (target_cluster, "producer_byte_rate", 90_000.0))
+    quotas = ((source_cluster, "consumer_byte_rate", 80_000.0), (target_cluster, "producer_byte_rate", 90_000.0))
     for cluster, key, rate in quotas:
         answer = on_cluster(cluster, partial(limit, key, rate))
         assert [result.error_code for result in answer.entries] == [0]

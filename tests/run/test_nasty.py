@@ -13,7 +13,18 @@ from ferry.model import Codec
 from ferry.run.plan.options import RunOptions
 from ferry.wire.batch import batches, obstacle
 from tests.harness import Lab, new_alias
-from tests.nasty import HUGE_VALUE, KINDS, Topic, Writers, compact, create, delete_records, topics, write_old_formats
+from tests.nasty import (
+    HORIZON,
+    HUGE_VALUE,
+    KINDS,
+    Topic,
+    Writers,
+    compact,
+    create,
+    delete_records,
+    topics,
+    write_old_formats,
+)
 
 
 def copy_nasty_topics(
@@ -65,7 +76,7 @@ def assert_all_kinds(source: RunningCluster, found: Sequence[Topic]) -> None:
     assert codecs == set(Codec)
     assert formats == {0, 1, 2}
     assert {
-        "its base timestamp is a delete horizon",
+        HORIZON,
         "its timestamps are log append times",
         "compaction left  of its  records",
     } <= obstacles

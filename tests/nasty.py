@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,7 +15,7 @@ from kafka import KafkaProducer
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from ferry.dev import RunningCluster
-from ferry.wire.batch import batches, obstacle
+from ferry.wire.batch import Batch, batches, obstacle
 from tests.harness import Message, Row, producer, read_topics, send, wait_until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -288,7 +288,9 @@ def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
                 roll = [Message(key=LAST, value=b"", partition=at, timestamp=time) for at in range(topic.partitions)]
                 send(client, topic.name, roll)
         now = lengths(rows())
-        return 2 * sum(now[name] < first[name] for name in names) > len(names) and has_horizon(cluster, names)
+        return 2 * sum(now[name] < first[name] for name in names) > len(names) and any(
+            obstacle(batch) == HORIZON for batch in stored(cluster, names)
+        )
 
     with busy_cleaner(cluster):
         wait_until(has_holes)
@@ -303,16 +305,18 @@ def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
 
 
 HORIZON = "its base timestamp is a delete horizon"
+"""What stands against copying a batch that the cleaner left a tombstone or a marker in."""
 
 
-def has_horizon(cluster: RunningCluster, names: Sequence[str]) -> bool:
-    """Whether a batch of these topics has a delete horizon, by the broker's files."""
+def stored(cluster: RunningCluster, names: Iterable[str]) -> Iterator[Batch]:
+    """The batches of these topics in the broker's files."""
     for name in names:
         for path in cluster.brokers[0].data.glob(f"{name}-[0-9]/*.log"):
-            with suppress(FileNotFoundError):  # the cleaner has put another one in its place
-                if any(obstacle(batch) == HORIZON for batch in batches(path.read_bytes())):
-                    return True
-    return False
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:  # the cleaner has put another one in its place
+                continue
+            yield from batches(data)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from ferry.decide.ledger.report import Report, RunState, missing_notes
 from ferry.dev import RunningCluster
 from ferry.model import Codec
 from ferry.run.plan.options import RunOptions
-from ferry.wire.batch import batches, obstacle
+from ferry.wire.batch import obstacle
 from tests.harness import Lab, new_alias
 from tests.nasty import (
     HORIZON,
@@ -22,6 +22,7 @@ from tests.nasty import (
     compact,
     create,
     delete_records,
+    stored,
     topics,
     write_old_formats,
 )
@@ -66,13 +67,11 @@ def copy_nasty_topics(
 def assert_all_kinds(source: RunningCluster, found: Sequence[Topic]) -> None:
     """What the brokers' files hold is as nasty as it is meant to be."""
     codecs, formats, obstacles, sizes = set(), set(), set(), [0]
-    for topic in found:
-        for path in source.brokers[0].data.glob(f"{topic.name}-[0-9]/*.log"):
-            for batch in batches(path.read_bytes()):
-                codecs.add(batch.codec)
-                formats.add(batch.magic)
-                obstacles.add((obstacle(batch) or "").translate(str.maketrans("", "", "0123456789")))
-                sizes.append(len(batch.data))
+    for batch in stored(source, (topic.name for topic in found)):
+        codecs.add(batch.codec)
+        formats.add(batch.magic)
+        obstacles.add((obstacle(batch) or "").translate(str.maketrans("", "", "0123456789")))
+        sizes.append(len(batch.data))
     assert codecs == set(Codec)
     assert formats == {0, 1, 2}
     assert {

@@ -12,7 +12,7 @@ from ferry.model import Content
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import contents, same_bytes
-from ferry.wire.renumber import varint, zigzag
+from ferry.wire.varints import varint, zigzag
 from tests.wire.captured import CODECS, OldSet, captured, old_sets
 from tests.wire.logs import data
 

@@ -10,7 +10,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from ferry.wire.batch import batches
 from ferry.wire.codecs import Malformed
 from ferry.wire.content import contents
-from ferry.wire.headers import NONE, parse_headers
+from ferry.wire.headers import NO_HEADERS, parse_headers
 
 HEADERS = st.lists(
     st.tuples(st.text(st.characters(exclude_categories=["Cs"]), max_size=80), st.none() | st.binary(max_size=300)),
@@ -48,4 +48,4 @@ def test_what_is_no_headers(data: bytes) -> None:
 
 
 def test_a_record_without_headers() -> None:
-    assert (written([]), parse_headers(NONE)) == (NONE, [])
+    assert (written([]), parse_headers(NO_HEADERS)) == (NO_HEADERS, [])

@@ -8,6 +8,7 @@ from ferry.wire.batch import MAGIC, Batch
 from ferry.wire.codecs import Malformed, decompressed
 from ferry.wire.content import contents
 from ferry.wire.renumber import HIGHEST, LOWEST
+from ferry.wire.varints import read_unsigned
 
 
 class Columns(NamedTuple):
@@ -56,7 +57,7 @@ def _columns(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: call
             more = data[at]
             at += 1
             if more & 0x80:
-                length, at = _raw(data, begin)
+                length, at = read_unsigned(data, begin)
             else:
                 length += (more - 1) << 7
         stop = at + (length >> 1)
@@ -70,7 +71,7 @@ def _columns(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: call
             more = data[at]
             at += 1
             if more & 0x80:
-                delta, at = _raw(data, place)
+                delta, at = read_unsigned(data, place)
             else:
                 delta += (more - 1) << 7
         place = at
@@ -80,14 +81,14 @@ def _columns(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: call
             more = data[at]
             at += 1
             if more & 0x80:
-                offset, at = _raw(data, place)
+                offset, at = read_unsigned(data, place)
             else:
                 offset += (more - 1) << 7
         place = at
         length = data[at]
         at += 1
         if length & 0x80:
-            length, at = _raw(data, place)
+            length, at = read_unsigned(data, place)
         key = None
         if not length & 1:
             length >>= 1
@@ -100,7 +101,7 @@ def _columns(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: call
             more = data[at]
             at += 1
             if more & 0x80:
-                length, at = _raw(data, place)
+                length, at = read_unsigned(data, place)
             else:
                 length += (more - 1) << 7
         value = None
@@ -127,15 +128,3 @@ def _columns(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: call
     if at != size:
         raise Malformed(f"{size - at} bytes follow its last record")
     return Columns(offsets, timestamps, keys, values, headers)
-
-
-def _raw(data: bytes, at: int) -> tuple[int, int]:
-    """A varint, not zigzag-decoded, and where it ends."""
-    number = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, at
-        shift += 7

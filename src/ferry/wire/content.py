@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 from ferry.model import Content
 from ferry.wire.batch import HEADER_BYTES, MAGIC, Batch, obstacle
-from ferry.wire.codecs import Buffer, Malformed, decompressed
+from ferry.wire.codecs import Malformed, decompressed
+from ferry.wire.headers import NO_HEADERS
 from ferry.wire.legacy import messages
 from ferry.wire.renumber import HIGHEST, LOWEST
+from ferry.wire.varints import read_signed
 
 _TRANSACTIONAL = 0x10
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_NO_HEADERS = b"\x00"
 
 
 def same_bytes(source: Batch, target: Batch) -> bool:
@@ -56,7 +57,7 @@ def contents(batch: Batch, most: int) -> Iterator[Content]:
     if batch.magic != MAGIC:
         for message in messages(batch.data, most):
             key, value = (None if field is None else bytes(field) for field in (message.key, message.value))
-            yield Content(message.offset, message.timestamp, key, value, _NO_HEADERS)
+            yield Content(message.offset, message.timestamp, key, value, NO_HEADERS)
         return
     try:
         yield from _records(batch, decompressed(batch.codec, batch.payload, most))
@@ -69,12 +70,12 @@ def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
     stamp = batch.max_timestamp if batch.has_log_append_time else None
     at = 0
     for _ in range(batch.record_count):
-        length, at = _varint(data, at)
+        length, at = read_signed(data, at)
         end = at + length
         if length < 0 or end > len(data):
             raise Malformed(f"the record at byte {at} is longer than its batch")
-        delta, at = _varint(data, at + 1)  # behind the attributes
-        offset, at = _varint(data, at)
+        delta, at = read_signed(data, at + 1)  # behind the attributes
+        offset, at = read_signed(data, at)
         key, at = _field(data, at, end)
         value, at = _field(data, at, end)
         if at > end:
@@ -89,23 +90,9 @@ def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
 
 
 def _field(data: bytearray, at: int, end: int) -> tuple[bytes | None, int]:
-    size, at = _varint(data, at)
+    size, at = read_signed(data, at)
     if size < 0:
         return None, at
     if at + size > end:
         raise Malformed(f"a field of {size} bytes is longer than its record")
     return bytes(data[at : at + size]), at + size
-
-
-def _varint(data: Buffer, at: int) -> tuple[int, int]:
-    """A zigzag-coded number and where it ends."""
-    byte = data[at]
-    at += 1
-    number = byte & 0x7F
-    shift = 7
-    while byte & 0x80:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        shift += 7
-    return (number >> 1) ^ -(number & 1), at

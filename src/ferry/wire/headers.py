@@ -6,8 +6,9 @@ Source: Kafka's `DefaultRecord.readHeaders` (KIP-82). Names repeat, values may b
 from __future__ import annotations
 
 from ferry.wire.codecs import Malformed
+from ferry.wire.varints import read_signed
 
-NONE = b"\x00"
+NO_HEADERS = b"\x00"
 """Of a record without headers."""
 
 Header = tuple[bytes, bytes | None]
@@ -16,10 +17,10 @@ Header = tuple[bytes, bytes | None]
 
 def parse_headers(data: bytes) -> list[Header]:
     """The headers in order. Raises Malformed when the bytes are not just that."""
-    if data == NONE:
+    if data == NO_HEADERS:
         return []
     try:
-        count, at = _varint(data, 0)
+        count, at = read_signed(data, 0)
         found: list[Header] = []
         for _ in range(count):
             name, at = _field(data, at)
@@ -35,20 +36,9 @@ def parse_headers(data: bytes) -> list[Header]:
 
 
 def _field(data: bytes, at: int) -> tuple[bytes | None, int]:
-    size, at = _varint(data, at)
+    size, at = read_signed(data, at)
     if size < 0:
         return None, at
     if at + size > len(data):
         raise Malformed(f"a header has a field of {size} bytes where {len(data) - at} are left")
     return data[at : at + size], at + size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), at
-        shift += 7

@@ -17,7 +17,8 @@ from kafka.record.default_records import DefaultRecordBatch
 from ferry.model import Codec, Compression, Record
 from ferry.wire.batch import BEFORE_LENGTH, HEADER_BYTES, MAGIC, Batch
 from ferry.wire.codecs import Buffer, compressed
-from ferry.wire.renumber import varint
+from ferry.wire.headers import NO_HEADERS
+from ferry.wire.varints import varint
 
 _UNCHECKED, _CHECKED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
 """The two parts of `ferry.wire.batch.HEADER`: the checksum covers the second, and the records behind it."""
@@ -26,7 +27,6 @@ _WORTH_PACKING = 1024
 _NO_DELTA = b"\0\0"
 """A record's attributes, and its time behind the batch's."""
 _NULL = b"\1"
-_NO_HEADERS = b"\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def build_batch(records: Sequence[Record], timestamp_ms: int, identity: Producer
     out: list[bytes] = []
     for index, record in enumerate(records):
         value = _NULL if record.value is None else varint(len(record.value) << 1) + record.value
-        body = b"".join((_NO_DELTA, varint(index << 1), varint(len(record.key) << 1), record.key, value, _NO_HEADERS))
+        body = b"".join((_NO_DELTA, varint(index << 1), varint(len(record.key) << 1), record.key, value, NO_HEADERS))
         out += (varint(len(body) << 1), body)
     payload: Buffer = b"".join(out)
     attributes = _TRANSACTIONAL if identity.transactional else 0

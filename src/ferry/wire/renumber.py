@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ferry.wire.codecs import Buffer, Malformed
+from ferry.wire.varints import read_unsigned, varint
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 Run = tuple[int, int]
@@ -64,7 +65,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
                 more = records[at]
                 at += 1
                 if more & 0x80:
-                    length, at = _varint(records, begin)
+                    length, at = read_unsigned(records, begin)
                 else:
                     length += (more - 1) << 7
             body = at
@@ -75,7 +76,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
                 more = records[place]
                 place += 1
                 if more & 0x80:
-                    delta, place = _varint(records, body + 1)
+                    delta, place = read_unsigned(records, body + 1)
                 else:
                     delta += (more - 1) << 7
             offset = records[place]
@@ -84,7 +85,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
                 more = records[behind]
                 behind += 1
                 if more & 0x80:
-                    offset, behind = _varint(records, place)
+                    offset, behind = read_unsigned(records, place)
                 else:
                     offset += (more - 1) << 7
             if offset & 1 or offset >> 1 <= previous or behind > at:
@@ -149,35 +150,7 @@ def boundaries(records: Buffer, count: int) -> list[int]:
     """Where each of the records begins, and behind the last, the end."""
     found, at = [0], 0
     for _ in range(count):
-        length, at = _varint(records, at)
+        length, at = read_unsigned(records, at)
         at += length >> 1
         found.append(at)
     return found
-
-
-def varint(number: int) -> bytes:
-    """An unsigned number as a varint; `zigzag` comes before it for a signed one."""
-    if number < 0x80:
-        return bytes((number,))
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def zigzag(number: int) -> int:
-    """A signed 64-bit number as the unsigned one that stands for it."""
-    return number << 1 if number >= 0 else (-number << 1) - 1
-
-
-def _varint(data: Buffer, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, at
-        shift += 7

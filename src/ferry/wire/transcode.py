@@ -16,14 +16,15 @@ from ferry.errors import Corrupt
 from ferry.model import Codec, Compression
 from ferry.wire.batch import BEFORE_LENGTH, DAMAGED, HEADER, HEADER_BYTES, MAGIC, Batch, batches
 from ferry.wire.codecs import Buffer, Malformed, Room, compressed, decompress
+from ferry.wire.headers import NO_HEADERS
 from ferry.wire.legacy import Message, messages
-from ferry.wire.renumber import HIGHEST, LOWEST, Renumbered, Run, boundaries, renumbered, varint, zigzag
+from ferry.wire.renumber import HIGHEST, LOWEST, Renumbered, Run, boundaries, renumbered
+from ferry.wire.varints import varint, zigzag
 
 MOST_RUNS = 2_000
 """Runs of source offsets in one new batch, so that a chunk, and with it a receipt, can end between two."""
 
 _NULL = b"\x01"  # the length -1
-_NO_HEADERS = b"\x00"
 _ROOM = 0.9
 """How full the parts of a batch that is too large are made at first: parts compress unequally."""
 
@@ -125,7 +126,7 @@ def _encoded(found: Sequence[Message]) -> Renumbered:
         fields: list[Buffer] = [head]
         for field in (key, value):
             fields += [_NULL] if field is None else [varint(len(field) << 1), field]
-        fields.append(_NO_HEADERS)
+        fields.append(NO_HEADERS)
         out.append(varint(sum(map(len, fields)) << 1))
         out += fields
     return Renumbered(

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.drill.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.decide.drill.verdict import loss_sentence, partial_sentence
 from ferry.errors import FerryError, Refused
-from ferry.model import Receipt
 from ferry.model.evidence import (
     EvidenceKind,
     EvidenceReport,
 )
+from ferry.run.drill.copying import copy_seen
 from ferry.run.drill.diary import Diary
 from ferry.run.drill.looking import compare_content, note_next_records
 from ferry.run.drill.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.run.drill.scratch_groups import Rehearsed, ScratchGroups
 from ferry.run.flow.connections import FlowConnections
-from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.options import RunOptions
@@ -94,10 +92,6 @@ class PartialDrill:
     def _copy(self, diary: Diary, found: Found) -> None:
         approved = (self._options.approved_by, self._options.approved_ms)
         chunks: list[Committed] = []
-
-        def told(receipts: list[Receipt]) -> None:
-            chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))
-
         with (
             diary.step("copy", "Copy what is left", approved=approved) as entry,
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
@@ -111,7 +105,7 @@ class PartialDrill:
                 found.paused = plan.paused
                 if not plan.slices:
                     break
-                failure = copy_plan(runs, plan, partial(copy_all, stop=diary.stop, progress=told))
+                failure = copy_seen(runs, plan, diary.stop, chunks)
                 offsets += sum(piece.offsets for piece in plan.slices)
                 found.samples = samples_of(began, offsets, chunks)
                 if failure is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 
 from ferry.clock import wall_ms
@@ -21,12 +20,13 @@ from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.report import Report
 from ferry.errors import FerryError, Refused
-from ferry.model import LaneKind, Plan, Receipt, lane_kind, scratch_lane
+from ferry.model import LaneKind, Plan, lane_kind, scratch_lane
 from ferry.model.evidence import (
     Check,
     EvidenceKind,
     EvidenceReport,
 )
+from ferry.run.drill.copying import copy_seen
 from ferry.run.drill.diary import Diary
 from ferry.run.drill.looking import compare_content, note_next_records
 from ferry.run.drill.production import Production, production, untouched
@@ -34,7 +34,6 @@ from ferry.run.drill.report import Found, Heading, clusters_of, goals_met, refus
 from ferry.run.drill.scratch_groups import ScratchGroups
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.lanes.dropping import LaneDrop
-from ferry.run.local import copy_all, copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.lag import measure_lag
 from ferry.run.plan.options import RunOptions
@@ -194,11 +193,7 @@ class ShadowDrill:
 
     def _copy_one(self, runs: MicroRuns, plan: Plan, diary: Diary, chunks: list[Committed]) -> Report:
         _refuse_real_topics(plan)
-
-        def told(receipts: list[Receipt]) -> None:
-            chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))
-
-        failure = copy_plan(runs, plan, partial(copy_all, stop=diary.stop, progress=told))
+        failure = copy_seen(runs, plan, diary.stop, chunks)
         if failure is not None:
             raise failure
         if diary.stop():

@@ -15,7 +15,7 @@ from ferry.spark.columns import ints, longs, nullable_binaries
 from ferry.wire.batch import Batch
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.columns import Columns, columns
-from ferry.wire.headers import NONE, Header, parse_headers
+from ferry.wire.headers import NO_HEADERS, Header, parse_headers
 
 MOST_ROWS = 20_000
 MOST_BYTES = 8 << 20
@@ -24,7 +24,7 @@ MOST_BYTES = 8 << 20
 MOST_DECOMPRESSED = 256 << 20
 """Bytes of one Kafka batch that are held decompressed."""
 
-_NO_HEADERS: list[Header] = []
+_NO_PAIRS: list[Header] = []
 
 _NO_TIME, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 
@@ -107,7 +107,7 @@ class _Rows:
         self._timestamps.extend(found.timestamps)
         self._keys += found.keys
         self._values += found.values
-        self._headers += [_NO_HEADERS if one == NONE else parse_headers(one) for one in found.headers]
+        self._headers += [_NO_PAIRS if one == NO_HEADERS else parse_headers(one) for one in found.headers]
         self._bytes += sum(len(one) for one in chain(found.keys, found.values, found.headers) if one is not None)
 
     def taken(self) -> pa.RecordBatch:

@@ -94,9 +94,15 @@ class Lab:
         return run_slot(spec, lambda: False, lambda _: None)
 
     def receipts(self) -> list[Receipt]:
-        """All committed receipts of the flow."""
+        """All committed receipts of the flow, once the markers of commits just acknowledged have arrived.
+
+        Somebody else's transaction may stay open for longer than that: five seconds are enough for markers.
+        """
         with self.runs() as runs:
-            return list(receipts(runs.ledger()))
+            until = time.monotonic() + 5
+            while (view := runs.ledger()).open and time.monotonic() < until:
+                time.sleep(0.02)
+            return list(receipts(view))
 
     def assert_equal(
         self, *, upto: Mapping[tuple[str, int], int] | None = None, isolation: str = "read_committed"

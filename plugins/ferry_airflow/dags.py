@@ -14,25 +14,28 @@ the run has copied. They share nothing but the run id.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, TriggerRule
+from airflow.sdk import DAG, TriggerRule, get_parsing_context
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.nearby import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
 from ferry.model import Flow, VerifyMode
+from ferry.model.switch import Verb
 from ferry_airflow.alerts import deadline
 from ferry_airflow.assets import flow_alias, schedule_of
 from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.base import RETRY_DELAY, START
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.form import TO_COPY, budget_params, topics_param
-from ferry_airflow.naming import dag_id
+from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, switch_dag_id, verify_dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
-from ferry_airflow.switch_dags import switch_dags
+from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.verify_dag import verify_dag
 from ferry_airflow.verify_operators import FerryVerifyRunOperator
 
@@ -57,17 +60,26 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     path = Path(named).absolute()
     settings = load(path)
     every = {flow.flow: flow for flow in settings.flows}
-    found: list[DAG] = []
+    builders: dict[str, Callable[[], DAG]] = {}
     for flow in settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE))).flows:
         back = every.get(Flow(source=flow.flow.target, target=flow.flow.source))
-        found += [_flow_dag(flow, path), *_window_dags(flow, path), verify_dag(flow, path)]
-        found += [*switch_dags(flow, path, back), drill_dag(flow, path)]
-    return {dag.dag_id: dag for dag in found}
+        builders |= _builders(flow, path, back)
+    # A task parses the file for its own DAG alone: with a hundred flows the others would cost it seconds.
+    asked = get_parsing_context().dag_id
+    wanted = builders if asked not in builders else {asked: builders[asked]}
+    return {name: build() for name, build in wanted.items()}
 
 
-def _window_dags(flow: FlowConfig, path: Path) -> list[DAG]:
-    """The DAG of the flow's windows, unless the file says that there are none."""
-    return [] if flow.backfill_windows is None else [backfill_dag(flow, path, flow.backfill_windows)]
+def _builders(flow: FlowConfig, path: Path, back: FlowConfig | None) -> dict[str, Callable[[], DAG]]:
+    """What builds each of a flow's DAGs, by its id; `back` is the flow against it, if the file has one."""
+    found: dict[str, Callable[[], DAG]] = {dag_id(flow.flow): partial(_flow_dag, flow, path)}
+    if flow.backfill_windows is not None:
+        found[backfill_dag_id(flow.flow)] = partial(backfill_dag, flow, path, flow.backfill_windows)
+    found[verify_dag_id(flow.flow)] = partial(verify_dag, flow, path)
+    for verb in Verb:
+        found[switch_dag_id(verb.value, flow.flow)] = partial(switch_dag, flow, path, verb, back)
+    found[drill_dag_id(flow.flow)] = partial(drill_dag, flow, path)
+    return found
 
 
 def _flow_dag(flow: FlowConfig, path: Path) -> DAG:

@@ -48,12 +48,9 @@ _WHAT = {
 }
 
 
-def switch_dags(flow: FlowConfig, path: Path, back: FlowConfig | None = None) -> list[DAG]:
-    """One DAG for each verb; `back` is the flow against it, if the file has one."""
-    return [_switch_dag(flow, path, verb, (back or flow) if verb is Verb.FAILBACK else flow) for verb in Verb]
-
-
-def _switch_dag(flow: FlowConfig, path: Path, verb: Verb, via: FlowConfig) -> DAG:
+def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None = None) -> DAG:
+    """The DAG of one verb; `back` is the flow against `flow`, if the file has one: a failback goes along it."""
+    via = (back or flow) if verb is Verb.FAILBACK else flow
     names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "verb": verb.value}
     with DAG(
         switch_dag_id(verb.value, flow.flow),

@@ -90,5 +90,13 @@ def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
     assert said["all"], "the watch does not see a connection being made"
 
 
+def test_a_task_builds_its_own_dag_alone(tmp_path: Path) -> None:
+    every = parsed(tmp_path)["tasks"]
+    for name in ("ferry__west__east", "ferry_failback__east__west"):
+        assert parsed(tmp_path, _AIRFLOW_PARSING_CONTEXT_DAG_ID=name)["tasks"] == {name: every[name]}
+    other = "ferry__of__another_file"
+    assert parsed(tmp_path, _AIRFLOW_PARSING_CONTEXT_DAG_ID=other)["tasks"] == every
+
+
 def test_each_data_centre_has_the_dags_of_its_own_clusters(tmp_path: Path) -> None:
     assert parsed(tmp_path, FERRY_CLUSTERS="west")["dags"] == sorted(f"{verb}__east__west" for verb in VERBS)

@@ -13,7 +13,7 @@ from ferry.decide.switch.steps import STEPS
 from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchState, Verb
-from ferry_airflow.switch_dags import switch_dags
+from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import SwitchDrainOperator
 from ferry_airflow.switching import asked_for, complaint, options_of, switch_id
 
@@ -22,7 +22,10 @@ FILE = (
     "a->b.enabled = true\nb->a.enabled = true\nferry.retries = 2\nb->a.ferry.spark.conn.id = way_back\n"
 )
 SETTINGS = parse_settings(FILE, "f")
-DAGS = {dag.dag_id: dag for dag in switch_dags(SETTINGS.flow("a->b"), Path("/f"), SETTINGS.flow("b->a"))}
+DAGS = {
+    dag.dag_id: dag
+    for dag in (switch_dag(SETTINGS.flow("a->b"), Path("/f"), verb, SETTINGS.flow("b->a")) for verb in Verb)
+}
 
 FIELDS = {
     "switch": "id",

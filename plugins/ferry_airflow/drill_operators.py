@@ -8,29 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperatorLink, Context
+from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, run_of
 from ferry_airflow.connection import settings_for
 from ferry_airflow.copying import copy_left
 from ferry_airflow.naming import IN_PRODUCTION
+from ferry_airflow.report_link import ReportLink
 from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.switch_operators import SwitchApprovalOperator, approval_of
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry_airflow.drilling import Asked
-
-
-class ReportLink(BaseOperatorLink):
-    """The button of a drill's task that opens its report, where the page shows the folder that it lies in."""
-
-    name = "Report"
-
-    def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Empty as long as there is none; Airflow keeps it beside what the task returns."""
-        link: str = operator.report_link
-        return link
 
 
 class DrillPreviewOperator(FerryOperator):
@@ -141,7 +131,7 @@ def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked,
         for line in told_lines(evidence):
             task.log.info("%s", line)
         report = drilling.written(folder, evidence)
-    task.log.info("%s", drilling.place_line(report))
+    task.log.info("%s", report.sentence)
     task.report_link = drilling.link_to(asked, report)
     # A task that fails returns nothing otherwise.
     context["ti"].xcom_push(key="return_value", value=drilling.returned(evidence, report))

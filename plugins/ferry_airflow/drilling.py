@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import quote
 
 from ferry.cli.person import new_run
 from ferry.config.flow.flow import FlowConfig
@@ -28,7 +27,7 @@ from ferry.run.ledger.pausing import refuse_foreign_topic
 from ferry.run.local import copy_plan
 from ferry.run.reports.folder import ReportFolder, Written
 from ferry.run.switch.drain import Copy
-from ferry_airflow.page.mount import root
+from ferry_airflow.report_link import place_on_page
 from ferry_airflow.switching import options_of, switch_id
 
 WINDOW = timedelta(hours=1)
@@ -200,18 +199,9 @@ def written(folder: ReportFolder, evidence: EvidenceReport) -> Written:
         ) from error
 
 
-def place_line(report: Written) -> str:
-    """Where the report is."""
-    signed = "signed" if report.is_signed else "not signed"
-    return f"report: {report.page} ({signed}, SHA-256 of its JSON {report.sha256})"
-
-
 def link_to(asked: Asked, report: Written) -> str:
     """Where Airflow shows the report; empty where that is not, for it shows the folder of the flow's file."""
-    if asked.params.get("report"):
-        return ""
-    flow = asked.flow.flow
-    return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}/report/{report.number}"
+    return "" if asked.params.get("report") else place_on_page(asked.flow.flow, report.number)
 
 
 def returned(evidence: EvidenceReport, report: Written) -> dict[str, Any]:

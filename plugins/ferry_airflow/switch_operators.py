@@ -10,12 +10,14 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from ferry.model import Flow
 from ferry_airflow.base import FerryOperator, airflow_errors, run_of
 from ferry_airflow.copying import copy_left
+from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
-    from ferry.model.switch import SwitchOptions
+    from ferry.model.switch import SwitchOptions, SwitchState
     from ferry.run.switch.drain import Copy
     from ferry.run.switch.switcher import Switcher
 
@@ -160,10 +162,13 @@ class SwitchDrainOperator(OfSwitch, FerrySparkOperator):
 
 
 class SwitchReportOperator(SwitchOperator):
-    """Finishes the switch when all is done, and shows it; fails when something is left."""
+    """Finishes the switch when all is done, shows it, and keeps its report; fails when something is left."""
+
+    operator_extra_links = (ReportLink(),)
+    report_link = ""
 
     def execute(self, context: Context) -> None:
-        """The error says what is next."""
+        """The error says what is next. A report that cannot be written is a warning: clients have moved."""
         from ferry.decide.switch.steps import next_step  # noqa: PLC0415 - as above
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
@@ -177,6 +182,21 @@ class SwitchReportOperator(SwitchOperator):
                 state = found.finish(state.switch.id)
         for line in switching.report_lines(state):
             self.log.info("%s", line)
+        if state.end is not None:
+            self._keep(context, state)
         complaint = switching.complaint(state)
         if complaint is not None:
             raise AirflowFailException(complaint)
+
+    def _keep(self, context: Context, state: SwitchState) -> None:
+        from ferry_airflow import switching  # noqa: PLC0415 - as above
+
+        with airflow_errors():
+            written, unwritten = switching.report_kept(self.config, self.flow, state)
+        if unwritten is not None:
+            self.log.warning("%s", unwritten)
+        if written is not None:
+            self.log.info("%s", written.sentence)
+            self.report_link = place_on_page(Flow.parse(self.flow), written.number)
+            # A task that fails returns nothing otherwise.
+            context["ti"].xcom_push(key="return_value", value=switching.returned(state, written))

@@ -9,10 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ferry.config.flow.report import FOLDER
 from ferry.decide.switch.steps import left_of
 from ferry.errors import BadInput, Refused
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.run.drill.switched import kept_report
 from ferry.run.local import copy_plan
+from ferry.run.reports.folder import Written
 from ferry.run.switch.drain import Copy
 from ferry.run.switch.switcher import Preview, Switcher
 from ferry.words import to_the_second
@@ -21,6 +24,8 @@ from ferry_airflow.tables import table
 
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_ID = 100
+PATIENCE_SECONDS = 60.0
+"""How long a cluster is tried for what a report says of it."""
 
 
 def switch_id(run: str, params: Mapping[str, Any]) -> str:
@@ -112,6 +117,39 @@ def report_lines(state: SwitchState) -> list[str]:
         for done in state.done.values()
     ]
     return [head, *table(["step", "by", "seconds", "what was found"], rows)]
+
+
+def report_kept(config: str, flow: str, state: SwitchState) -> tuple[Written | None, str | None]:
+    """Where the report of a switch that has ended lies, or why it does not, in a sentence; neither: no folder is named.
+
+    Nobody would look for reports where a worker happens to stand.
+    """
+    settings = settings_for(Path(config), flow)
+    named = settings.flow(flow)
+    folder, made = named.report.folder, state.switch
+    if not named.report.is_named or "://" in folder or Path(folder).is_absolute():
+        return kept_report(settings, named, state, patience_s=PATIENCE_SECONDS)
+    return None, (
+        f"{made.verb} {made.id} is over, but its report was not written: give {FOLDER} ({folder}) a full path or a "
+        f"URL, then ferry reports switch '{named.flow}' {made.id}"
+    )
+
+
+def returned(state: SwitchState, report: Written) -> dict[str, Any]:
+    """What came of a switch, and where its report is, for programs."""
+    made, end = state.switch, state.end
+    return {
+        "id": made.id,
+        "verb": made.verb.value,
+        "outcome": None if end is None else end.outcome.value,
+        "report": {
+            "number": report.number,
+            "page": report.page,
+            "json": report.json,
+            "sha256": report.sha256,
+            "signed": report.is_signed,
+        },
+    }
 
 
 def complaint(state: SwitchState) -> str | None:

@@ -127,6 +127,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
             "ferry.metrics.folder": "FOLDER/metrics",
         },
         "rehearsed": {"ferry.report.dir": "FOLDER/reports"},
+        MOVED: {"ferry.report.dir": "FOLDER/moves"},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
         "watched": {"ferry.rpo.seconds": "0", **told("hear", "watched"), "ferry.metrics.folder": "FOLDER/metrics"},
         # Its last time was New Year's Day, so it runs once, at once; and its times are a minute apart.

@@ -39,6 +39,7 @@ FIELDS = {
 NO_FIELD = {
     *("ctx", "flow", "config", "as_json", "quiet", "verbose", "patience"),  # the DAG's own, or of a terminal
     "approve_by",  # whom Airflow asks
+    "report",  # of the file, for the page shows that one
     *("redirect_command", "redirect_url"),  # whoever may trigger a DAG does not thereby run commands on a worker
 }
 

@@ -13,6 +13,8 @@ from confluent_kafka.admin import AdminClient
 from ferry.dev import RunningCluster
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.reports.folder import read_folder
+from ferry.run.reports.store import LocalStore
 from tests.airflow.conftest import MOVED, Flows
 from tests.airflow.held import orders
 from tests.airflow.switched import WAIT_SECONDS, Switched
@@ -46,6 +48,13 @@ def test_clients_at_work_fail_over_and_back_and_there_again_while_each_switch_is
         wait_until(lambda: bool(movers.failures) or movers.unread <= named, WAIT_SECONDS)
     assert not movers.failures, movers.failures[:3]
     assert movers.unread <= named, "each record that was acknowledged is read, or named in the file"
+    there, back, again = (
+        one.report.evidence for one in read_folder(LocalStore(flows.home.path.parent / "moves")) if one.report
+    )
+    assert [(one.kind.value, one.id) for one in (there, back, again)] == [
+        (state.switch.verb.value, state.switch.id) for state in switched.known()
+    ], "each switch has left its report, once, however often its tasks died"
+    assert (there.samples, back.samples[-1].lag_records) == ((), 0), "a failover copies nothing, and Spark drained"
     for value in movers.doubled:
         here = [one for one in movers.readings(value) if (one.cluster, one.topic) == (flows.source.name, TOPIC)]
         assert here, f"planned ways double nothing: {movers.readings(value)}"
@@ -80,6 +89,9 @@ def fail_over(switched: Switched, movers: Movers) -> SwitchState:
     switched.clear(Verb.FAILOVER, run, Step.REDIRECT)
     lost = switched.finished(Verb.FAILOVER, run)
     assert [call["switch"] for call in directory.calls] == [lost.switch.id] * 2, "called again, by the same id"
+    dag = switched.dag(Verb.FAILOVER)
+    assert flows.rest.returned(dag, run, "report")["report"]["number"] == 1
+    assert flows.rest.opened(flows.rest.links(dag, run, "report")["Report"])
     assert before_ms < lost.switch.approved_ms < lost.done[Step.READINESS].begun_ms
     assert "approved by admin" in flows.rest.log(switched.dag(Verb.FAILOVER), run, "report", 2)
     assert lost.fact(Step.STOP, "source_answers") is False

@@ -125,8 +125,41 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
         ("b-1", "finished"),
     ]
     shown = ferry("switch", "show", flow, "b-1", "--json", config=pair)
-    assert shown.json("switch") == json.loads(back.out)
+    assert {**shown.json("switch"), "report": None} == back.json("switch")
     assert ferry("plan", flow, "--quiet", config=pair).code == 0, "the flow copies again"
     home = ferry("failback", flow, "--approve-by", "bob", config=pair)
     assert home.code == 2
     assert "there is nothing to come back from" in home.err
+
+
+@pytest.mark.timeout(240)
+def test_a_switch_leaves_one_report_and_a_folder_that_takes_none_fails_nothing(
+    pair: Path, source_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    flow, reports = "->".join(aliases(pair)), tmp_path / "reports"
+    with pair.open("a") as file:
+        file.write(f"ferry.report.dir = {reports}\n")
+    assert ferry("run", flow, "--quiet", config=pair).code == 0
+    send(producer(source_cluster), topic, numbered(5, start=10))
+    command = ("switchover", flow, "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "1", "--json")
+    done = ferry(*command, config=pair)
+    assert done.code == 0, done.err
+    state = done.json("switch")
+    (report,) = reports.glob("report-*.json")
+    assert state["report"]["json"] == str(report)
+    told = json.loads(report.read_text())
+    assert (told["id"], told["kind"], told["outcome"]) == ("s-1", "switchover", "success")
+    assert [told["samples"][at]["lag_records"] for at in (0, -1)] == [5, 0], "what its drain copied"
+    page = report.with_suffix(".html")
+    assert "Lag went from 5 to 0 records" in page.read_text()
+    page.unlink()  # as if it had died there
+    again = ferry(*command, config=pair)
+    assert (again.code, again.json("switch")) == (0, state), again.err
+    assert sorted(reports.glob("report-*")) == [page, report]
+    assert ferry("reports", "verify", reports, "--chain-only").code == 0
+
+    back = ferry("failback", *command[1:3], "b-1", *command[4:], "--report", "/proc/reports", config=pair)
+    assert back.code == 0, back.err
+    assert back.json("switch")["report"] is None
+    assert "ferry: warning: failback b-1 is over, but its report was not written (/proc/reports cannot be" in back.err
+    assert f"ferry reports switch '{flow}' b-1" in back.err

@@ -208,6 +208,23 @@ def test_several_who_write_at_once_make_one_chain(tmp_path: Path) -> None:
     assert [one.problem for one in found if one.problem and "html" not in one.problem] == []
 
 
+def test_what_has_ended_is_told_once_by_however_many_and_what_was_unfinished_before(tmp_path: Path) -> None:
+    def told(outcome: EvidenceOutcome) -> None:
+        reports.write(replace(EVIDENCE, outcome=outcome), once=True)
+
+    reports = ReportFolder.of(config(tmp_path))
+    told(EvidenceOutcome.FAILED)
+    writers = [threading.Thread(target=told, args=(EvidenceOutcome.SUCCESS,)) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    found = [one.kept.report for one in checked(tmp_path)]
+    assert [one.evidence.outcome for one in found if one] == [EvidenceOutcome.FAILED, EvidenceOutcome.SUCCESS]
+    reports.write(replace(EVIDENCE, id="another"), once=True)
+    assert len(checked(tmp_path)) == 3
+
+
 def test_an_object_store_keeps_reports_and_gives_no_number_twice() -> None:
     url = "memory://bucket/reports"
     filled(url, count=2)

@@ -24,9 +24,10 @@ from ferry.cli.desk import (
     VerboseOption,
     only_topics,
 )
-from ferry.cli.drill.evidence import ReportOption, ended, prepared
+from ferry.cli.drill.evidence import ended, prepared
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
+from ferry.cli.report_place import ReportOption
 from ferry.cli.switch.approval import approval
 from ferry.cli.switch.options import (
     DEFAULT,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from ferry.cli.desk import Desk
 from ferry.cli.output import print_error, print_json
+from ferry.cli.report_place import written_json
 from ferry.errors import OutcomeUnknown
 
 if TYPE_CHECKING:  # the command line starts light
@@ -15,11 +14,6 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.errors import FerryError
     from ferry.model.evidence import EvidenceReport
     from ferry.run.reports.folder import ReportFolder, Written
-
-ReportOption = Annotated[
-    str | None,
-    typer.Option("--report", metavar="DIR", help="The folder for the report, or its URL; wins over ferry.report.dir."),
-]
 
 
 def prepared(config: ReportConfig, folder: str | None) -> ReportFolder:
@@ -47,22 +41,12 @@ def ended(desk: Desk, evidence: EvidenceReport, folder: ReportFolder | None, fai
         sentence = f"the report could not be written to {where} ({error}): keep this answer, what it tells of is over"
         print_error("OutcomeUnknown", sentence, as_json=False)
     if desk.as_json:
-        print_json({**evidence_json(evidence), "report": None if written is None else _written_json(written)})
+        print_json({**evidence_json(evidence), "report": written_json(written)})
     else:
         _show(evidence, written)
     if evidence.outcome is EvidenceOutcome.SUCCESS and not unwritten:
         return 0
     return 1 if failure is None else failure.exit_code
-
-
-def _written_json(written: Written) -> dict[str, Any]:
-    return {
-        "number": written.number,
-        "page": written.page,
-        "json": written.json,
-        "sha256": written.sha256,
-        "signed": written.is_signed,
-    }
 
 
 def _show(evidence: EvidenceReport, written: Written | None) -> None:
@@ -72,5 +56,4 @@ def _show(evidence: EvidenceReport, written: Written | None) -> None:
     for line in told_lines(evidence):
         print(line)
     if written is not None:
-        signed = "signed" if written.is_signed else "not signed"
-        print(f"report: {written.page} ({signed}, SHA-256 of its JSON {written.sha256})")
+        print(written.sentence)

@@ -17,8 +17,9 @@ from ferry.cli.desk import (
     RequiredFlow,
     VerboseOption,
 )
-from ferry.cli.drill.evidence import ReportOption, ended, prepared
+from ferry.cli.drill.evidence import ended, prepared
 from ferry.cli.output import print_json, print_table
+from ferry.cli.report_place import ReportOption
 from ferry.cli.switch.options import IdArgument
 from ferry.errors import BadInput
 from ferry.words import count_of, to_the_second

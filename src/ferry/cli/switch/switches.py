@@ -17,8 +17,9 @@ from ferry.cli.desk import (
     RequiredFlow,
     VerboseOption,
 )
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_json, print_table, print_warning
 from ferry.cli.person import person
+from ferry.cli.report_place import written_json
 from ferry.cli.switch.options import IdArgument
 from ferry.words import to_the_second
 
@@ -122,6 +123,7 @@ def switch_abandon_command(
 ) -> int:
     """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
     # Imported here: the command line starts light.
+    from ferry.run.drill.switched import kept_report
     from ferry.run.switch.history import abandon_switch, check_abandoning
 
     desk, both, chosen = Desk.with_both_ways(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -129,10 +131,15 @@ def switch_abandon_command(
         state = check_abandoning(both, chosen, switch_id, patience_s=patience)
     else:
         state = abandon_switch(both, chosen, switch_id, why, person(), patience_s=patience)
+    written, unwritten = (None, None) if dry_run else kept_report(both, chosen, state, patience_s=patience)
     if desk.as_json:
-        print_json(switch_state_json(state))
+        print_json({**switch_state_json(state), "report": written_json(written)})
     else:
         print(f"{state.switch.verb} {switch_id} {'would be' if dry_run else 'is'} abandoned")
+        if written is not None:
+            print(written.sentence)
+    if unwritten is not None:
+        print_warning(unwritten)
     return 0
 
 

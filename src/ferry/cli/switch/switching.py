@@ -18,8 +18,9 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
-from ferry.cli.output import print_json
+from ferry.cli.output import print_json, print_warning
 from ferry.cli.person import new_run, person
+from ferry.cli.report_place import ReportOption, written_json
 from ferry.cli.switch.approval import approval
 from ferry.cli.switch.options import (
     DEFAULT,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig, RedirectHook
     from ferry.config.settings import Settings
     from ferry.model.switch import Step, StepDone, SwitchState
+    from ferry.run.reports.folder import Written
     from ferry.run.switch.switcher import Preview, Switcher
 
 
@@ -67,6 +69,7 @@ def switchover_command(
     interrupt: InterruptOption = False,
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
+    report: ReportOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -95,7 +98,9 @@ def switchover_command(
         rpo_seconds=max_seconds,
     )
     hook = RedirectHook(command=redirect_command, url=redirect_url)
-    return _switched(named, Verb.SWITCHOVER, switch, options, approve_by, hook, dry_run=dry_run, patience=patience)
+    return _switched(
+        named, Verb.SWITCHOVER, switch, options, approve_by, hook, report, dry_run=dry_run, patience=patience
+    )
 
 
 def failover_command(
@@ -112,6 +117,7 @@ def failover_command(
     interrupt: InterruptOption = False,
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
+    report: ReportOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -135,7 +141,9 @@ def failover_command(
         interrupt=interrupt,
     )
     hook = RedirectHook(command=redirect_command, url=redirect_url)
-    return _switched(named, Verb.FAILOVER, switch, options, approve_by, hook, dry_run=dry_run, patience=patience)
+    return _switched(
+        named, Verb.FAILOVER, switch, options, approve_by, hook, report, dry_run=dry_run, patience=patience
+    )
 
 
 def failback_command(
@@ -161,6 +169,7 @@ def failback_command(
     interrupt: InterruptOption = False,
     redirect_command: CommandOption = None,
     redirect_url: UrlOption = None,
+    report: ReportOption = None,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -191,7 +200,9 @@ def failback_command(
         rpo_seconds=max_seconds,
     )
     hook = RedirectHook(command=redirect_command, url=redirect_url)
-    return _switched(named, Verb.FAILBACK, switch, options, approve_by, hook, dry_run=dry_run, patience=patience)
+    return _switched(
+        named, Verb.FAILBACK, switch, options, approve_by, hook, report, dry_run=dry_run, patience=patience
+    )
 
 
 def _switched(
@@ -201,11 +212,13 @@ def _switched(
     options: SwitchOptions,
     approve_by: str | None,
     hook: RedirectHook,
+    report: str | None,
     *,
     dry_run: bool,
     patience: float,
 ) -> int:
     # Imported here: the command line starts light.
+    from ferry.run.drill.switched import kept_report
     from ferry.run.switch.switcher import Switcher
 
     desk, both, chosen = named
@@ -223,23 +236,32 @@ def _switched(
             cluster = "the cluster that is switched to"
             approver = approval(desk, approve_by, show, what="switch", needs="a switch needs", cluster=cluster)
             switcher.open(switch, options, approver)
-        return _gone_on(desk, switcher, switch)
+        state = _gone_on(desk, switcher, switch)
+    written, unwritten = kept_report(both, chosen, state, folder=report, patience_s=patience)
+    _ended(desk, state, written)
+    if unwritten is not None:
+        print_warning(unwritten)
+    return 0
 
 
-def _gone_on(desk: Desk, switcher: Switcher, switch: str) -> int:
-    # Imported here: the command line starts light.
-    from ferry.cli.switch.switches import switch_state_json
-
+def _gone_on(desk: Desk, switcher: Switcher, switch: str) -> SwitchState:
     def told(step: Step, done: StepDone | None) -> None:
         if done is not None:
             print(f"{step}: {done.evidence.sentence}", file=sys.stderr if desk.as_json else sys.stdout, flush=True)
 
-    state = switcher.run(switch, told if not desk.quiet else lambda _step, _done: None)
+    return switcher.run(switch, told if not desk.quiet else lambda _step, _done: None)
+
+
+def _ended(desk: Desk, state: SwitchState, written: Written | None) -> None:
+    # Imported here: the command line starts light.
+    from ferry.cli.switch.switches import switch_state_json
+
     if desk.as_json:
-        print_json(switch_state_json(state))
-    else:
-        print(_finished(state))
-    return 0
+        print_json({**switch_state_json(state), "report": written_json(written)})
+        return
+    print(_finished(state))
+    if written is not None:
+        print(written.sentence)
 
 
 def _finished(state: SwitchState) -> str:

@@ -16,9 +16,10 @@ NOTHING = ClientProperties(values_by_key={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportConfig:
-    """`folder` is a path or a URL. `rto_seconds` None: no goal."""
+    """`folder` is a path or a URL, `is_named` whether the file says which. `rto_seconds` None: no goal."""
 
     folder: str = "ferry-reports"
+    is_named: bool = False
     signing: ClientProperties = NOTHING
     """The key and its password as written, unresolved."""
     rto_seconds: int | None = None

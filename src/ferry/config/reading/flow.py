@@ -234,6 +234,7 @@ class FlowReader:
                 secret[name] = entry.value
         return ReportConfig(
             folder=self._value(FOLDER, values.location),
+            is_named=self.entries.of_flow(self.flow, FOLDER) is not None,
             signing=ClientProperties(values_by_key=secret),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
             providers=self.providers,

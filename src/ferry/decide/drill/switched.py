@@ -14,6 +14,7 @@ from ferry.model.evidence import (
     EvidenceReport,
     GroupMoved,
     Loss,
+    Sample,
     StepOutcome,
     TimelineStep,
 )
@@ -146,8 +147,12 @@ def switch_report(
     version: str,
     rpo_seconds: float | None,
     rto_seconds: float | None,
+    samples: tuple[Sample, ...] = (),
 ) -> EvidenceReport:
-    """The report of a switch, finished or not, from what the ledger has of it. Goals are seconds."""
+    """The report of a switch, finished or not, from what the ledger has of it. Goals are seconds.
+
+    `samples` are of its drain.
+    """
     switch, end = state.switch, state.end
     steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)
     service_s = out_of_service_s(state)
@@ -188,6 +193,7 @@ def switch_report(
         rto_s=service_s,
         rto_means="" if service_s is None else RTO_MEANS,
         groups=groups,
+        samples=samples,
         deviations=deviations,
         notes=unknown_losses(state),
     )

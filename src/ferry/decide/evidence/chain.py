@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.decide.evidence.codec import SealedReport
-from ferry.model.evidence import Link
+from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Link
 
 _NAME = re.compile(r"report-([0-9]{6,})\.json")
 
@@ -101,6 +101,22 @@ def _troubles(one: Kept, before: Kept | None, *, in_order: bool) -> Iterator[str
 def _changed(name: str, after: str, *, was: str | None, now: str | None) -> str:
     state = "it is gone" if now is None else f"its SHA-256 is now {now}"
     return f"{name} was changed after {after} was written: {state}, and was {was}"
+
+
+def told_of(kept: Iterable[Kept], evidence: EvidenceReport) -> Kept | None:
+    """The report that tells of the same thing's end already; None when there is none, or only of what was unfinished.
+
+    What has ended does not change: a second report of it would be the first one again, later.
+    """
+    for one in kept:
+        if one.report is not None and _what(one.report.evidence) == _what(evidence):
+            return one
+    return None
+
+
+def _what(evidence: EvidenceReport) -> tuple[object, ...]:
+    ended = evidence.outcome is not EvidenceOutcome.FAILED
+    return evidence.id, evidence.kind, evidence.flow, evidence.began_ms, ended
 
 
 def index_json(kept: Iterable[Kept]) -> dict[str, object]:

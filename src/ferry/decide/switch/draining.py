@@ -15,6 +15,11 @@ def drain_run(switch: str, token: str) -> str:
     return f"{_prefix(switch)}{token}"
 
 
+def is_drain_run(switch: str, run: str) -> bool:
+    """Whether a micro-run is one by which that switch drains a flow."""
+    return run.startswith(_prefix(switch))
+
+
 def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | None:
     """Why a run is not to be opened now, in one sentence; None when it may.
 
@@ -24,7 +29,7 @@ def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | Non
         return None
     for state in open_switches(view).values():
         switch, until_ms = state.switch, _drains_until_ms(state)
-        if switch.via == record.flow and now_ms < until_ms and not record.run.startswith(_prefix(switch.id)):
+        if switch.via == record.flow and now_ms < until_ms and not is_drain_run(switch.id, record.run):
             return (
                 f"run {record.run} stands back: {switch.verb} {switch.id} copies what is left of {record.flow} itself, "
                 f"until {to_the_second(until_ms)} at most; let it end, or give it up with ferry switch abandon "

@@ -23,10 +23,11 @@ from ferry.decide.drill.switched import (
 from ferry.decide.switch.steps import next_step
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.model import Flow
-from ferry.model.evidence import EvidenceKind, EvidenceReport, StepOutcome, TimelineStep
+from ferry.model.evidence import EvidenceKind, EvidenceReport, Sample, StepOutcome, TimelineStep
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.drill.crossed import compare_crossed
 from ferry.run.drill.report import Found, Heading, clusters_of, report_of
+from ferry.run.drill.switched import samples_of_drain
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.local import copy_plan
 from ferry.run.switch.drain import Copy
@@ -186,10 +187,20 @@ class FullDrill:
         except FerryError as error:
             found.not_compared = f"the content could not be compared: {error}"
 
+    def _samples(self, state: SwitchState, found: _Found) -> tuple[Sample, ...]:
+        """How one way's copying went; clients have moved by now, so what stands against it ends nothing."""
+        via = next(one for one in self._settings.flows if one.flow == state.switch.via)
+        try:
+            return samples_of_drain(via, state, patience_s=self._patience_s)
+        except FerryError as error:
+            found.notes.append(f"lag and throughput of the {state.switch.verb} could not be read: {error}")
+            return ()
+
     def _report(self, found: _Found, failure: FerryError | None, began_ms: int) -> EvidenceReport:
         flow, options = self._flow, self._options
         steps = [step for state in found.states for step in told_steps(state)]
         steps += [found.stopped] if found.stopped is not None else []
+        found.samples = tuple(sample for state in found.states for sample in self._samples(state, found))
         found.losses = tuple(loss for state in found.states for loss in told_losses(state))
         found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
         found.groups = tuple(group for state in found.states for group in told_groups(state))

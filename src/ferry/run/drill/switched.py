@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from ferry import __version__
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.report import FOLDER
 from ferry.config.settings import Settings
+from ferry.decide.drill.drained import drain_runs, drained_samples
 from ferry.decide.drill.switched import switch_report
-from ferry.errors import Refused, Unreachable
-from ferry.model.evidence import EvidenceCluster, EvidenceReport
+from ferry.decide.switch.steps import STEPS
+from ferry.errors import FerryError, Refused, Unreachable
+from ferry.model.evidence import EvidenceCluster, EvidenceReport, Sample
+from ferry.model.switch import Step, SwitchState
 from ferry.run.flow.connections import TargetConnection
+from ferry.run.ledger.access import LedgerAccess
+from ferry.run.reports.folder import ReportFolder, Written
+from ferry.run.reports.page import check_renderer
+from ferry.run.reports.store import reason
 from ferry.run.switch.history import one_switch
 
 
@@ -30,6 +38,45 @@ def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patie
         version=__version__,
         rpo_seconds=chosen.rpo.seconds,
         rto_seconds=chosen.report.rto_seconds,
+        samples=samples_of_drain(chosen, state, patience_s=patience_s),
+    )
+
+
+def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float) -> tuple[Sample, ...]:
+    """Lag and rates while a switch drained `flow`, from its ledger; none where it copied nothing."""
+    if Step.DRAIN not in STEPS[state.switch.verb]:
+        return ()
+    with LedgerAccess(flow, patience_s=patience_s) as ledger:
+        runs = drain_runs(ledger.view(), flow.lane, state.switch.id)
+        return tuple(
+            sample
+            for opened in runs
+            for sample in drained_samples(ledger.view_with(flow.lane, opened.record.run), opened)
+        )
+
+
+def kept_report(
+    settings: Settings, flow: FlowConfig, state: SwitchState, *, folder: str | None = None, patience_s: float
+) -> tuple[Written | None, str | None]:
+    """Keep the report of a switch that has ended, where `folder` or the flow as it was named says; once, however often.
+
+    Where it is, and why it could not be written, in a sentence with the remedy: clients have moved, so that is no
+    failure of the switch. Neither where no folder is named.
+    """
+    if folder is None and not flow.report.is_named:
+        return None, None
+    switch = state.switch
+    try:
+        check_renderer()
+        reports = ReportFolder.of(flow.report, folder)
+        return reports.write(report_of_switch(settings, flow, switch.id, patience_s=patience_s), once=True), None
+    except OSError as error:
+        why = f"{folder or flow.report.folder} cannot be written: {reason(error)}"
+    except FerryError as error:
+        why = str(error)
+    return None, (
+        f"{switch.verb} {switch.id} is over, but its report was not written ({why}): correct that, or {FOLDER}, then "
+        f"ferry reports switch '{flow.flow}' {switch.id}"
     )
 
 

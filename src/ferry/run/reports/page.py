@@ -7,6 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ferry.decide.drill.drained import nothing_sampled
 from ferry.decide.evidence.codec import SealedReport
 from ferry.errors import BadInput
 from ferry.model.evidence import EvidenceOutcome, Loss
@@ -49,6 +50,7 @@ def rendered(report: SealedReport, sha256: str) -> str:
                 one.outcome, "\N{MULTIPLICATION SIGN}"
             ),
             copying=copying_chart(one.samples),
+            not_drawn=nothing_sampled(one.kind),
             timeline=timeline_chart(one.steps),
         )
     )

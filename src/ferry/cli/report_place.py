@@ -1,0 +1,28 @@
+"""Where a report goes, as an option, and where it came to lie, as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.run.reports.folder import Written
+
+ReportOption = Annotated[
+    str | None,
+    typer.Option("--report", metavar="DIR", help="The folder for the report, or its URL; wins over ferry.report.dir."),
+]
+
+
+def written_json(written: Written | None) -> dict[str, Any] | None:
+    """Where a report lies, as the documented JSON object; None where there is none."""
+    if written is None:
+        return None
+    return {
+        "number": written.number,
+        "page": written.page,
+        "json": written.json,
+        "sha256": written.sha256,
+        "signed": written.is_signed,
+    }

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from ferry.config.keys.catalogue import FAMILIES, RENAMED, KnownKey, find, keys_of
 from ferry.config.keys.fates import Fate, Group
 from ferry.config.keys.layers import ROLES, is_common_client_key
-from ferry.config.keys.own import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, FerryKey
+from ferry.config.keys.own import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, TRANSFORM_KEYS, FerryKey, transform_key
 from ferry.config.reading.flow import DEPARTURES
 from ferry.config.reading.slips import nearest
 from ferry.errors import BadInput
@@ -134,7 +134,7 @@ def _nearest(parts: list[str]) -> str | None:
 
 def every_key() -> Iterator[Explanation]:
     """All keys: Ferry's own first, then Kafka's by group and name."""
-    yield from (_of_ferry(key) for key in (*FERRY_KEYS, CONNECTION))
+    yield from (_of_ferry(key) for key in (*FERRY_KEYS, *TRANSFORM_KEYS, CONNECTION))
     groups: tuple[Group, ...] = ("flow", "worker", *ROLES)
     for group in groups:
         yield from (_of_kafka(key) for _, key in sorted(keys_of(group).items()) if _is_at_home(key))
@@ -156,7 +156,10 @@ def _is_at_home(key: KnownKey) -> bool:
 
 
 def _named(name: str) -> Iterator[Explanation]:
+    of_transform = transform_key(name)
     ours = CONNECTION if name == CONNECTION.name else FERRY_KEYS_BY_NAME.get(name)
+    if ours is None and of_transform is not None:
+        ours = of_transform[1]
     if ours is not None:
         yield _of_ferry(ours)
         return

@@ -14,6 +14,7 @@ from ferry.config.flow.lag_start import LagStart
 from ferry.config.flow.origins import Origin
 from ferry.config.flow.report import ReportConfig
 from ferry.config.flow.start import Start, StartOffsets, StartTime
+from ferry.config.flow.transforms import TransformSpec, transform_of
 from ferry.config.keys.layers import Role, Side
 from ferry.config.login.connection import unknown_here
 from ferry.config.text.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
@@ -191,6 +192,8 @@ class FlowConfig:
     """The Airflow connection in place of a cluster's settings, by alias."""
     report: ReportConfig = field(default_factory=ReportConfig)
     """Where reports of drills and switches go, and the goals in them."""
+    transforms: tuple[TransformSpec, ...] = ()
+    """What is copied record by record, and changed on the way; all else goes as bytes (ADR 39)."""
     unknown: frozenset[str] = frozenset()
     """Aliases whose connection is not looked up: their clients cannot be had."""
 
@@ -223,6 +226,10 @@ class FlowConfig:
         if alias in self.unknown:
             raise BadInput(unknown_here(self.connections[alias]))
         return self.providers.resolve_all(self.clients[side, role])
+
+    def transform_of(self, topic: str) -> TransformSpec | None:
+        """The transform of a source topic; None: it is copied as it is. Raises Refused for one that two name."""
+        return transform_of(self.transforms, topic)
 
     def where(self, side: Side, role: Role, name: str) -> str:
         """File, line and key of a client's property; the cluster's alias where the file does not hold it."""
@@ -272,6 +279,8 @@ class FlowConfig:
             shown["sync_topic_deletes"] = True
         if self.acls != AclSync():
             shown["acls"] = [self.acls.policy, [[r.pattern, r.replacement] for r in self.acls.mapping.rules]]
+        if self.transforms:
+            shown["transforms"] = [one.meaning() for one in self.transforms]
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 
 from ferry.config.keys.fates import Fate, Group, rule_of
-from ferry.config.keys.own import FERRY_KEYS_BY_NAME
+from ferry.config.keys.own import FERRY_KEYS_BY_NAME, transform_key
 from ferry.config.text.secrets import is_secret
 
 RENAMED = {
@@ -183,7 +183,11 @@ def may_be_shown(key: str) -> bool:
     names = [".".join(parts[start:]) for start in range(len(parts))]
     groups: tuple[Group, ...] = ("flow", "worker", "consumer", "producer", "admin")
     return any(
-        name in FERRY_KEYS_BY_NAME or name in RENAMED or find(name, *groups) is not None or _is_switch_cut_short(name)
+        name in FERRY_KEYS_BY_NAME
+        or transform_key(name) is not None
+        or name in RENAMED
+        or find(name, *groups) is not None
+        or _is_switch_cut_short(name)
         for name in names
     )
 

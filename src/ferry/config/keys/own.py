@@ -92,6 +92,13 @@ FERRY_KEYS = (
         meaning="topics that several flows write into one target topic; all of these flows must say so",
     ),
     FerryKey(
+        name="ferry.transforms",
+        default="",
+        values="names of transforms, with commas between; empty: none",
+        meaning="which of the `ferry.transform.{name}.*` of the file are used: "
+        "[records changed on the way](record-path.md)",
+    ),
+    FerryKey(
         name="ferry.replication.factor",
         default="",
         values="`source`; empty: as `replication.factor` says",
@@ -371,6 +378,108 @@ FERRY_KEYS = (
         meaning="what the notifier is made with, or the function called with; secrets belong into a connection",
     ),
 )
+
+TRANSFORM_KEYS = (
+    FerryKey(
+        name="ferry.transform.{name}.topics",
+        default="",
+        values="regular expressions of source topics, as in `topics`",
+        meaning="the topics whose records it changes; a topic belongs to one transform",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.sql",
+        default="",
+        values="`SELECT ... FROM records WHERE ...`",
+        meaning="[a selection](record-path.md#sql) in Spark's SQL, made first",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.function",
+        default="",
+        values="`package.module:function`",
+        meaning="[a function](record-path.md#a-function) of Python in place of `sql`: a DataFrame in, a DataFrame out",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.where",
+        default="",
+        values="a condition of Spark's SQL; empty: all",
+        meaning="only records for which it is true are copied",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.sample",
+        default="",
+        values="percent, as `10%` or `0.5%`; empty: all",
+        meaning="so many of the keys are copied, each with all of its records or none; without a key, of the records",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.remove",
+        default="",
+        values="paths into JSON, as `$.card.number, $.lines[*].note`",
+        meaning="fields that are taken out of the value, name and all",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.redact",
+        default="",
+        values="paths into JSON",
+        meaning='fields of which only the type is left: `""`, `0`, `false`, `[]`, `{}`',
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.hash",
+        default="",
+        values="paths into JSON",
+        meaning="fields that become the HMAC-SHA-256 of their text with `salt`: what was equal stays equal",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.hash.key",
+        default="false",
+        values="`true` or `false`",
+        meaning="whether the record's key becomes its HMAC-SHA-256 with `salt`",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.salt",
+        default="",
+        values="text, at least 16 bytes; best a reference, `${file:/path:name}` or `${env:NAME}`",
+        meaning="the secret of `hash` and `hash.key`",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.provenance",
+        default="false",
+        values="`true` or `false`",
+        meaning="whether records get headers `ferry.source.cluster`, `.topic`, `.partition` and `.offset`",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.target",
+        default="",
+        values="an expression of Spark's SQL; empty: as the policy names it",
+        meaning="the topic a record goes to; in it `target` is the policy's name",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.partitions",
+        default="",
+        values="a number, at least 1; empty: as many as the source topic has",
+        meaning="partitions of the target topic; records go where Kafka's default partitioner puts their key",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.poison",
+        default="fail",
+        values="`fail`, `skip` or `pass`",
+        meaning="a record that it cannot be applied to: refused, sent to the dead letters, or copied as it is",
+    ),
+)
+"""Keys of one transform; `ferry.transforms` names those that are used."""
+
+TRANSFORM_PARTS = {key.name.removeprefix("ferry.transform.{name}."): key for key in TRANSFORM_KEYS}
+
+
+def transform_key(name: str) -> tuple[str, FerryKey] | None:
+    """The transform that a key is of (`ferry.transform.{name}.part`), and the key; None for every other one."""
+    rest = name.removeprefix("ferry.transform.")
+    if rest == name:
+        return None
+    for part in sorted(TRANSFORM_PARTS, key=len, reverse=True):
+        if rest.endswith(f".{part}") and "." not in rest.removesuffix(f".{part}"):
+            return rest.removesuffix(f".{part}"), TRANSFORM_PARTS[part]
+    return None
+
 
 CONNECTION = FerryKey(
     name="ferry.airflow.conn.id",

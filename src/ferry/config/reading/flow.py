@@ -25,11 +25,13 @@ from ferry.config.flow.origins import origins_of
 from ferry.config.flow.policies import flow_policy
 from ferry.config.flow.report import FOLDER, KEY, PASSWORD, ReportConfig
 from ferry.config.flow.start import Start, parse_start
+from ferry.config.flow.transforms import TransformSpec
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import default_of
 from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
 from ferry.config.reading.findings import Findings, Setting
+from ferry.config.reading.transforms import TransformReader, transform_names
 from ferry.config.text.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.text.properties import Property
 from ferry.config.text.secrets import ClientProperties, Providers
@@ -175,9 +177,20 @@ class FlowReader:
             origins={place: origins_of(self.entries.file, entries) for place, entries in clients.items()},
             providers=self.providers,
             connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
+            transforms=self._transforms(),
             unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
             report=self._report(),
         )
+
+    def _transforms(self) -> tuple[TransformSpec, ...]:
+        reader = TransformReader(
+            flow=self.flow,
+            entries=self.entries,
+            providers=self.providers,
+            findings=self.findings,
+            settings=self.settings,
+        )
+        return reader.read(self._value("ferry.transforms", transform_names))
 
     def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:
         """The flow's value, else the top level's, else the default of Ferry or Kafka."""

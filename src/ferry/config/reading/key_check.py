@@ -9,7 +9,7 @@ from ferry.config.keys import values
 from ferry.config.keys.catalogue import RENAMED, find, keys_of
 from ferry.config.keys.fates import Fate
 from ferry.config.keys.layers import ROLES, SIDES, Entries, is_common_client_key
-from ferry.config.keys.own import CONNECTION, FERRY_KEYS_BY_NAME
+from ferry.config.keys.own import CONNECTION, FERRY_KEYS_BY_NAME, TRANSFORM_PARTS, transform_key
 from ferry.config.keys.own_classes import OWN_KEY, is_own_policy, names_own_class, names_own_class_for_all
 from ferry.config.keys.places import Place, flow_of, longest_first, place_of
 from ferry.config.reading.findings import Findings, Unneeded
@@ -21,7 +21,7 @@ from ferry.model import Flow
 
 _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
 _MOST_GUESSES = 200
-_TRANSFORMS = ("ferry.transforms", "ferry.transform.")
+_TRANSFORM = "ferry.transform."
 _TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<behind>[ \t\f]+(?P<comment>[#!].*)?)$")
 """A value that was to be continued: there is a blank, or a comment as well, behind its last backslash."""
 
@@ -100,12 +100,12 @@ class KeyCheck:
             correction = (written_raw(f"{place.owner}{place.name.lower()}", entry.raw),)
             message = f"is no key of Ferry, whose keys are spelt in small letters; write {shown(correction)}"
             self.findings.report(entry, entry.key, message, correction=correction)
-        elif place.name.startswith(_TRANSFORMS):  # as decided in docs/adr/0039; no guess at another key
-            message = (
-                "Ferry copies no changed records yet; remove the line where records may arrive as they are, or change"
-                " them before or behind Ferry"
-            )
-            self.findings.report(entry, entry.key, message)
+        elif place.name.startswith(_TRANSFORM):
+            if transform_key(place.name) is None:
+                near = nearest(place.name.rpartition(".")[2], TRANSFORM_PARTS)
+                remedy = f"did you mean {near}?" if near else f"known are {', '.join(TRANSFORM_PARTS)}"
+                message = f"is no key of a transform, which is written {_TRANSFORM}NAME.KEY; {remedy}"
+                self.findings.report(entry, entry.key, message)
         elif place.name not in FERRY_KEYS_BY_NAME:
             near = nearest(place.name, FERRY_KEYS_BY_NAME)
             remedy = f"did you mean {near}?" if near else f"known are {', '.join(FERRY_KEYS_BY_NAME)}"

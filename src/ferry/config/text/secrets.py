@@ -39,7 +39,7 @@ NO_PROVIDER = re.compile(r"\$\{([^}:]*)\}")
 def is_secret(key: str) -> bool:
     """Whether the value under `key` must never be shown."""
     name = key.lower()
-    return any(word in name for word in _SECRET_WORDS) and not name.endswith(_NOT_SECRET)
+    return name.endswith(".salt") or (any(word in name for word in _SECRET_WORDS) and not name.endswith(_NOT_SECRET))
 
 
 def shown_address(url: str) -> str:

@@ -69,14 +69,20 @@ def _check_session(spark: SparkSession) -> None:
         raise Refused("a transform is checked in the driver's JVM, which Spark Connect hides: use a session without it")
 
 
+def own_columns(records: DataFrame, found: DataFrame) -> frozenset[str]:
+    """The columns of `found` that are the very ones of `records`."""
+    attributes, sources = (
+        {one.name(): one.exprId() for one in _each(frame._jdf.queryExecution().analyzed().output())}  # noqa: SLF001 - as above
+        for frame in (found, records)
+    )
+    return frozenset(name for name, number in attributes.items() if name in sources and number.equals(sources[name]))
+
+
 def _checked(records: DataFrame, found: DataFrame) -> DataFrame:
     base = records._jdf.queryExecution().analyzed()  # noqa: SLF001 - as above
     analysed = found._jdf.queryExecution().analyzed()  # noqa: SLF001 - as above
     check_nodes(_above(analysed, base))
-    attributes = {one.name(): one.exprId() for one in _each(analysed.output())}
-    sources = {one.name(): one.exprId() for one in _each(base.output())}
-    own = [name for name, number in attributes.items() if name in sources and number.equals(sources[name])]
-    check_columns({name: kind.replace(" ", "") for name, kind in found.dtypes}, own)
+    check_columns({name: kind.replace(" ", "") for name, kind in found.dtypes}, own_columns(records, found))
     return found
 
 

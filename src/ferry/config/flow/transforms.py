@@ -1,0 +1,151 @@
+"""Transforms of a flow: which topics are copied record by record, and what becomes of their records (ADR 39)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+from ferry.config.flow.steps import Rename, Route, RouteByTime, Step
+from ferry.config.text.filters import PatternList
+from ferry.config.text.regex import compile_java
+from ferry.config.text.secrets import Providers
+from ferry.errors import Refused
+
+TIME_ZONE = "UTC"
+"""The session's time zone, which the job sets."""
+ANSI = True
+"""Spark's ANSI mode, likewise: what cannot be cast is an error, not a null."""
+SALT = "ferry.transform.{}.salt"
+_NO_SALT = ""
+
+
+class Poison(StrEnum):
+    """What becomes of a record that the transform cannot be applied to."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    """It goes to the dead letters."""
+    PASS = "pass"
+    """It is copied as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformSpec:
+    """One transform: `sql` or `function` first, if there is one, then `steps` in their order."""
+
+    name: str
+    topics: PatternList
+    """Of the source, as the flow's own `topics`; the flow must take them, too."""
+    sql: str | None = None
+    """SELECT ... FROM records WHERE ..."""
+    function: str | None = None
+    """`package.module:callable`, DataFrame -> DataFrame."""
+    steps: tuple[Step, ...] = ()
+    partitions: int | None = None
+    """Of the target topics; None: as many as the source has."""
+    poison: Poison = Poison.FAIL
+    salt: str = field(default=_NO_SALT, repr=False)
+    """What hashes are made with, as written: a reference, as a rule. `secret` looks it up."""
+    providers: Providers = field(default_factory=Providers, repr=False, compare=False)
+
+    def secret(self) -> bytes:
+        """The salt, looked up. Raises BadInput when a variable, file or entry is missing."""
+        return self.providers.resolved(SALT.format(self.name), self.salt).encode()
+
+    def target_of(self, target: str) -> str | None:
+        """The topic that records go to for which the policy says `target`; None where each record says it itself.
+
+        Only of `steps`: SQL and functions are asked by `ferry.spark.records.transform`.
+        """
+        if self.sql is not None or self.function is not None:
+            return None
+        for step in self.steps:
+            if isinstance(step, Rename | RouteByTime):
+                return None
+            if not isinstance(step, Route):
+                continue
+            if step.when is not None:
+                return None
+            target = routed(step, target)
+        return target
+
+    def digest(self, *, spark_version: str, time_zone: str = TIME_ZONE, ansi: bool = ANSI, code: str = "") -> str:
+        """SHA-256 (hexadecimal) of all that decides what a record becomes. `code`: a digest of the function's own.
+
+        The salt enters slowly hashed (scrypt): another salt is another transform, and nobody may try salts against a
+        digest faster than against the records. Raises as `secret`.
+        """
+        shown: dict[str, object] = {
+            "topics": sorted(set(self.topics.items)),
+            "sql": self.sql,
+            "function": [self.function, code],
+            "steps": [[type(step).__name__, asdict(step)] for step in self.steps],
+            "partitions": self.partitions,
+            "poison": self.poison,
+            "spark": [spark_version, time_zone, ansi],
+        }
+        if self.salt:
+            shown["salt"] = hashlib.scrypt(self.secret(), salt=b"ferry.transform", n=2**14, r=8, p=1).hex()
+        return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+
+    def meaning(self) -> list[object]:
+        """What of it enters the digest of the flow's file: that needs no secret and no Spark."""
+        return [
+            sorted(set(self.topics.items)), self.sql, self.function,
+            [[type(step).__name__, asdict(step)] for step in self.steps], self.partitions, self.poison,
+        ]  # fmt: skip
+
+
+def routed(step: Route, target: str) -> str:
+    """The name that a route makes of another; as in Kafka, what it replaces is the first match *within* the name."""
+    pattern = compile_java(step.pattern)
+    found = pattern.search(target)
+    if found is None or pattern.fullmatch(target) is None:
+        return target
+    return target[: found.start()] + found.expand(java_replacement(step.replacement)) + target[found.end() :]
+
+
+def java_replacement(text: str) -> str:
+    """A replacement of Java's `Matcher` as one of Python's `Match.expand`. Raises ValueError for what Java refuses."""
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            if at + 1 == len(text):
+                raise ValueError("a backslash stands alone at the end")
+            out.append(_literal(text[at + 1]))
+            at += 2
+        elif char != "$":
+            out.append(_literal(char))
+            at += 1
+        elif text[at + 1 : at + 2] == "{":
+            end = text.find("}", at)
+            if end < 0:
+                raise ValueError("${ has no }")
+            out.append(f"\\g<{text[at + 2 : end]}>")
+            at = end + 1
+        elif text[at + 1 : at + 2].isdecimal():
+            if text[at + 2 : at + 3].isdecimal():
+                raise ValueError("$ is followed by two digits; name the group, (?<name>...) and ${name}")
+            out.append(f"\\g<{text[at + 1]}>")
+            at += 2
+        else:
+            raise ValueError("$ is followed by neither a digit nor {name}; write \\$ for the character")
+    return "".join(out)
+
+
+def _literal(char: str) -> str:
+    return "\\\\" if char == "\\" else char
+
+
+def transform_of(transforms: Sequence[TransformSpec], topic: str) -> TransformSpec | None:
+    """The transform of a source topic; None: it is copied as it is. Raises Refused for one that two name."""
+    found = [spec for spec in transforms if spec.topics.matches(topic)]
+    if len(found) > 1:
+        names = " and ".join(f"ferry.transform.{spec.name}.topics" for spec in found)
+        raise Refused(f"topic {topic} is named by {names}: a topic has one transform; take it out of all but one")
+    return found[0] if found else None

@@ -1,0 +1,192 @@
+"""`ferry.transforms` of one flow: each with its lines, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import TypeVar
+
+from ferry.config.flow.steps import Change, HashKey, Json, Keep, Provenance, Rename, Sample, Step
+from ferry.config.flow.transforms import Poison, TransformSpec
+from ferry.config.keys import values
+from ferry.config.keys.layers import Entries
+from ferry.config.keys.own import TRANSFORM_PARTS
+from ferry.config.reading.findings import Findings, Setting
+from ferry.config.text.json_path import parse_path
+from ferry.config.text.problem import BadValue
+from ferry.config.text.properties import Property
+from ferry.config.text.secrets import Providers
+from ferry.model import Flow
+
+T = TypeVar("T")
+
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_LEAST_SALT = 16
+_MILLION = 1_000_000
+_CHANGES = (("remove", Change.REMOVE), ("redact", Change.REDACT), ("hash", Change.HASH))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformReader:
+    """Reads the transforms of one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+
+    flow: Flow
+    entries: Entries
+    providers: Providers
+    findings: Findings
+    settings: list[Setting] = field(default_factory=list)
+
+    def read(self, names: tuple[str, ...]) -> tuple[TransformSpec, ...]:
+        """Those that `ferry.transforms` names, in its order."""
+        return tuple(self._one(name) for name in names)
+
+    def _one(self, name: str) -> TransformSpec:
+        topics = self._value(name, "topics", values.pattern_list)
+        sql = self._value(name, "sql", values.optional_text)
+        function = self._value(name, "function", _function)
+        steps = tuple(self._steps(name))
+        line = self.entries.of_flow(self.flow, "ferry.transforms")
+        key = f"ferry.transform.{name}.topics"
+        if all(self._entry(name, part) is None for part in TRANSFORM_PARTS):
+            self.findings.report(
+                line,
+                line.key if line is not None else key,
+                f"names transform {name!r}, of which no line says anything; write {key} = payments, orders.* and what"
+                f" becomes of them, as ferry.transform.{name}.where, or take the name out",
+            )
+            return TransformSpec(name=name, topics=topics)
+        if not topics.items:
+            message = f"names no topic, so transform {name!r} would change none; write {key} = payments, orders.*"
+            self.findings.report(self._entry(name, "topics") or line, key, message)
+        if sql is not None and function is not None:
+            self._report(name, "function", "stands beside sql; a transform begins with one of both: remove the other")
+        partitions = self._value(name, "partitions", values.optional_integer(1, 2**31 - 1))
+        if sql is None and function is None and not steps and partitions is None:
+            self.findings.report(
+                line,
+                f"ferry.transform.{name}",
+                f"changes nothing: write one of {', '.join(f'ferry.transform.{name}.{part}' for part in _DOING)}, or"
+                f" take {name} out of ferry.transforms",
+            )
+        return TransformSpec(
+            name=name,
+            topics=topics,
+            sql=sql,
+            function=function,
+            steps=steps,
+            partitions=partitions,
+            poison=self._poison(name, steps),
+            salt=self._salt(name, steps),
+            providers=self.providers,
+        )
+
+    def _steps(self, name: str) -> Iterator[Step]:
+        """The ready-made ones, in the order in which they are carried out whatever the order of lines."""
+        where = self._value(name, "where", values.optional_text)
+        if where is not None:
+            yield Keep(sql=where)
+        sample = self._value(name, "sample", _percent)
+        if sample is not None:
+            yield Sample(parts_per_million=sample)
+        for part, change in _CHANGES:
+            paths = self._value(name, part, _paths)
+            if paths:
+                yield Json(paths=paths, change=change)
+        if self._value(name, "hash.key", values.boolean):
+            yield HashKey()
+        if self._value(name, "provenance", values.boolean):
+            yield Provenance(cluster=self.flow.source)
+        target = self._value(name, "target", values.optional_text)
+        if target is not None:
+            yield Rename(sql=target)
+
+    def _salt(self, name: str, steps: tuple[Step, ...]) -> str:
+        """As written. It is looked up here, too, so that one that is missing or short is told by its line."""
+        entry = self._entry(name, "salt")
+        self._value(name, "salt", _salt)
+        hashes = any(isinstance(one, HashKey) or (isinstance(one, Json) and one.change is Change.HASH) for one in steps)
+        key = f"ferry.transform.{name}.salt"
+        if hashes and (entry is None or not entry.value.strip()):
+            part = "hash" if self._entry(name, "hash") is not None else "hash.key"
+            message = (
+                f"has no salt, and hashes without one can be looked up in tables; add {key} = ${{file:/path:name}} or"
+                f" {key} = ${{env:NAME}}"
+            )
+            self._report(name, part, message)
+        if not hashes and entry is not None:
+            self.findings.warn(entry, entry.key, "has no effect without hash or hash.key; remove the line")
+        return "" if entry is None or not hashes else entry.value
+
+    def _poison(self, name: str, steps: tuple[Step, ...]) -> Poison:
+        poison = Poison(self._value(name, "poison", values.one_of(tuple(Poison))))
+        if poison is Poison.PASS and any(isinstance(one, Json | HashKey) for one in steps):
+            message = "lets values that are no JSON through as they are, unmasked; write fail or skip where that counts"
+            entry = self._entry(name, "poison")
+            self.findings.warn(entry, entry.key if entry is not None else f"ferry.transform.{name}.poison", message)
+        return poison
+
+    def _entry(self, name: str, part: str) -> Property | None:
+        return self.entries.of_flow(self.flow, f"ferry.transform.{name}.{part}")
+
+    def _report(self, name: str, part: str, message: str) -> None:
+        entry = self._entry(name, part)
+        self.findings.report(entry, entry.key if entry is not None else f"ferry.transform.{name}.{part}", message)
+
+    def _value(self, name: str, part: str, convert: Callable[[str], T]) -> T:
+        default = TRANSFORM_PARTS[part].default
+        entry = self._entry(name, part)
+        if entry is not None:
+            self.settings.append(Setting.of(f"ferry.transform.{name}.{part}", entry, default))
+        return self.findings.read(entry, convert(default), convert, self.providers)
+
+
+_DOING = ("sql", "function", "where", "sample", "redact", "hash", "partitions")
+
+
+def transform_names(text: str) -> tuple[str, ...]:
+    """Names of transforms, each once."""
+    found = values.items(text)
+    for one in found:
+        if not _NAME.fullmatch(one):
+            raise BadValue(f"{one!r} is no name of a transform; use letters, digits, underscore and hyphen only")
+    twice = next((one for one in found if found.count(one) > 1), None)
+    if twice is not None:
+        raise BadValue(f"{twice!r} is named twice; keep one")
+    return found
+
+
+def _function(text: str) -> str | None:
+    path = text.strip()
+    if path and not _FUNCTION.fullmatch(path):
+        raise BadValue(f"{path!r} is no import path of a function; write for example my_company.flows:small")
+    return path or None
+
+
+def _percent(text: str) -> int | None:
+    """Parts per million."""
+    if not text.strip():
+        return None
+    written = text.strip().removesuffix("%").strip()
+    try:
+        parts = Decimal(written) * (_MILLION // 100)
+    except InvalidOperation:
+        parts = Decimal(0)
+    if not text.strip().endswith("%") or not parts.is_finite() or not 0 < parts <= _MILLION or parts % 1 != 0:
+        raise BadValue(f"{text.strip()!r} is no share; write percent, as 10% or 0.5%, above 0 and to four digits")
+    return int(parts)
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    paths = values.items(text)
+    for one in paths:
+        parse_path(one)
+    return paths
+
+
+def _salt(text: str) -> str:
+    if text and len(text.encode()) < _LEAST_SALT:
+        raise BadValue(f"is shorter than {_LEAST_SALT} bytes, which can be guessed; make one by openssl rand -hex 32")
+    return text

@@ -21,6 +21,7 @@ from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
+from ferry.model.unit import Era, Unit, UnitReceipt, Vector
 from ferry.model.verified import RunVerified, Verified, VerifyMode
 from ferry.model.window import OffsetWindow, TimeWindow, Window, WindowRecord, time_text
 
@@ -46,6 +47,7 @@ __all__ = [
     "DescribedGroup",
     "Difference",
     "DifferenceKind",
+    "Era",
     "Fate",
     "Flow",
     "Found",
@@ -84,6 +86,9 @@ __all__ = [
     "TimeWindow",
     "TopicChange",
     "TopicPartition",
+    "Unit",
+    "UnitReceipt",
+    "Vector",
     "Verified",
     "VerifyMode",
     "Why",

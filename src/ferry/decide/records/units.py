@@ -1,0 +1,189 @@
+"""Units of the record path: which offsets each target partition still wants, and what an attempt has done (ADR 39).
+
+A record belongs to one *era* of its topic, and within it to one target partition. As long as the transform and the
+number of target partitions stay, each target partition goes on from where it stands. Before either changes, all of
+them have to stand at the same place: a record would else be written by both rules, or by none. So a change first
+finishes, by the old rule, what some partitions have and others have not; the next plan begins the new era where all of
+them stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ferry.decide.plan.shares import even_bins
+from ferry.errors import BadInput
+from ferry.model import Era, TopicPartition, Unit, UnitReceipt, Vector
+
+
+class Log(NamedTuple):
+    """A source partition now: its first offset, and its last stable offset."""
+
+    start: int
+    end: int
+
+
+class Passed(NamedTuple):
+    """Offsets `[start, end)` of a source partition that retention took before a target partition had them."""
+
+    partition: int
+    start: int
+    end: int
+
+
+class Cut(NamedTuple):
+    """A source partition whose log ends before what was read of it."""
+
+    partition: int
+    reached: int
+    end: int
+
+
+class Replanned(NamedTuple):
+    """What a plan makes of a topic: the era's rule, and `[starts, ends)` of each target partition.
+
+    `finishing`: the wish has changed, and this plan only finishes what the rule before it has begun.
+    """
+
+    era: Era
+    ranges: tuple[tuple[Vector, Vector], ...]
+    finishing: bool = False
+    passed: tuple[Passed, ...] = ()
+    cut: tuple[Cut, ...] = ()
+
+
+def standings(era: Era, lasts: Iterable[UnitReceipt]) -> list[Vector]:
+    """Where each target partition stands in an era, from the last receipts of all."""
+    reached = {last.target.partition: last.reached for last in lasts if last.era == era.since}
+    return [reached.get(number, era.begins) for number in range(era.partitions)]
+
+
+def joined(vectors: Sequence[Vector]) -> Vector:
+    """The least that all of them lie within; a partition that one of them does not know has offset 0 there."""
+    width = max(map(len, vectors))
+    return tuple(max((v[number] if number < len(v) else 0) for v in vectors) for number in range(width))
+
+
+def is_level(vectors: Sequence[Vector]) -> bool:
+    """Whether all of them are the same place."""
+    common = joined(vectors)
+    return all(_widened(vector, len(common)) == common for vector in vectors)
+
+
+def replanned(known: Era | None, lasts: Iterable[UnitReceipt], wish: Era, logs: Sequence[Log]) -> Replanned:
+    """What a run copies of a topic by now. Pure.
+
+    `wish` is the rule that the file wants: it counts with its `begins` where nothing is `known`, and else begins where
+    the era before it ends. `logs` are those of the source partitions, by number. Raises BadInput when the source has
+    fewer partitions than were read.
+    """
+    era, ends, finishing = known, tuple(log.end for log in logs), False
+    if era is None:
+        era, places = wish, [wish.begins] * wish.partitions
+    else:
+        places = standings(era, lasts)
+        if max(map(len, places)) > len(logs):
+            raise BadInput(
+                f"topic {era.source_topic} has {len(logs)} partitions where {max(map(len, places))} were read: it was "
+                "made again meanwhile; give its copy another name, or delete both"
+            )
+        if (era.digest, era.partitions) != (wish.digest, wish.partitions):
+            if is_level(places):
+                begins = joined(places)
+                era = _begun(wish, begins)
+                places = [begins] * era.partitions
+            else:
+                ends, finishing = _widened(joined(places), len(logs)), True
+    starts = [_widened(place, len(logs)) for place in places]
+    passed = _passed(starts, logs, ends)
+    cut = [
+        Cut(at, max(s[at] for s in starts), log.end)
+        for at, log in enumerate(logs)
+        if any(s[at] > log.end for s in starts)
+    ]
+    ranges = tuple((_behind(start, logs, ends), ends) for start in starts)
+    return Replanned(era, ranges, finishing, passed, tuple(cut))
+
+
+def _begun(wish: Era, begins: Vector) -> Era:
+    return Era(
+        source_topic=wish.source_topic,
+        target_topic=wish.target_topic,
+        since=wish.since,
+        begins=begins,
+        digest=wish.digest,
+        partitions=wish.partitions,
+        source_topic_id=wish.source_topic_id,
+        target_topic_id=wish.target_topic_id,
+        spec=wish.spec,
+    )
+
+
+def _widened(vector: Vector, width: int) -> Vector:
+    """With partitions that the source has got since: nothing of them was read."""
+    return vector + (0,) * (width - len(vector))
+
+
+def _behind(start: Vector, logs: Sequence[Log], ends: Vector) -> Vector:
+    """Not before the log's first offset: what lies before it cannot be read, and is told as passed."""
+    return tuple(min(max(at, log.start), max(at, end)) for at, log, end in zip(start, logs, ends, strict=True))
+
+
+def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tuple[Passed, ...]:
+    found = []
+    for number, log in enumerate(logs):
+        least = min(start[number] for start in starts)
+        if least < min(log.start, ends[number]):
+            found.append(Passed(number, least, min(log.start, ends[number])))
+    return tuple(found)
+
+
+def slots_of(weights: Sequence[int], first: int, slots: int) -> list[int]:
+    """A slot for each of the units, from slot number `first` on, at most so many, about even by weight."""
+    return [first + chosen for chosen in even_bins(weights, slots)]
+
+
+def wants(unit: Unit, partition: int, offset: int) -> bool:
+    """Whether a unit wants a record of the source, if it is dealt to it at all; not of partitions that are newer."""
+    return partition < len(unit.starts) and unit.starts[partition] <= offset < unit.ends[partition]
+
+
+def reached_at(unit: Unit, partition: int, offset: int) -> Vector:
+    """How far a unit has come when its next record is behind this one: partitions are taken one after the other."""
+    return (*unit.ends[:partition], offset + 1, *unit.starts[partition + 1 :])
+
+
+def resumed(unit: Unit, last: UnitReceipt | None, generation: int) -> Vector:
+    """Where a unit goes on in the run of this generation, from the last receipt of its target partition.
+
+    What it has already done with are the offsets before that.
+    """
+    if last is None or last.generation != generation or last.era != unit.era:
+        return unit.starts
+    return last.reached
+
+
+def by_slot(units: Iterable[Unit]) -> dict[int, list[Unit]]:
+    """The units of each slot, ascending by target."""
+    found: dict[int, list[Unit]] = {}
+    for unit in sorted(units, key=lambda one: one.target):
+        found.setdefault(unit.slot, []).append(unit)
+    return found
+
+
+def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
+    """What has to be read of the source so that each unit finds what it wants; empty ranges are left out."""
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    for unit in units:
+        for number, (start, end) in enumerate(zip(unit.starts, unit.ends, strict=True)):
+            if start < end:
+                place = TopicPartition(unit.source_topic, number)
+                low, high = found.get(place, (start, end))
+                found[place] = min(low, start), max(high, end)
+    return found
+
+
+def finished_by(units: Iterable[Unit], lasts: Mapping[TopicPartition, UnitReceipt], generation: int) -> list[Unit]:
+    """The units of a run that their receipts have up to their ends."""
+    return [unit for unit in units if sum(resumed(unit, lasts.get(unit.target), generation)) >= unit.end]

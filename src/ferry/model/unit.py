@@ -1,0 +1,113 @@
+"""Units: what the record path copies, one target partition of a transformed topic each, and their receipts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ferry.model.flow import Flow, TopicPartition
+from ferry.model.run import LOCAL, Origin
+
+Vector = tuple[int, ...]
+"""An offset for each partition of a source topic, by its number: everything before it is done with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Era:
+    """Since when, and by which rule, records of a source topic are dealt to partitions of a target topic.
+
+    A record belongs to exactly one era: the last one that begins at or before its offset in its source partition.
+    `since` is the generation of the run that began it, `begins` where it begins, `digest` that of the transform, and
+    `partitions` how many the target had.
+    """
+
+    source_topic: str
+    target_topic: str
+    since: int
+    begins: Vector
+    digest: str
+    partitions: int
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+    spec: str = ""
+    """The transform itself, as JSON: what an era has begun is finished by it, whatever the file says by then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One target partition's part of a run: what of the source's `[starts, ends)` the era's rule deals to it.
+
+    `target_next` is the target offset behind the last receipt's data (-1: no receipt yet), `target_end` where the
+    partition ended when the plan was made, `target_epoch` a leader epoch in which its log reached `target_next`
+    (KIP-101); -1: not known.
+    """
+
+    source_topic: str
+    target: TopicPartition
+    starts: Vector
+    ends: Vector
+    slot: int
+    era: int
+    partitions: int
+    digest: str
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+    target_next: int = -1
+    target_end: int = -1
+    target_epoch: int = -1
+
+    @property
+    def start(self) -> int:
+        """How much of the source is done with before, in offsets of all partitions: it grows with every chunk."""
+        return sum(self.starts)
+
+    @property
+    def end(self) -> int:
+        """The same where the unit ends."""
+        return sum(self.ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitReceipt:
+    """One chunk's work on one target partition: the source's `[begins, reached)` is done with for it.
+
+    `records` were written, at target offsets before `target_next` (-1: none ever), and behind `target_start` (-1: this
+    chunk wrote none). `digest` is the CRC-32C of all record payloads in order, as written (hex). Times are ms, sizes
+    bytes on the wire.
+    """
+
+    flow: Flow
+    lane: str
+    run: str
+    generation: int
+    slot: int
+    source_topic: str
+    target: TopicPartition
+    era: int
+    begins: Vector
+    reached: Vector
+    target_start: int
+    target_next: int
+    records: int
+    bytes: int
+    batches: int
+    digest: str
+    transform: str
+    """Digest of the transform."""
+    at_ms: int
+    max_timestamp_ms: int = -1
+    source_topic_id: str = ""
+    target_topic_id: str = ""
+    source_cluster_id: str = ""
+    target_cluster_id: str = ""
+    target_epoch: int = -1
+    origin: Origin = LOCAL
+
+    @property
+    def start(self) -> int:
+        """As of a unit."""
+        return sum(self.begins)
+
+    @property
+    def end(self) -> int:
+        """As of a unit; the receipts of a target partition ascend by it."""
+        return sum(self.reached)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from ferry.decide.ledger.codec import (
-    LEDGER_VERSION,
+    UNIT_VERSION,
     claim_record,
     decode_key,
     decode_value,
@@ -156,8 +156,8 @@ def test_equal_values_give_equal_bytes() -> None:
 
 
 def test_a_newer_ledger_is_refused_with_the_remedy() -> None:
-    value = encode({"v": LEDGER_VERSION + 1})
-    with pytest.raises(BadInput, match=r"run record at 7 was written in ledger format 2, .* up to 1: upgrade Ferry"):
+    value = encode({"v": UNIT_VERSION + 1})
+    with pytest.raises(BadInput, match=r"run record at 7 was written in ledger format 3, .* up to 2: upgrade Ferry"):
         decode_value(value, "run record at 7")
 
 

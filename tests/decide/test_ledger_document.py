@@ -54,6 +54,7 @@ from ferry.decide.ledger.run_codec import (
 )
 from ferry.decide.ledger.runs import sealed_plan
 from ferry.decide.ledger.summary import block_records, parse_summary, seal_record, seals, summary_parts
+from ferry.decide.ledger.unit_codec import era_record, parse_era, parse_unit_receipt, unit_records
 from ferry.decide.ledger.verified_codec import run_verified, run_verified_record
 from ferry.decide.plan.deletes import deleted_record
 from ferry.decide.plan.facts import Seen
@@ -231,6 +232,8 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "attempt": _attempt,
     "receipt": lambda _, body: receipt_records(parse_receipt(body)),
     "last": lambda _, body: receipt_records(parse_receipt(body)),
+    "unit": lambda _, body: unit_records(parse_unit_receipt(body)),
+    "era": lambda key, body: [era_record(key[1], parse_era(body))],
     "outcome": _outcome,
     "began": lambda key, body: start_records(key[1], replace(FACTS, now_ms=body["at_ms"])),
     "start": _start,

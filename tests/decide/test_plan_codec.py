@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.ledger.codec import encode
+from ferry.decide.ledger.codec import UNIT_VERSION, encode
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.plan_codec import PART_BYTES, parse_plan, plan_records
 from ferry.decide.ledger.runs import sealed_plan
@@ -69,10 +69,10 @@ def test_a_newer_plan_is_refused(field: str) -> None:
     records = plan_records(WIDE)
     seal = json.loads(records[-1].value or b"")
     if field == "v":
-        seal["v"] += 1
+        seal["v"] = UNIT_VERSION + 1
     else:
         seal["head"]["v"] = PLAN_VERSION + 1
-    with pytest.raises(BadInput, match=r"plan of run r .*format 2, this Ferry reads up to 1: upgrade Ferry"):
+    with pytest.raises(BadInput, match=r"plan of run r .*this Ferry reads up to 2: upgrade Ferry"):
         parse_plan(parts_of(records), encode(seal), "plan of run r")
 
 

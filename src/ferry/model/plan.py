@@ -10,8 +10,10 @@ from ferry.model.acl import AclChange
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
 from ferry.model.refusal import Refusal, RefusalKind
+from ferry.model.unit import Unit
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
+"""The newest that this Ferry reads: 2 has units, which an earlier Ferry must not pass over."""
 
 
 class ChangeKind(StrEnum):
@@ -125,7 +127,13 @@ class Plan:
     """Looked up for a plan that is only shown."""
     acls: tuple[AclChange, ...] = ()
     """Changes to the target's ACLs: those that a run made when it was planned."""
-    version: int = PLAN_VERSION
+    units: tuple[Unit, ...] = ()
+    """What the record path copies, in slots of its own."""
+
+    @property
+    def version(self) -> int:
+        """The format that it takes: the oldest that has all of it."""
+        return PLAN_VERSION if self.units else 1
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:
         """The slices that one slot copies."""
@@ -138,8 +146,17 @@ class Plan:
 
     @property
     def used_slots(self) -> tuple[int, ...]:
-        """Slots that have something to do, ascending."""
+        """Slots that have slices to copy, ascending."""
         return tuple(sorted({piece.slot for piece in self.slices}))
+
+    def units_of(self, slot: int) -> tuple[Unit, ...]:
+        """The units that one slot copies, in the order in which it does."""
+        return tuple(sorted((unit for unit in self.units if unit.slot == slot), key=lambda unit: unit.target))
+
+    @property
+    def unit_slots(self) -> tuple[int, ...]:
+        """Slots that have units to copy, ascending; none of `used_slots` is among them."""
+        return tuple(sorted({unit.slot for unit in self.units}))
 
     def without(self, refused: Mapping[str, Refusal]) -> Plan:
         """The plan without the slices of the source topics in `refused`, whose refusals join it."""

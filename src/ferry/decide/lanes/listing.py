@@ -25,6 +25,7 @@ _OF_LANE = (
     "began",
     "checkpoint",
     "deleted",
+    "era",
     "fenced",
     "gap",
     "group",
@@ -40,6 +41,7 @@ _OF_LANE = (
     "seen",
     "snapshot",
     "start",
+    "unit",
     "verified",
     "window",
 )

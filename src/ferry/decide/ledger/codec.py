@@ -11,6 +11,8 @@ A key is a compact JSON array whose first element is the kind, so that compactio
 ["receipt", lane, topic, partition, start]  one chunk of one target partition (history, for the offset map);
                                           a sixth part, `since`, where a run went back on the partition
 ["last", lane, topic, partition]          the same value again: a target partition's last receipt
+["unit", lane, run, topic, partition, n]  one chunk of one target partition of a transformed topic (unit_codec)
+["era", lane, topic]                      by which rule records are dealt to a target topic (there, too)
 ["outcome", lane, run]                    what the run's tasks refused
 ["began", lane], ["start", lane, topic]   where the lane's first run began (ferry.decide.plan.starts)
 ["claim", topic, lane]                    a lane of this flow owns a target topic
@@ -52,6 +54,8 @@ from ferry.errors import BadInput
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
 
 LEDGER_VERSION = 1
+UNIT_VERSION = 2
+"""Of what the record path writes (unit_codec). A Ferry that reads 1 alone would copy such topics a second time."""
 SEAL = "seal"
 Json = dict[str, Any]
 
@@ -78,9 +82,9 @@ def decode_value(value: bytes, where: str) -> Json:
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("v", 0), int):
         raise BadInput(f"{where} is not a JSON object of Ferry's: somebody else wrote to the ledger; look at its ACLs")
-    if body.get("v", 0) > LEDGER_VERSION:
+    if body.get("v", 0) > UNIT_VERSION:
         raise BadInput(
-            f"{where} was written in ledger format {body['v']}, this Ferry reads up to {LEDGER_VERSION}: "
+            f"{where} was written in ledger format {body['v']}, this Ferry reads up to {UNIT_VERSION}: "
             "upgrade Ferry on this machine"
         )
     return body

@@ -42,11 +42,13 @@ _WITHOUT_TRACE = frozenset(
 )
 """What runs leave that copied nothing, and write again."""
 
-_PROOF = frozenset({"run", "receipt", "last"})
+_PROOF = frozenset({"run", "receipt", "unit", "last"})
 """Kinds whose records no two ledgers have alike at one offset: they name runs."""
 
 _WORDS = {
     "receipt": "receipts of copied records",
+    "unit": "receipts of transformed records",
+    "era": "rules of transformed topics",
     "last": "newest receipts of partitions",
     "adopted": "partitions taken over from MirrorMaker",
     "gap": "gaps",
@@ -164,6 +166,6 @@ class Successor:
 
     def _told(self) -> list[tuple[str, int]]:
         # A receipt is written twice, and so are a group's offsets.
-        twice = {"last"} if "receipt" in self._evidence else set()
+        twice = {"last"} if self._evidence.keys() & {"receipt", "unit"} else set()
         twice |= {"offsets"} if "group" in self._evidence else set()
         return [(kind, count) for kind, count in sorted(self._evidence.items()) if kind not in twice]

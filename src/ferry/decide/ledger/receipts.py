@@ -7,17 +7,21 @@ from collections.abc import Collection, Iterable
 from ferry.decide.ledger.codec import decode_key, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
 from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.decide.ledger.unit_codec import is_unit
 from ferry.model import Fate, LedgerRecord, Plan, Receipt, TopicPartition
 
 
 def last_receipts(
     view: LedgerView, lane: str, words: Collection[Collection[bytes]] | None = None
 ) -> dict[TopicPartition, Receipt]:
-    """The last committed receipt of every target partition of the lane; with `words` of those that have all of one."""
+    """The last committed receipt of every target partition that the lane copies as bytes.
+
+    With `words` of those that have all of one.
+    """
     return {
         TopicPartition(topic=key[2], partition=key[3]): parse_receipt(body_of(record))
         for key, record in view.of_kind("last")
-        if key[1] == lane and (words is None or _has(record.value or b"", words))
+        if key[1] == lane and not is_unit(record.value) and (words is None or _has(record.value or b"", words))
     }
 
 
@@ -78,6 +82,8 @@ def heard_receipts(
         if record.fate is Fate.OPEN and first_open is None:
             first_open = record.offset
         if record.fate is not Fate.COMMITTED or record.value is None or decode_key(record.key)[:2] != [kind, lane]:
+            continue
+        if is_unit(record.value):
             continue
         receipt = parse_receipt(body_of(record))
         if receipt.generation == generation:

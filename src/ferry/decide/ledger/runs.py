@@ -9,6 +9,7 @@ from ferry.decide.ledger.codec import SEAL, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
 from ferry.decide.ledger.plan_codec import parse_plan
 from ferry.decide.ledger.run_codec import parse_attempt, parse_refusal
+from ferry.decide.ledger.unit_codec import UNIT
 from ferry.model import Attempt, LedgerRecord, OpenedRun, Plan, Record, Refusal
 
 
@@ -55,11 +56,12 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
 def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
     """Tombstones for run, plan, attempt, outcome, checkpoint and verified records of all but the `keep` newest runs.
 
-    To be written only by a run that has fenced their slots. Receipts stay: they are the offset map.
+    To be written only by a run that has fenced their slots. Receipts stay: they are the offset map. Those of units go:
+    the last one of each target partition stays, under a key of its own.
     """
     newest = sorted((run for run in view.runs if run.record.lane == lane), key=lambda run: -run.generation)
     kept = {run.record.run for run in newest[:keep]}
-    kinds = ("run", "plan", "attempt", "outcome", "checkpoint", "verified")
+    kinds = ("run", "plan", "attempt", "outcome", "checkpoint", "verified", UNIT)
     known = [key for kind in kinds for key, _ in view.of_kind(kind)]
     left = [json.loads(key) for key in view.rolled.left]
     return [

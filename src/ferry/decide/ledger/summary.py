@@ -22,6 +22,7 @@ from ferry.decide.ledger.pruning import without_pruned
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import NO_LINKS, Block, Directory, Links, Rolled, grown, packed_blocks
 from ferry.decide.ledger.run_codec import parse_run
+from ferry.decide.ledger.unit_codec import UNIT
 from ferry.errors import BadInput
 from ferry.model import Fate, LedgerRecord, OpenedRun, Record, TopicPartition
 
@@ -32,7 +33,7 @@ SUMMARISED_FROM = 20_000
 """Records behind the last summary after which a new one is written, where that is more than it has itself: reading so
 many takes a quarter of a second."""
 
-_LEFT = ("plan", "outcome", "offsets", SUMMARY)
+_LEFT = ("plan", "outcome", "offsets", UNIT, SUMMARY)
 """Kinds that are not in summaries: who asks for a run or for a snapshot reads them where they lie."""
 
 _BLOCKS_A_LINE = 10_000

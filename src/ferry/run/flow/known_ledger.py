@@ -108,7 +108,9 @@ class KnownLedger:
 
 def _belongs(key: list[object], lane: str, runs: Collection[str]) -> bool:
     """Whether a record is a receipt, or a plan or an outcome of these runs."""
-    return key[:2] == ["receipt", lane] or (key[:2] in (["plan", lane], ["outcome", lane]) and key[2] in runs)
+    return key[:2] == ["receipt", lane] or (
+        key[:2] in (["plan", lane], ["outcome", lane], ["unit", lane]) and key[2] in runs
+    )
 
 
 class KnownLedgers:

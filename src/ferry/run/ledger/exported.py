@@ -10,6 +10,8 @@ from ferry.decide.ledger.codec import decode_key, decode_value
 from ferry.decide.ledger.export import Exported, ExportEnd, ExportHead, parse_head, parse_records
 from ferry.decide.ledger.rebuilt import FILLER
 from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.decide.ledger.unit_codec import is_unit
+from ferry.errors import BadInput
 from ferry.model import LedgerRecord, Receipt, Record
 
 Lines = Callable[[Path], Iterator[bytes]]
@@ -49,6 +51,11 @@ def read_export(path: Path, lines: Lines) -> Contents:
         if value is None or key[:1] not in (["last"], ["run"], ["fenced"], ["began"]):
             continue
         body = decode_value(value, f"{path}, ledger offset {one.offset}")
+        if key[0] == "last" and is_unit(value):
+            raise BadInput(
+                f"{path} has receipts of transformed topics, which ferry ledger rebuild does not write again yet: "
+                "restore the ledger topic from a backup of the target's disks, or give the copies other names"
+            )
         if key[0] == "last":
             lasts[one.record.key] = parse_receipt(body)
         elif key[0] == "began":

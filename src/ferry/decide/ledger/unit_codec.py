@@ -1,0 +1,173 @@
+"""Units, their receipts and the eras of topics as records: the record path's part of the ledger (ADR 39).
+
+```
+["era", lane, target topic]                      by which rule records are dealt to its partitions, since when
+["unit", lane, run, target topic, partition, n]  one chunk of one target partition; n offsets of the source, of all
+                                                 partitions together, were done with before
+["last", lane, target topic, partition]          the same value again: the position, and the only one
+```
+
+Their values have format 2. Whoever plans reads the last receipts of its lane, so an earlier Ferry stops there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+
+from ferry.decide.ledger.codec import UNIT_VERSION, Json, decode_key, encode
+from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.model import Era, Fate, Flow, LedgerRecord, Origin, Record, TopicPartition, Unit, UnitReceipt, Vector
+
+UNIT = "unit"
+ERA = "era"
+
+_PLAIN = tuple(
+    one.name
+    for one in fields(UnitReceipt)
+    if one.name not in ("flow", "target", "begins", "reached", "origin", "source_topic")
+)
+
+
+def era_record(lane: str, era: Era) -> Record:
+    """The rule of a target topic; the last one is in force."""
+    body = {"v": UNIT_VERSION, "kind": ERA, **asdict(era), "begins": list(era.begins)}
+    return Record(key=encode([ERA, lane, era.target_topic]), value=encode(body))
+
+
+def parse_era(body: Json) -> Era:
+    """Inverse of `era_record`."""
+    known = {one.name: body[one.name] for one in fields(Era)}
+    return Era(**{**known, "begins": tuple(body["begins"])})
+
+
+def eras(view: LedgerView, lane: str) -> dict[str, Era]:
+    """The rules in force, by target topic."""
+    return {key[2]: parse_era(body_of(record)) for key, record in view.of_kind(ERA) if key[1] == lane}
+
+
+def unit_records(receipt: UnitReceipt) -> tuple[Record, Record]:
+    """A receipt under its own key and again as the target partition's last one."""
+    value = encode(unit_receipt_json(receipt))
+    lane, target = receipt.lane, receipt.target
+    return (
+        Record(
+            key=encode([UNIT, lane, receipt.run, target.topic, target.partition, receipt.start]),
+            value=value,
+        ),
+        Record(key=encode(["last", lane, target.topic, target.partition]), value=value),
+    )
+
+
+def unit_receipt_json(receipt: UnitReceipt) -> Json:
+    """A receipt as the documented JSON object."""
+    return {
+        "v": UNIT_VERSION,
+        "kind": UNIT,
+        "flow": str(receipt.flow),
+        "topic": receipt.source_topic,
+        "target_topic": receipt.target.topic,
+        "target_partition": receipt.target.partition,
+        "begins": list(receipt.begins),
+        "reached": list(receipt.reached),
+        "origin": asdict(receipt.origin),
+        **{name: getattr(receipt, name) for name in _PLAIN},
+    }
+
+
+def parse_unit_receipt(body: Json) -> UnitReceipt:
+    """Inverse of `unit_receipt_json`."""
+    return UnitReceipt(
+        flow=Flow.parse(body["flow"]),
+        source_topic=body["topic"],
+        target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
+        begins=tuple(body["begins"]),
+        reached=tuple(body["reached"]),
+        origin=Origin(**body["origin"]),
+        **{name: body[name] for name in _PLAIN},
+    )
+
+
+def last_units(view: LedgerView, lane: str) -> dict[TopicPartition, UnitReceipt]:
+    """The last committed receipt of every target partition of the lane that the record path writes."""
+    return {
+        TopicPartition(topic=key[2], partition=key[3]): parse_unit_receipt(body_of(record))
+        for key, record in view.of_kind("last")
+        if key[1] == lane and is_unit(record.value)
+    }
+
+
+def is_unit(value: bytes | None) -> bool:
+    """Whether a receipt's value is of this kind, without decoding it."""
+    return value is not None and b'"kind":"unit"' in value
+
+
+def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> list[UnitReceipt]:
+    """The committed receipts of a run, in ledger order."""
+    found = (
+        parse_unit_receipt(body_of(record)) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
+    )
+    return [receipt for receipt in found if receipt.generation == generation]
+
+
+def undecided_unit(open_: Iterable[LedgerRecord], lane: str, mine: Iterable[TopicPartition]) -> LedgerRecord | None:
+    """A receipt for one of these target partitions whose transaction is neither committed nor aborted."""
+    places = set(mine)
+    for record in open_:
+        place = _place_of(record, lane)
+        if place is not None and place in places:
+            return record
+    return None
+
+
+def unit_intruder(
+    records: Iterable[LedgerRecord],
+    *,
+    lane: str,
+    generation: int,
+    own_offsets: frozenset[int],
+    starts: dict[TopicPartition, int],
+) -> str | None:
+    """As `ferry.decide.ledger.ledger.intruder`, for units; `starts` as `UnitReceipt.start`."""
+    for record in records:
+        if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
+            continue
+        key = decode_key(record.key)
+        if key[:2] == ["run", lane] and record.offset > generation:
+            return f"run {key[2]} opened the lane at ledger offset {record.offset}"
+        place = _place_of(record, lane)
+        start = None if place is None else starts.get(place)
+        if start is not None and parse_unit_receipt(body_of(record)).end > start:
+            return f"another receipt of {place} lies at ledger offset {record.offset}"
+    return None
+
+
+def _place_of(record: LedgerRecord, lane: str) -> TopicPartition | None:
+    key = decode_key(record.key)
+    return TopicPartition(topic=key[3], partition=key[4]) if key[:2] == [UNIT, lane] else None
+
+
+def unit_lines(units: Iterable[Unit]) -> list[Json]:
+    """Units as lines of a plan. Vectors that are those of the line before are left out: most are."""
+    found: list[Json] = []
+    starts: Vector | None = None
+    ends: Vector | None = None
+    for unit in units:
+        body = {**asdict(unit), "target": list(unit.target)}
+        for name, before in (("starts", starts), ("ends", ends)):
+            if body[name] == before:
+                del body[name]
+        starts, ends = unit.starts, unit.ends
+        found.append(body)
+    return found
+
+
+def parse_unit_lines(lines: Iterable[Json]) -> tuple[Unit, ...]:
+    """Inverse of `unit_lines`."""
+    found: list[Unit] = []
+    starts: Vector = ()
+    ends: Vector = ()
+    for line in lines:
+        starts, ends = tuple(line.get("starts", starts)), tuple(line.get("ends", ends))
+        found.append(Unit(**{**line, "target": TopicPartition(*line["target"]), "starts": starts, "ends": ends}))
+    return tuple(found)

@@ -95,7 +95,9 @@ def _params() -> dict[str, Any]:
             description="A folder on the worker by its full path, or a URL; empty: ferry.report.dir.",
         ),
         "topics": names_param(
-            "Topics", "Source topics, one per line. Shadow: empty for all; partial: at least one.", LONGEST_TOPIC
+            "Topics",
+            "Source topics, one per line. Shadow: empty for all; partial: empty for all that the groups read.",
+            LONGEST_TOPIC,
         ),
         "groups": names_param(
             "Groups", "Partial: consumer groups, one per line; empty: all that stand on the topics.", LONGEST_GROUP

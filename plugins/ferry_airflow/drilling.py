@@ -124,15 +124,16 @@ class _Partial:
     def _drill(self) -> PartialDrill:
         asked = self.asked
         topics = frozenset(asked.params.get("topics") or ())
-        if not topics:
-            raise BadInput("a partial drill is about some topics of the source: name one in topics")
+        groups = frozenset(asked.params.get("groups") or ())
+        if not topics and not groups:
+            raise BadInput("a partial drill is about some topics or groups of the source: name one in topics or groups")
         options = PartialOptions(
             drill=new_run("partial"),
             who=asked.who,
             approved_by=asked.approved_by,
             approved_ms=asked.approved_ms,
             topics=topics,
-            groups=frozenset(asked.params.get("groups") or ()) or None,
+            groups=groups or None,
         )
         return PartialDrill(asked.flow, options)
 

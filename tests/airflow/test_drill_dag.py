@@ -77,7 +77,10 @@ def test_the_form_has_each_option_of_the_command_line() -> None:
         ({"kind": "shadow", "groups": ["g"]}, "a shadow drill has no groups"),
         ({"kind": "partial", "topics": ["orders"], "clean": True}, "a partial drill has no clean"),
         ({"kind": "full", "from": "earliest"}, "a full drill has no from"),
-        ({"kind": "partial"}, "a partial drill is about some topics of the source: name one in topics"),
+        (
+            {"kind": "partial"},
+            "a partial drill is about some topics or groups of the source: name one in topics or groups",
+        ),
         ({"kind": "shadow", "from": "yesterday"}, "from: start 'yesterday' is not understood"),
         ({"kind": "shadow", "from": "2026-01-31T06:00:00"}, "has no time zone"),
         ({"kind": "partial", "topics": ["other"]}, "other"),

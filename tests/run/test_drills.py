@@ -136,6 +136,10 @@ def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the
     (topic,) = lab.topics
     group = f"billing-{lab.alias}"
     given = ("partial", "--topic", topic, "--group", group)
+    unread = f"unread-{topic}"  # the flow's as well, but not the group's
+    create_topic(lab.source, unread, 1)
+    send(producer(lab.source), unread, numbered(7))
+    lab = replace(lab, topics=(topic, unread))
     assert ferry("drill", *given, config=lab.write(tmp_path)).code == 2
     assert ferry("drill", "partial", "--approve-by", "anna", config=lab.write(tmp_path)).code == 2
     body = drilled(lab, tmp_path, *given, "--approve-by", "anna")
@@ -145,8 +149,14 @@ def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the
     (moved,) = body["groups"]
     assert (moved["target_group"], moved["committed"], moved["exact"], moved["reread"]) == (group, 2, 2, 0)
     assert committed_offsets(lab.target, group, lab.target_topic(topic), PARTITIONS).keys() == {0, 1}
-    other = drilled(lab, tmp_path, *given[:-1], "nobody", "--approve-by", "anna", code=2)
-    assert "group nobody" in other["refusals"][0]
+    for some in (given[:-1], ("partial", "--group")):
+        other = drilled(lab, tmp_path, *some, "nobody", "--approve-by", "anna", code=2)
+        assert "group nobody" in other["refusals"][0]
+    send(producer(lab.source), topic, numbered(LATER, partitions=PARTITIONS, start=RECORDS + LATER))
+    alone = drilled(lab, tmp_path, "partial", "--group", group, "--approve-by", "anna")
+    assert (alone["outcome"], alone["rpo"]["records"]) == ("success", LATER)
+    assert {row["topic"] for row in alone["rpo"]["partitions"]} == {topic}, "only what the group reads"
+    assert alone["verification"]["records"] == RECORDS + 2 * LATER
 
 
 def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: Path) -> None:

@@ -64,7 +64,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "drill tabletop": ("drill tabletop 'primary->backup'",),
     "drill shadow": ("drill shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",),
-    "drill partial": ("drill partial 'primary->backup' --topic orders --approve-by anna",),
+    "drill partial": (
+        "drill partial 'primary->backup' --topic orders --approve-by anna",
+        "drill partial 'primary->backup' --group billing --approve-by anna",
+    ),
     "drill full": ("drill full 'primary->backup' --dry-run", "drill full 'primary->backup' --approve-by anna"),
     "reports list": ("reports list", "reports list /srv/reports"),
     "reports switch": ("reports switch 'primary->backup' switchover-20260131T060000Z-1a2b",),

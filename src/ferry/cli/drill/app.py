@@ -138,7 +138,9 @@ def partial_command(
     topic: TopicsOption = None,
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="GROUP", help="Only this group of the source; may be repeated."),
+        typer.Option(
+            "--group", metavar="GROUP", help="Only this group; without --topic on all it reads. May be repeated."
+        ),
     ] = None,
     approved_by: ApproveOption = None,
     dry_run: DryRunOption = False,
@@ -149,7 +151,7 @@ def partial_command(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """One topic and the groups on it, on the live copies: copied to the end, offsets written, read, compared.
+    """A topic, or a group and what it reads, on the live copies: copied to the end, offsets written, read, compared.
 
     No client is moved and nothing is paused. Exit code 1 when something was not as it should be.
     """
@@ -159,14 +161,14 @@ def partial_command(
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     topics = only_topics(chosen, topic)
-    if topics is None:
-        raise BadInput("a partial drill is about some topics of the source: name one by --topic")
+    if topics is None and not group:
+        raise BadInput("a partial drill is about some topics or groups of the source: name one by --topic or --group")
     options = PartialOptions(
         drill=new_run("partial"),
         who=person(),
         approved_by="",
         approved_ms=0,
-        topics=topics,
+        topics=topics or frozenset(),
         groups=frozenset(group) if group else None,
     )
     drill = PartialDrill(chosen, options, patience_s=patience)

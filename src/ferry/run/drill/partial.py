@@ -7,6 +7,7 @@ is equal. No client is moved, nothing is paused, and nothing has to be taken bac
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ferry.clock import wall_ms
@@ -38,13 +39,16 @@ RTO_MEANS = "from the first group offset written until the groups' next records 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialOptions:
-    """Which source topics, and which groups (None: all of the flow's that stand on them)."""
+    """Which source topics (none: those that the groups have offsets of), and which groups.
+
+    `groups` None: all of the flow's that stand on the topics. One of the two is named.
+    """
 
     drill: str
     who: str
     approved_by: str
     approved_ms: int
-    topics: frozenset[str]
+    topics: frozenset[str] = frozenset()
     groups: frozenset[str] | None = None
 
 
@@ -55,11 +59,13 @@ class PartialDrill:
         self._flow = flow
         self._options = options
         self._patience_s = patience_s
+        self._topics = options.topics
+        """As they were named, or found at the first look."""
 
     def preview(self) -> tuple[str, ...]:
         """What the drill would do; asks no cluster."""
-        topics = ", ".join(sorted(self._options.topics))
         groups = "the groups on them" if self._options.groups is None else ", ".join(sorted(self._options.groups))
+        topics = ", ".join(sorted(self._options.topics)) or f"the topics that {groups} have offsets of"
         target = self._flow.flow.target
         return (
             f"run {self._flow.flow} for {topics} alone until nothing is left to copy",
@@ -85,9 +91,25 @@ class PartialDrill:
         with diary.step("look", "Look at both clusters") as entry:
             connections.run(connections.ledger.find)
             found.clusters = clusters_of(connections)
-            lags = measure_lag(self._flow, only=self._options.topics, patience_s=self._patience_s)
+            self._topics = self._topics or self._of_groups(connections)
+            lags = measure_lag(self._flow, only=self._topics, patience_s=self._patience_s)
             found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
             entry.detail = count_of(len(found.losses), "partition")
+
+    def _of_groups(self, connections: FlowConnections) -> frozenset[str]:
+        """The flow's topics that the named groups have offsets of; Refused for a group without one."""
+        groups = ScratchGroups(flow=self._flow, connections=connections, only=self._options.groups)
+        standings = connections.run(lambda: groups.standings(None))
+        self._refuse_missing(standings, "the flow's topics")
+        return frozenset(one.source.topic for some in standings.values() for one in some)
+
+    def _refuse_missing(self, standings: Collection[str], where: str) -> None:
+        missing = sorted((self._options.groups or frozenset()) - set(standings))
+        if missing:
+            raise Refused(
+                f"group {missing[0]} of {self._flow.flow.source} has no offset on {where}, or the flow leaves it out: "
+                "correct --group"
+            )
 
     def _copy(self, diary: Diary, found: Found) -> None:
         approved = (self._options.approved_by, self._options.approved_ms)
@@ -98,9 +120,7 @@ class PartialDrill:
         ):
             began, records, offsets = wall_ms(), 0, 0
             for number in range(1, MOST_RUNS + 1):
-                plan = runs.open_new(
-                    f"{self._options.drill}-{number}", local_origin(), RunOptions(only=self._options.topics)
-                )
+                plan = runs.open_new(f"{self._options.drill}-{number}", local_origin(), RunOptions(only=self._topics))
                 found.refusals += refused_by(plan)
                 found.paused = plan.paused
                 if not plan.slices:
@@ -125,13 +145,8 @@ class PartialDrill:
             diary.step("groups", "Write the groups' offsets", approved=approved) as entry,
             MicroRuns(self._flow, patience_s=self._patience_s) as runs,
         ):
-            standings = connections.run(lambda: groups.standings(self._options.topics))
-            missing = sorted((self._options.groups or frozenset()) - standings.keys())
-            if missing:
-                raise Refused(
-                    f"group {missing[0]} of {self._flow.flow.source} has no offset on these topics, or the flow leaves "
-                    "it out: correct --group"
-                )
+            standings = connections.run(lambda: groups.standings(self._topics))
+            self._refuse_missing(standings, "these topics")
             left: dict[str, str] = {}
             if standings:
                 run = f"{self._options.drill}-groups-{secrets.token_hex(2)}"
@@ -147,7 +162,7 @@ class PartialDrill:
 
     def _verify(self, diary: Diary, found: Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
-            wanted = Wanted(topics=self._options.topics)
+            wanted = Wanted(topics=self._topics)
             found.verification = compare_content(self._flow, wanted, entry, patience_s=self._patience_s)
 
     def _report(self, diary: Diary, found: Found, failure: FerryError | None) -> EvidenceReport:
@@ -157,7 +172,7 @@ class PartialDrill:
             f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
         )
         paused = untried((), found.paused)
-        told = partial_sentence(sorted(options.topics), found.equal, found.groups, flow.flow.target)
+        told = partial_sentence(sorted(self._topics), found.equal, found.groups, flow.flow.target)
         return report_of(
             Heading(
                 id=options.drill,

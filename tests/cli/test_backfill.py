@@ -65,7 +65,7 @@ def test_a_window_from_the_command_line_to_its_end(lab: Lab, tmp_path: Path) -> 
     assert (translated["outcome"], translated["target_offset"]) == ("exact", 0)
 
     (listed,) = ferry("lanes", "list", "--json", config=config).json("lanes-list")["lanes"]
-    assert (listed["lane"], listed["records"], listed["windows"]) == (LANE, 4, 1)
+    assert (listed["lane"], listed["records"], listed["windows"], listed["left"]) == (LANE, 4, 1, 0)
     unasked = ferry("lanes", "drop", LANE, config=config)
     assert (unasked.code, "say --yes" in unasked.err) == (2, True)
     assert ferry("lanes", "drop", LANE, "--dry-run", "--json", config=config).json("lanes-drop")["topics"] == [scratch]

@@ -179,11 +179,15 @@ def test_a_run_says_what_it_refused_which_groups_failed_and_where_it_is_cut_off(
 
 
 def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:
-    lane = Lane(name="backfill-a", kind=LaneKind.BACKFILL, topics=(), parts=(), windows=1, last_run=None)
+    lane = Lane(
+        name="backfill-a", kind=LaneKind.BACKFILL, topics=(), parts=(), windows=1, last_run=None, whole=80, left=20
+    )
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     answered(desk, ("lanes",), [lane])
     desk.watcher._seen = replace(desk.watcher._seen, lanes=("live", "backfill-a", "backfill-b", "drill-c"))
-    assert "and 2 more lanes" in desk.page(f"{HERE}/backfills")
+    page = desk.page(f"{HERE}/backfills")
+    assert "and 2 more lanes" in page
+    assert "75 % copied, 20 offset(s) left" in page
 
 
 def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> None:

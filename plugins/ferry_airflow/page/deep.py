@@ -14,6 +14,7 @@ from fastapi.responses import Response
 
 from ferry.decide.evidence.chain import page_name, report_name
 from ferry.decide.groups.table import GroupTable
+from ferry.decide.lanes.listing import outlook_of
 from ferry.decide.ledger.history import PastRun
 from ferry.model import TopicPartition
 from ferry.run.groups.table import NotShown, find_groups
@@ -129,6 +130,7 @@ def backfills(request: Request, open_flow: FlowDep) -> Response:
         "backfills",
         answer=found,
         lanes=lanes,
+        outlook_of=outlook_of,
         more=max(0, others - len(lanes)) if lanes else 0,
     )
 

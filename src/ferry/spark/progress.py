@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from ferry.clock import wall_ms
+from ferry.decide.lanes.pace import span
 from ferry.decide.ledger.receipts import heard_receipts
 from ferry.errors import FerryError
 from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
@@ -25,6 +27,8 @@ class Progress:
     """What the committed receipts of one run add up to."""
 
     plan: Plan
+    since_ms: int = 0
+    """What was committed before, by an earlier attempt, says nothing of the pace."""
     receipts: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
 
     def add(self, records: Iterable[LedgerRecord]) -> int | None:
@@ -35,16 +39,19 @@ class Progress:
         return first_open
 
     def line(self, seconds: float) -> str:
-        """One line for the log: slices, records, megabytes, and the rate over `seconds`."""
+        """One line for the log: slices, records, megabytes, the rate over `seconds`, about how long the rest takes."""
         ends: dict[TopicPartition, int] = {}
         for receipt in self.receipts.values():
             ends[receipt.source] = max(ends.get(receipt.source, -1), receipt.end)
         done = sum(ends.get(piece.source, -1) >= piece.end for piece in self.plan.slices)
         records = sum(receipt.records for receipt in self.receipts.values())
         size = sum(receipt.bytes for receipt in self.receipts.values()) / MEGABYTE
+        left = sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in self.plan.slices)
+        since = sum(one.end - one.start for one in self.receipts.values() if one.at_ms >= self.since_ms)
+        rest = f", {left} offset(s) left, about {span(seconds * left / since)} to go" if left and since else ""
         return (
             f"{done} of {len(self.plan.slices)} slices, {records} records, {size:.1f} MB, "
-            f"{size / max(seconds, 0.001):.1f} MB/s"
+            f"{size / max(seconds, 0.001):.1f} MB/s{rest}"
         )
 
 
@@ -53,7 +60,7 @@ class ProgressLog:
 
     def __init__(self, plan: Plan, spec: TaskSpec, say: Callable[[str], None]) -> None:
         """`spec` of any slot: it carries the target's connection."""
-        self._progress = Progress(plan=plan)
+        self._progress = Progress(plan=plan, since_ms=wall_ms())
         self._cursor = spec.ref.generation
         self._spec = spec
         self._say = say

@@ -49,7 +49,7 @@ def list_command(
         print_json({"flow": str(chosen.flow), "lanes": [lane_json(chosen, lane) for lane in lanes]})
         return 0
     print_table(
-        ["lane", "topics", "partitions", "offsets", "records", "windows", "last run", "state", "group"],
+        ["lane", "topics", "partitions", "offsets", "records", "windows", "left", "last run", "state", "group"],
         (
             [
                 lane.name,
@@ -58,13 +58,14 @@ def list_command(
                 sum(end - start for part in lane.parts for start, end in part.ranges),
                 lane.records,
                 lane.windows,
+                lane.left,
                 lane.last_run.opened.record.run if lane.last_run is not None else None,
                 lane.last_run.state.value if lane.last_run is not None else None,
                 _group(chosen, lane.name),
             ]
             for lane in lanes
         ),
-        right=["topics", "partitions", "offsets", "records", "windows"],
+        right=["topics", "partitions", "offsets", "records", "windows", "left"],
     )
     return 0
 
@@ -126,6 +127,7 @@ def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
         "group": _group(flow, lane.name),
         "topics": list(lane.topics),
         "windows": lane.windows,
+        "left": lane.left,
         "records": lane.records,
         "last_run": None
         if last is None

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ferry.decide.lanes.codec import Dropped, dropped_record, recorded_windows
+from ferry.decide.lanes.pace import outlook, told
 from ferry.decide.ledger.codec import encode
-from ferry.decide.ledger.copied import copied
-from ferry.decide.ledger.history import PastRun, past_runs
+from ferry.decide.ledger.copied import copied, united
+from ferry.decide.ledger.history import PastRun, PastState, past_runs
 from ferry.decide.ledger.ledger import LedgerView, claims
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.receipt_codec import receipt_key
@@ -71,11 +72,31 @@ class Lane:
     parts: tuple[LanePart, ...]
     windows: int
     last_run: PastRun | None
+    whole: int = 0
+    """Source offsets of all of its windows."""
+    left: int = 0
+    """Those of them that are not copied."""
 
     @property
     def records(self) -> int:
         """What it has copied, all told."""
         return sum(part.records for part in self.parts)
+
+
+def outlook_of(lane: Lane, now_ms: int) -> str:
+    """How far a lane's windows are copied, and about how long the rest takes; empty for a lane without windows.
+
+    The time is told while a run is under way that has copied something, at the pace of that run.
+    """
+    if not lane.whole:
+        return ""
+    seconds = 0.0
+    run = lane.last_run
+    if run is not None and run.state is PastState.OPEN and run.report is not None:
+        done = sum(receipt.end - receipt.start for receipt in run.report.receipts)
+        # As if all that is copied had been at this run's pace.
+        seconds = max(0, now_ms - run.opened.record.started_ms) / 1000 / done * (lane.whole - lane.left) if done else 0
+    return outlook(lane.whole, lane.left, seconds) if seconds else told(lane.whole, lane.left)
 
 
 def lane_names(view: LedgerView) -> list[str]:
@@ -95,6 +116,11 @@ def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]])
         )
         for one in copied(view, name, {of: ones for of, ones in rows.items() if of.lane == name})
     )
+    wanted: dict[TopicPartition, list[Range]] = {}
+    for window in recorded_windows(view, name):
+        for number, part in window.ranges.items():
+            wanted.setdefault(TopicPartition(window.topic, number), []).append(part)
+    whole, left = _counted(wanted, {part.source: part.ranges for part in parts})
     owned = {topic for topic, owner in claims(view).items() if owner == name}
     return Lane(
         name=name,
@@ -103,7 +129,21 @@ def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapRow]])
         parts=parts,
         windows=len({one.window for one in recorded_windows(view, name)}),
         last_run=next(iter(past_runs(view, name, 1)), None),
+        whole=whole,
+        left=left,
     )
+
+
+def _counted(
+    wanted: Mapping[TopicPartition, Sequence[Range]], done: Mapping[TopicPartition, Sequence[Range]]
+) -> tuple[int, int]:
+    """How many offsets are wanted, and how many of them are not done; ranges may overlap."""
+    whole = left = 0
+    for place, some in wanted.items():
+        for start, end in united(some):
+            whole += end - start
+            left += end - start - sum(max(0, min(end, b) - max(start, a)) for a, b in done.get(place, ()))
+    return whole, left
 
 
 def forgetting_lane(

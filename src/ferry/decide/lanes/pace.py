@@ -14,4 +14,9 @@ def outlook(whole: int, left: int, seconds: float) -> str:
     """Of so many offsets so many are left, after so long."""
     done = whole - left
     rest = f", about {span(seconds * left / done)} to go" if done > 0 and left else ""
-    return f"{100 * done // max(1, whole)} % copied, {left} offset(s) left{rest}"
+    return f"{told(whole, left)}{rest}"
+
+
+def told(whole: int, left: int) -> str:
+    """Of so many offsets so many are left."""
+    return f"{100 * (whole - left) // max(1, whole)} % copied, {left} offset(s) left"

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from ferry.decide.ledger.codec import encode
 from ferry.decide.ledger.ledger import fold, fold_on, resume_at
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, Record
-from tests.decide.values import lying, run_of
+from tests.decide.values import RECEIPT, lying, run_of
 
 Entry = tuple[str, str | None, int] | tuple[int, bool]
 """A record of a transaction (0: of none), or the marker that ends one: committed or not."""
@@ -63,3 +64,15 @@ def test_a_record_that_was_undecided_counts_once_its_marker_is_read() -> None:
     then = fold_on(first, reading(history, 1, 4), 4)
     assert (resume_at(then), then.open, len(then.runs)) == (4, (), 1)
     assert [record.offset for record in then.by_key.values()] == [1, 2]
+
+
+def test_a_last_receipt_is_parsed_once_for_all_views_that_go_on() -> None:
+    first, second = receipt_records(RECEIPT), receipt_records(replace(RECEIPT, start=100, end=140))
+    view = fold(lying(*((record, Fate.COMMITTED) for record in first)), 2)
+    (key,) = view.keys("last")
+    assert view.last(key) == RECEIPT
+    onward = fold_on(view, (), 3)
+    assert onward.last(key) is view.last(key)
+    later = fold_on(onward, lying(*((record, Fate.COMMITTED) for record in second), first=3), 5)
+    assert (later.last(key).end, onward.last(key).end) == (140, RECEIPT.end)
+    assert fold((), 0).parsed == {}, "the view of nothing keeps nothing"

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
-from ferry.errors import BadInput
+from ferry.errors import BadInput, Unreachable
+from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
-from ferry_airflow.page.watcher import WAIT_SECONDS, Watcher, Watchers
+from ferry_airflow.page.courtesy import HAND_OVER_SECONDS, behind_requests
+from ferry_airflow.page.watcher import KEPT_SECONDS, WAIT_SECONDS, Watcher, Watchers, rest_after
+from tests.decide.values import LANE, run_of
 from tests.page.conftest import Still, lag
 
 
@@ -76,3 +85,90 @@ def test_another_configuration_ends_the_threads_of_the_one_before() -> None:
     assert watchers.of(("a->b", 1), Still) is first
     assert watchers.of(("a->b", 2), Still) is not first
     assert first._closed
+
+
+@pytest.mark.parametrize(
+    ("took", "computed", "closely", "rest"),
+    [
+        (0.1, 0.1, True, 5.0),
+        (1.2, 1.0, True, 12.0),
+        (40.0, 3.0, True, 30.0),  # a busy machine, or a far cluster
+        (40.0, 38.0, True, 38.0),  # never more than half of a core
+        (0.1, 0.1, False, 30.0),
+        (90.0, 70.0, False, 70.0),
+    ],
+)
+def test_half_a_minute_lies_between_two_looks_at_most(took: float, computed: float, closely: bool, rest: float) -> None:
+    assert rest_after(took, computed, closely=closely) == rest
+
+
+def test_what_computes_hands_over_soon_and_all_is_as_before_when_the_last_one_ends() -> None:
+    usual = sys.getswitchinterval()
+    with behind_requests():
+        assert sys.getswitchinterval() == pytest.approx(HAND_OVER_SECONDS)
+        assert not gc.isenabled()
+        with behind_requests():
+            pass
+        assert sys.getswitchinterval() == pytest.approx(HAND_OVER_SECONDS)
+    assert sys.getswitchinterval() == pytest.approx(usual)
+    assert gc.isenabled()
+
+
+class Asked:
+    """A connection that is asked for runs, and hears which."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.names: list[str] = []
+        self.flow = SimpleNamespace(lane=LANE)
+        self._failing = failing
+
+    def past(self, opened: OpenedRun) -> PastRun:
+        self.names.append(opened.record.run)
+        if opened.record.run == self._failing:
+            raise Unreachable("gone")
+        return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
+
+
+def _sight(runs: int, end: int) -> Sight:
+    opened = tuple(OpenedRun(record=run_of(f"run-{at}"), generation=at) for at in range(runs))
+    return Sight(view=replace(UNREAD, end=end, runs=opened), lags=None, troubles={})
+
+
+def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_the_ledger_moves() -> None:
+    watcher, asked = Still(), Asked()
+    watch = cast("FlowWatch", asked)
+    watcher.see(_sight(7, 10), watcher._runs(watch, _sight(7, 10)))
+    assert asked.names == ["run-6", "run-5", "run-4"]
+    for _ in range(4):
+        watcher._read_older(watch)
+    assert asked.names[3:] == ["run-3", "run-2", "run-1", "run-0"]
+    assert [run.generation for run in watcher.seen().runs] == [6, 5, 4, 3, 2, 1, 0]
+    assert not watcher._unread
+    watcher._runs(watch, _sight(7, 10))
+    assert len(asked.names) == 7, "what is known stays"
+    watcher._runs(watch, _sight(8, 11))
+    assert asked.names[7:] == ["run-7"]
+    watcher._runs(watch, _sight(8, 12))
+    assert asked.names[8:] == ["run-7"], "it may have gone on"
+
+
+def test_older_runs_wait_for_the_next_look_when_the_ledger_does_not_answer() -> None:
+    watcher, asked = Still(), Asked("run-2")
+    watch = cast("FlowWatch", asked)
+    watcher.see(_sight(6, 10), watcher._runs(watch, _sight(6, 10)))
+    watcher._read_older(watch)
+    assert not watcher._unread
+    assert [run.generation for run in watcher.seen().runs] == [5, 4, 3]
+    watcher._runs(watch, _sight(6, 10))
+    assert [run.record.run for run in watcher._unread] == ["run-2", "run-1", "run-0"]
+
+
+def test_an_answer_that_nobody_asks_for_any_more_goes() -> None:
+    watcher = Still()
+    for name in ("a run", "a group"):
+        watcher.answer((name,), lambda _: "", fresh_seconds=60)
+    assert len(watcher._answers) == 2
+    for kept in watcher._answers.values():
+        kept.asked_at -= KEPT_SECONDS + 1
+    watcher.answer(("a group",), lambda _: "", fresh_seconds=60)
+    assert list(watcher._answers) == [("a group",)]

@@ -48,8 +48,9 @@ def test_what_came_since_is_all_that_is_read_and_an_undecided_record_is_read_aga
         await ledger.open(1)
         known = KnownLedger(ledger)
         await ledger.append([pause("a"), pause("b")])
-        assert await known.view() == await ledger.whole()
-        assert await known.view() == await ledger.whole()
+        first = await known.view()
+        assert first == await ledger.whole()
+        assert await known.view() is first, "nothing came: what is sorted and parsed for it stays"
         await ledger.append([resume_record("a")])
         writer = Transaction(client, f"{alias}.writer", 60_000)
         await writer.initialise()
@@ -62,8 +63,8 @@ def test_what_came_since_is_all_that_is_read_and_an_undecided_record_is_read_aga
             await client.loop.sleep(0.01)
         assert view == await ledger.whole()
         assert set(view.by_key) == {record.key.decode() for record in (pause("b"), *receipt_records(RECEIPT))}
-        assert ledger.starts[:3] == [None, 2, 2]
-        assert set(ledger.starts[3:]) == {at}
+        assert ledger.starts[:2] == [None, 2]
+        assert set(ledger.starts[2:]) == {at}
 
     on_cluster(target_cluster, act)
 

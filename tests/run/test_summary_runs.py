@@ -8,12 +8,13 @@ import pytest
 
 from ferry.decide.groups.offset_map import OffsetMap
 from ferry.decide.ledger import rolled, summary
+from ferry.decide.ledger.history import past_run
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.map_block import Chain, MapRow
 from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.dev import RunningCluster
 from ferry.model import TopicPartition
-from ferry.run.flow import summaries
+from ferry.run.flow import known_ledger, summaries
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.flow.known_ledger import KnownLedger
 from ferry.run.groups import offset_maps
@@ -35,6 +36,7 @@ def small() -> Iterator[None]:
         patch.setattr(rolled, "BLOCK_ROWS", 2)
         patch.setattr(offset_maps, "_WHOLE_BLOCKS", 0)
         patch.setattr(opening, "KEPT_RUNS", 4)
+        patch.setattr(known_ledger, "PORTION", 3)
         yield
 
 
@@ -57,6 +59,9 @@ def test_runs_go_on_from_summaries(source_cluster: RunningCluster, target_cluste
             assert sum(block.rows for block in blocks) > RUNS, "most of the two receipts of each run are in blocks"
             assert min(len(links.blocks) for links in view.rolled.chains.values()) > 1
             assert last_receipts(view, flow.lane) == last_receipts(whole, flow.lane)
+            for opened in whole.runs[-opening.KEPT_RUNS :]:
+                seen = await KnownLedger(connection.ledger).view_of(opened)
+                assert past_run(seen, opened) == past_run(whole, opened), "also of what came in the last portion"
             rows: dict[Chain, list[MapRow]] = {}
             for (_, record), receipt in zip(whole.of_kind("receipt"), receipts(whole), strict=True):
                 rows.setdefault(Chain.of(receipt), []).append(MapRow.of(receipt, record.offset))

@@ -35,7 +35,7 @@ def test_each_look_has_what_came_since_and_receipts_come_in_pages(
         assert len(seen.view.runs) == 3
         assert [lag.records for lag in seen.lags] == [0, 0]
 
-        runs = watch.runs(2)
+        runs = [watch.past(opened) for opened in seen.view.runs[1:]]
         assert [run.report.records for run in runs if run.report] == [10, 10]
         name = runs[0].opened.record.run
         assert watch.run(name) == runs[0]

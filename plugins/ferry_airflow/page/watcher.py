@@ -18,10 +18,12 @@ from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.decide.ledger.history import PastState
 from ferry.decide.plan.lag import total_of
 from ferry.errors import FerryError
-from ferry.garbage import left_uncollected
+from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page.courtesy import behind_requests, settle
 from ferry_airflow.page.snapshot import (
     LagPoint,
     RunDigest,
@@ -36,9 +38,11 @@ from ferry_airflow.page.snapshot import (
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""Between two looks at a flow whose own pages are open; longer where a look takes longer than a tenth of that."""
+"""Between two looks at a flow whose own pages are open; longer, up to the next figure, where a look takes
+longer than a tenth of that."""
 GLANCE_SECONDS = 30.0
-"""Between two looks at a flow that is only in the list of all flows."""
+"""Between two looks at a flow that is only in the list of all flows; and at most, however long a look takes, but
+where it takes more of a core than that: then as long as it computed."""
 LOOKING = threading.BoundedSemaphore(4)
 """How many flows are looked at side by side, whoever opens the list of very many."""
 AT_REST_SECONDS = 300.0
@@ -50,10 +54,16 @@ BRIEF_SECONDS = 0.05
 """How long where an older answer can be shown: the page fetches the newer one by itself."""
 MOST_POINTS = 2880
 """Points of lag that are kept: four hours of looks."""
-RUN_STEPS = (3, 10, 30, 100)
-"""How many runs are read when nothing else is to do: first what is seen first."""
+MOST_RUNS = 100
+"""How many of the newest runs are read, one by one, when nothing else is to do: the newest first."""
+AT_ONCE = 3
+"""Of them so many at each look; the others between looks."""
+BACKGROUND = 4.0
+"""After reading an older run, rest for so many times as long as it took."""
 KEPT_JOBS = 200
 KEPT_ANSWERS = 24
+KEPT_SECONDS = 120.0
+"""After which an answer that nobody asks for any more goes: one may be a run of ten thousand receipts."""
 
 
 @dataclass(slots=True)
@@ -80,6 +90,8 @@ class Answer:
     error: str = ""
     at_ms: int = 0
     job: Job | None = None
+    asked_at: float = 0.0
+    """When somebody wanted it last, by the monotonic clock."""
 
     @property
     def waiting(self) -> bool:
@@ -102,8 +114,9 @@ class Watcher:
         self._seen = Snapshot()
         self._points: deque[LagPoint] = deque(maxlen=MOST_POINTS)
         self._digests: dict[int, RunDigest] = {}
-        self._wanted_runs = 0
         self._end = -1
+        self._unread: list[OpenedRun] = []
+        """Runs that are still to be read, the next one first."""
         self._jobs: dict[str, Job] = {}
         self._answers: dict[tuple[Any, ...], Answer] = {}
         self._closed = False
@@ -141,8 +154,9 @@ class Watcher:
         """
         with self._lock:
             kept = self._answers.pop(key, None) or Answer()
+            kept.asked_at = time.monotonic()
             self._answers[key] = kept  # the last one asked for goes last
-            while len(self._answers) > KEPT_ANSWERS:
+            while len(self._answers) > KEPT_ANSWERS or self._oldest_answer() < kept.asked_at - KEPT_SECONDS:
                 self._answers.pop(next(iter(self._answers)))
         due = wall_ms() - kept.at_ms > fresh_seconds * 1000
         if due and kept.job is None:
@@ -160,6 +174,9 @@ class Watcher:
             job = kept.job = self.ask("", str(key[0]), got)
             job.done.wait(WAIT_SECONDS if kept.waiting else BRIEF_SECONDS)
         return kept
+
+    def _oldest_answer(self) -> float:
+        return next(iter(self._answers.values())).asked_at
 
     def nudge(self) -> None:
         """Look now rather than in a few seconds."""
@@ -181,32 +198,43 @@ class Watcher:
         watch: FlowWatch | None = None
         try:
             while not self._closed and (time.monotonic() - self._asked_at < AT_REST_SECONDS or not self._inbox.empty()):
-                began = time.monotonic()
+                began, computed = time.monotonic(), time.thread_time()
                 try:
                     watch = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
-                    with LOOKING, left_uncollected():
+                    with LOOKING, behind_requests():
                         began = time.monotonic()
                         self._look(watch)
+                    settle()
                 except FerryError as error:  # a secret or a connection that is missing
                     self._take(Sight(view=None, lags=None, troubles={self._target: str(error)}), ())
                 except Exception as error:
                     why = self._unforeseen(error, "the page cannot look")
                     self._take(Sight(view=None, lags=None, troubles={self._target: why}), ())
-                took = time.monotonic() - began
                 closely = time.monotonic() < self._close_at + GLANCE_SECONDS
-                pause = LOOK_SECONDS if closely else GLANCE_SECONDS
-                self._serve(watch, until=time.monotonic() + max(pause, 10 * took))
+                rest = rest_after(time.monotonic() - began, time.thread_time() - computed, closely=closely)
+                self._serve(watch, until=time.monotonic() + rest)
         finally:
             if watch is not None:
                 watch.close()
 
     def _serve(self, watch: FlowWatch | None, until: float) -> None:
-        """Do what is asked for until it is time to look again, or somebody nudges."""
+        """Do what is asked for until it is time to look again, or somebody nudges; and read older runs meanwhile."""
+        resting = 0.0
         while not self._closed:
+            now = time.monotonic()
+            reading = watch is not None and bool(self._unread) and resting < until
+            wake = resting if reading else until
             try:
-                job = self._inbox.get(timeout=max(0.0, until - time.monotonic()))
+                job = self._inbox.get(timeout=max(0.0, wake - now))
             except Empty:
-                return
+                if not reading or watch is None:
+                    return
+                began = time.monotonic()
+                with behind_requests():
+                    self._read_older(watch)
+                ended = time.monotonic()
+                resting = ended + BACKGROUND * (ended - began)
+                continue
             if job is None:
                 return
             self._do(job, watch)
@@ -215,7 +243,7 @@ class Watcher:
         try:
             with_flow = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
             try:
-                with left_uncollected():
+                with behind_requests():
                     job.answer = job.work(with_flow)
             finally:
                 if watch is None:
@@ -240,25 +268,47 @@ class Watcher:
         self._take(sight, known)
 
     def _runs(self, watch: FlowWatch, sight: Sight) -> tuple[RunDigest, ...]:
-        """Digests of the newest runs: those that are not known for good are read, a few more at each look."""
+        """Digests of the newest runs. Those that a look leaves out are read before the next one, one at a time."""
         assert sight.view is not None
         own = sorted(
-            (run.generation for run in sight.view.runs if run.record.lane == watch.flow.lane),
-            reverse=True,
+            (run for run in sight.view.runs if run.record.lane == watch.flow.lane), key=lambda run: -run.generation
         )
-        self._wanted_runs = next((step for step in RUN_STEPS if step > self._wanted_runs), RUN_STEPS[-1])
-        wanted = own[: self._wanted_runs]
         moved, self._end = sight.view.end != self._end, sight.view.end
+        there = {run.generation for run in own}
+        self._digests = {at: digest for at, digest in self._digests.items() if at in there}
         # The newest one may go on, also after it has ended: somebody resumes it.
-        missing = [at for at in wanted if at not in self._digests or (moved and at == own[0])]
-        if missing:
-            try:
-                for past in watch.runs(own.index(min(missing)) + 1):
-                    self._digests[past.opened.generation] = digest_of(past)
-            except FerryError as error:
-                sight.troubles.setdefault(self._target, str(error))
-        self._digests = {at: digest for at, digest in self._digests.items() if at in own}
-        return tuple(self._digests[at] for at in own if at in self._digests)
+        missing = [
+            run
+            for run in own[:MOST_RUNS]
+            if (known := self._digests.get(run.generation)) is None
+            or (moved and (run == own[0] or known.state is PastState.OPEN))
+        ]
+        try:
+            for run in [run for run in missing if run in own[:AT_ONCE]]:
+                self._read(watch, run)
+                missing.remove(run)
+        except FerryError as error:
+            sight.troubles.setdefault(self._target, str(error))
+        self._unread = missing
+        return self._known_runs()
+
+    def _known_runs(self) -> tuple[RunDigest, ...]:
+        return tuple(self._digests[at] for at in sorted(self._digests, reverse=True))
+
+    def _read(self, watch: FlowWatch, run: OpenedRun) -> None:
+        """Only one at a time, and what is kept of it is short: a run may have a million receipts."""
+        self._digests[run.generation] = digest_of(watch.past(run))
+
+    def _read_older(self, watch: FlowWatch) -> None:
+        """One more of the runs that are not known; the next look tells of troubles."""
+        run = self._unread.pop(0)
+        try:
+            self._read(watch, run)
+        except FerryError:
+            self._unread.clear()
+        except Exception as error:
+            self._unforeseen(error, f"the page cannot read run {run.record.run}")
+        self._seen = replace(self._seen, number=self._seen.number + 1, runs=self._known_runs())
 
     def _take(self, sight: Sight, runs: tuple[RunDigest, ...]) -> None:
         """Make the next snapshot; what could not be seen stays as it was, with its age."""
@@ -298,6 +348,12 @@ class Watcher:
                 history=tuple(self._points),
             )
         self._seen = seen
+
+
+def rest_after(took: float, computed: float, *, closely: bool) -> float:
+    """Seconds until the next look, after one that took so long and computed for so many of these seconds; pure."""
+    most = max(GLANCE_SECONDS, computed)
+    return min(most, max(LOOK_SECONDS, 10 * took)) if closely else most
 
 
 class Watchers:

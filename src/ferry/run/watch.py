@@ -24,7 +24,7 @@ from ferry.decide.ledger.rolled import Links
 from ferry.decide.ledger.runs import opened_run
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError
-from ferry.model import Receipt, TopicPartition
+from ferry.model import OpenedRun, Receipt, TopicPartition
 from ferry.run.flow.connections import TargetFirst
 from ferry.run.flow.rows import read_blocks
 from ferry.run.groups.translate import Translation, translate_over
@@ -84,17 +84,13 @@ class FlowWatch:
             return Sight(view=view, lags=None, troubles={source: str(error)})
         return Sight(view=view, lags=tuple(lags), troubles={})
 
-    def runs(self, newest: int) -> list[PastRun]:
-        """The lane's newest runs with their plans and receipts, oldest first; raises as `LedgerAccess.view`."""
+    def past(self, opened: OpenedRun) -> PastRun:
+        """A run of a view with its plan and its receipts; raises as `LedgerAccess.view`."""
         connections = self._open()
 
-        async def work() -> list[PastRun]:
+        async def work() -> PastRun:
             await connections.ledger.find()
-            view = await connections.known.view_with_newest(self.flow.lane, newest)
-            own = sorted(
-                (run for run in view.runs if run.record.lane == self.flow.lane), key=lambda run: run.generation
-            )
-            return [past_run(view, opened) for opened in own[-newest:]]
+            return past_run(await connections.known.view_of(opened), opened)
 
         return connections.run(work)
 

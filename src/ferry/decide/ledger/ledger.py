@@ -12,7 +12,7 @@ from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import NOTHING_ROLLED, Rolled
 from ferry.decide.ledger.run_codec import parse_run
 from ferry.errors import BadInput
-from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, RefusalKind, TopicPartition
+from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, RefusalKind, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,20 @@ class LedgerView:
     open: tuple[LedgerRecord, ...]
     rolled: Rolled = NOTHING_ROLLED
     _kinds: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    parsed: dict[str, tuple[LedgerRecord, Receipt]] = field(default_factory=dict, repr=False, compare=False)
+    """Last receipts by key, with the records that they were read from; shared with the views that go on from here."""
 
     def of_kind(self, kind: str) -> Iterable[tuple[list[Any], LedgerRecord]]:
         """The last record of every key of a kind, with the key's parts."""
         for key in self.keys(kind):
             yield json.loads(key), self.by_key[key]
+
+    def last(self, key: str) -> Receipt:
+        """The receipt that a record of kind `last` holds; parsed once, also for the views that go on from this one."""
+        record, known = self.by_key[key], self.parsed.get(key)
+        if known is None or known[0] is not record:
+            known = self.parsed[key] = record, parse_receipt(body_of(record))
+        return known[1]
 
     def keys(self, kind: str) -> Sequence[str]:
         """The keys of a kind, in the order of their last records. They are sorted by kinds once, not at each look."""
@@ -93,7 +102,8 @@ def fold_on(view: LedgerView, records: Iterable[LedgerRecord], end: int) -> Ledg
     if dropped:  # by a run that had fenced all slots of the lane
         runs = [one for one in runs if one.generation > dropped.get(one.record.lane, -1)]
     rolled = view.rolled.without(seen, deleted, dropped) if seen or deleted or dropped else view.rolled
-    return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided), rolled=rolled)
+    parsed = {} if view is UNREAD else view.parsed  # the view of nothing is everybody's
+    return LedgerView(end=end, by_key=by_key, runs=tuple(runs), open=tuple(undecided), rolled=rolled, parsed=parsed)
 
 
 def gaps(view: LedgerView, lane: str) -> list[Gap]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable
 
 from ferry.decide.ledger.codec import decode_key, encode
@@ -19,9 +20,9 @@ def last_receipts(
     With `words` of those that have all of one.
     """
     return {
-        TopicPartition(topic=key[2], partition=key[3]): parse_receipt(body_of(record))
-        for key, record in view.of_kind("last")
-        if key[1] == lane and not is_unit(record.value) and (words is None or _has(record.value or b"", words))
+        TopicPartition(topic=parts[2], partition=parts[3]): view.last(key)
+        for key, parts, value in ((key, json.loads(key), view.by_key[key].value) for key in view.keys("last"))
+        if parts[1] == lane and not is_unit(value) and (words is None or _has(value or b"", words))
     }
 
 

@@ -229,9 +229,9 @@ def report_of(
         if refusal.kind is not RefusalKind.SLOT_FAILED or (refusal.topic, refusal.partition) not in copied
     ]
     refusals = (*plan.refusals, *told)
-    named = {(refusal.topic, refusal.partition) for refusal in refusals}
+    settled = copied | {(refusal.topic, refusal.partition) for refusal in refusals}
     time_over = ended.time_over if ended else frozenset()
-    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in copied | named]
+    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in settled]
     return Report(
         plan=plan,
         started_ms=started_ms,

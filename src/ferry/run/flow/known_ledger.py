@@ -6,12 +6,12 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ferry.decide.ledger.codec import decode_key, decode_value
-from ferry.decide.ledger.ledger import LedgerView, fold, fold_on, resume_at
+from ferry.decide.ledger.codec import decode_key, decode_value, encode
+from ferry.decide.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.decide.ledger.map_rows import Match
 from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.runs import opened_run
-from ferry.model import OpenedRun, Receipt, TopicPartition
+from ferry.model import LedgerRecord, OpenedRun, Receipt, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.write.ledger import LedgerTopic
 from ferry.run.flow.rows import NOWHERE, Rows, block_keys, rows_near, rows_of
@@ -20,6 +20,9 @@ from ferry.run.flow.summaries import open_ledger, write_summary
 FRESH_SECONDS = 300.0
 """How long after a reading it is read on from there. Compaction drops a tombstone after delete.retention.ms, a day
 unless set: a view older than that would keep what was taken back."""
+
+PORTION = 20_000
+"""Offsets that are read at once where only a few of the records are kept."""
 
 
 class KnownLedger:
@@ -37,6 +40,8 @@ class KnownLedger:
         known, topic_id = self._view, self._ledger.topic_id
         if known is None or end < known.end or topic_id != self._topic_id or self._is_old():
             view = await open_ledger(self._ledger, end)
+        elif end == known.end and not known.open:
+            view = known  # with what was sorted and parsed for it
         else:
             view = fold_on(known, *await self._ledger.read(resume_at(known), end))
         self._view, self._topic_id, self._read_at = view, topic_id, time.monotonic()
@@ -57,6 +62,10 @@ class KnownLedger:
         opened = opened_run(view, lane, run)
         return view if opened is None else await self._with_runs(view, lane, [opened])
 
+    async def view_of(self, run: OpenedRun) -> LedgerView:
+        """The same for a run that a view has named: also one that was opened again since, as it was."""
+        return await self._with_runs(await self.view(), run.record.lane, [run])
+
     async def view_with_newest(self, lane: str, newest: int) -> LedgerView:
         """The same for the `newest` runs of the lane."""
         view = await self.view()
@@ -71,13 +80,21 @@ class KnownLedger:
         later = [run.generation for run in view.runs if run.record.lane == lane and run.generation > max(generations)]
         upto = min([view.end, *sorted(later)[1:2]])
         names = {run.record.run for run in runs}
-        found = fold(*await self._ledger.read(min(generations), upto))
+        found = await self._portions(min(generations), upto, [encode(name) for name in names])
         earlier = {
             key: record
             for key, record in found.by_key.items()
             if record.offset < view.rolled.upto and _belongs(decode_key(record.key), lane, names)
         }
         return replace(view, by_key={**earlier, **view.by_key})
+
+    async def _portions(self, start: int, end: int, names: list[bytes]) -> LedgerView:
+        """What says one of the names between two offsets: memory does not grow with what others wrote meanwhile."""
+        view = replace(UNREAD, end=start, parsed={})
+        while view.end < end:
+            records, upto = await self._ledger.read(resume_at(view), min(end, view.end + PORTION))
+            view = fold_on(view, [record for record in records if _says(record, names)], upto)
+        return view
 
     async def rows(self, view: LedgerView, match: Match, begins: Mapping[TopicPartition, int] = NOWHERE) -> Rows:
         """Receipts of the matching chains in short, however old, as `rows_of`; `view` is of this ledger."""
@@ -104,6 +121,11 @@ class KnownLedger:
 
     def _is_old(self) -> bool:
         return time.monotonic() > self._read_at + FRESH_SECONDS
+
+
+def _says(record: LedgerRecord, names: Collection[bytes]) -> bool:
+    """Whether one of the names is in a record, or it takes one back that may have had it."""
+    return record.value is None or any(name in record.key or name in record.value for name in names)
 
 
 def _belongs(key: list[object], lane: str, runs: Collection[str]) -> bool:

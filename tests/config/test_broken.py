@@ -101,7 +101,7 @@ ONE_LINE_MORE = [
     ("topics = ${dir:.:../x}", "leaves the directory .; write a plain file name"),
     ("East.ssl.key.password = geheim", "write east.ssl.key.password = [hidden]"),
     ("east.producer.compression.type = brotli", "none of none, gzip, snappy, lz4, zstd; write one"),
-    ("transforms = mask", "transforms mask would be skipped, because record batches are copied as bytes; remove"),
+    ("transforms = mask", "names mask, which has no class; write transforms.mask.type = org.apache"),
     ("west.consumer.interceptor.classes = x.Y", "consumer interceptor x.Y would be skipped"),
     ("west->east.producer.override.interceptor.classes = x.Y, x.Z", "producer interceptor x.Y, x.Z would be skipped"),
     ("key.converter = org.apache.kafka.connect.json.JsonConverter", "key.converter org.apache.kafka.connect.json"),

@@ -36,8 +36,8 @@ def test_every_rule_meets_a_key_of_some_group() -> None:
     ("name", "groups", "fate"),
     [
         ("topics", ("flow",), Fate.USED),
-        ("transforms", ("flow",), Fate.REFUSED),
-        ("transforms.mask.type", ("flow",), Fate.UNNEEDED),
+        ("transforms", ("flow",), Fate.USED),
+        ("transforms.mask.type", ("flow",), Fate.USED),
         ("offset.storage.topic", ("worker",), Fate.UNNEEDED),
         ("offset.storage.segment.bytes", ("worker",), Fate.UNNEEDED),
         ("compression.type", ("producer",), Fate.USED),

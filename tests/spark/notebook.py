@@ -48,7 +48,17 @@ class Notebook:
 
     def read(self, topics: str, options: Mapping[str, str], *where: str, sql: str = "", function: str = "") -> Read:
         """Load, filter, select by SQL or by one of the functions below, and collect. Raises Failed."""
-        question = {"topics": topics, "options": dict(options), "where": where, "sql": sql, "function": function}
+        found = self._asked(
+            {"topics": topics, "options": dict(options), "where": where, "sql": sql, "function": function}
+        )
+        return Read(rows=_rows(found), tasks=found["tasks"], partitions=found["partitions"], plan=found["plan"])
+
+    def transformed(self, file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+        """What the only transform of the only flow in a file's text makes of rows. Raises Failed."""
+        rows = [[_plain(value) for value in row] for row in records]
+        return _rows(self._asked({"file": file, "records": rows}))
+
+    def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         guard = threading.Timer(SECONDS, self._process.kill)
@@ -61,11 +71,10 @@ class Notebook:
         finally:
             guard.cancel()
         assert answer is not None, f"the notebook ended:\n{self.log()}"
-        found = json.loads(answer)
+        found: dict[str, Any] = json.loads(answer)
         if "error" in found:
             raise Failed(found["error"])
-        rows = [{name: _value(value) for name, value in row.items()} for row in found["rows"]]
-        return Read(rows=rows, tasks=found["tasks"], partitions=found["partitions"], plan=found["plan"])
+        return found
 
     def log(self) -> str:
         """All that Spark has said."""
@@ -96,6 +105,10 @@ def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
             process.kill()
 
 
+def _rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{name: _value(value) for name, value in row.items()} for row in found["rows"]]
+
+
 def _value(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {"hex"}:
         return bytes.fromhex(value["hex"])
@@ -108,11 +121,30 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return {"hex": bytes(value).hex()}
     if isinstance(value, list):
-        return [[_plain(pair.key), _plain(pair.value)] for pair in value]
+        return [[_plain(part) for part in pair] for pair in value]
     return value
 
 
+def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    from ferry.config.settings import parse_settings  # noqa: PLC0415 - in the notebook's own process only
+    from ferry.spark.records.schema import SCHEMA  # noqa: PLC0415 - as above
+    from ferry.spark.records.transform import prepare, transformed  # noqa: PLC0415 - as above
+
+    prepare(spark)
+    try:
+        (flow,) = parse_settings(question["file"], "f").flows
+        records = [tuple(_value(value) for value in row) for row in question["records"]]
+        targets = {row[0]: flow.policy.format_remote_topic(flow.flow.source, row[0]) for row in records}
+        frame = transformed(spark.createDataFrame(records, SCHEMA), flow.transforms[0], targets)
+        rows = frame.collect()
+    except Exception as error:
+        return {"error": str(error)}
+    return {"rows": [{name: _plain(row[name]) for name in frame.columns} for row in rows]}
+
+
 def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    if "file" in question:
+        return _transformed(spark, question)
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - in the notebook's own process only
 
     from ferry.spark.records.schema import SCHEMA  # noqa: PLC0415 - as above

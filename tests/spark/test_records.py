@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.spark.submit import submit_conf
 from tests.clusters import PASSWORDS, SASL, USER
 from tests.harness import Message, create_topic, numbered, producer, read_topic, send
-from tests.spark.jobs import LOCAL
-from tests.spark.notebook import NO_RECORDS, Failed, Notebook, Read, notebook
+from tests.spark.notebook import NO_RECORDS, Failed, Notebook, Read
 
 LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{{}}";'
 DAY_MS = 86_400_000
 KEPT = {"retention.ms": "-1"}
 """For records whose times are long past."""
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    """One session of Spark in local mode."""
-    conf = " ".join(f'--conf "{key}={value}"' for key, value in submit_conf().items())
-    environment = {
-        **LOCAL,
-        "PYSPARK_SUBMIT_ARGS": f"--master local[2] {conf} pyspark-shell",
-        "SOURCE_PASSWORD": "".join(PASSWORDS["source"]),
-    }
-    with notebook(tmp_path_factory.mktemp("notebook") / "spark.log", environment) as found:
-        yield found
 
 
 def brokers(cluster: RunningCluster, **options: str) -> dict[str, str]:

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 import typer
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
-    "plan": ("plan 'primary->backup'", "plan 'primary->backup' --why orders"),
+    "plan": (
+        "plan 'primary->backup'",
+        "plan 'primary->backup' --why orders",
+        "plan 'primary->backup' --sample 3",
+    ),
     "run": ("run 'primary->backup'", "run 'primary->backup' --topic orders --max-seconds 60"),
     "backfill": (
         "backfill 'primary->backup' --lane backfill-january --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",

@@ -42,6 +42,20 @@ WhyOption = Annotated[
     typer.Option("--why", metavar="NAME", help="Which line takes or leaves the topic or consumer group NAME."),
 ]
 
+SampleOption = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        min=1,
+        max=1000,
+        metavar="N",
+        help="Show N records of each topic with a transform, before and after.",
+    ),
+]
+ShowValuesOption = Annotated[
+    bool, typer.Option("--show-values", help="With --sample: show keys, values and headers in the clear.")
+]
+
 
 def plan_command(
     ctx: typer.Context,
@@ -50,6 +64,8 @@ def plan_command(
     max_bytes: MaxBytesOption = None,
     max_records: MaxRecordsOption = None,
     why: WhyOption = None,
+    sample: SampleOption = None,
+    show_values: ShowValuesOption = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -58,7 +74,8 @@ def plan_command(
 ) -> int:
     """Show what a run would copy, change and refuse now. Nothing is written.
 
-    Exit code 1 when something would be refused. With --why no cluster is asked.
+    Exit code 1 when something would be refused. With --why no cluster is asked. With --sample the file's transforms are
+    checked in a local Spark and shown on records of the source, instead of a plan.
     """
     # Imported here: the command line starts light.
     from ferry.run.micro_run import MicroRuns
@@ -72,11 +89,26 @@ def plan_command(
     if why is not None:
         show_why(chosen, settings, why, as_json=desk.as_json)
         return 0
+    if show_values and sample is None:
+        raise BadInput("--show-values goes with --sample: add --sample N, or leave it out")
+    if sample is not None:
+        return _show_sample(chosen, sample, topic, values=show_values, as_json=desk.as_json)
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
     with MicroRuns(chosen, patience_s=patience) as runs:
         plan = runs.preview(options)
     show_plan(plan, as_json=desk.as_json)
     return 1 if plan.refusals else 0
+
+
+def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, values: bool, as_json: bool) -> int:
+    if not chosen.transforms:
+        raise BadInput(f"flow {chosen.flow} has no transforms, so all records arrive as they are: leave --sample out")
+    # Imported here: Spark is heavy, and only this needs it.
+    from ferry.cli.copy.sampled import show_sample
+    from ferry.spark.records.sample import samples
+
+    found = samples(chosen, count, only_topics(chosen, topic), clear=values)
+    return show_sample(chosen, found, values=values, as_json=as_json)
 
 
 def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) -> None:

@@ -80,8 +80,9 @@ FAMILIES = (
         name=re.compile(r"(transforms|predicates)\..+"),
         shown="transforms.{name}.{parameter}",
         groups=("flow",),
-        fate=Fate.UNNEEDED,
-        text="it counts only with `transforms`, which is refused",
+        fate=Fate.USED,
+        text="class and parameters of a transform or a predicate: "
+        "[those that are known](record-path.md#connects-transforms); another class is refused",
     ),
     Family(
         name=re.compile(r"(key|value|header)\.converter\..+"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,8 @@ from ferry.config.text.problem import Problem, in_file_order, once_per_slip
 from ferry.config.text.properties import MALFORMED, Property, parse_all, written_raw
 from ferry.config.text.secrets import NO_PROVIDER, ClientProperties, Providers, has_reference, names_of_providers
 from ferry.model import Flow
+
+_FORMAT = re.compile(r"(^|\.)transforms\.[^.]+\.(topic\.format|replacement)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +120,8 @@ class _Examination:
         declared = self.entries.by_key.get("config.providers")
         known = {*providers.kinds, *(values.items(declared.value) if declared is not None else ())}
         for entry in self.entries.by_key.values():
-            nameless = NO_PROVIDER.search(entry.value)
+            # ${topic} is a word of Connect's TimestampRouter.
+            nameless = None if _FORMAT.search(entry.key) else NO_PROVIDER.search(entry.value)
             if nameless is not None:
                 said = nameless.group() if may_be_shown(entry.key) else "${...}"
                 name = nameless.group(1) if may_be_shown(entry.key) and nameless.group(1) else "NAME"

@@ -30,6 +30,7 @@ from ferry.config.keys import values
 from ferry.config.keys.catalogue import default_of
 from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
+from ferry.config.reading.connect_transforms import ConnectReader
 from ferry.config.reading.findings import Findings, Setting
 from ferry.config.reading.transforms import TransformReader, transform_names
 from ferry.config.text.filters import GroupFilter, TopicFilter, TopicSelection
@@ -190,7 +191,15 @@ class FlowReader:
             findings=self.findings,
             settings=self.settings,
         )
-        return reader.read(self._value("ferry.transforms", transform_names))
+        own = reader.read(self._value("ferry.transforms", transform_names))
+        connect = ConnectReader(
+            flow=self.flow,
+            entries=self.entries,
+            providers=self.providers,
+            findings=self.findings,
+            settings=self.settings,
+        ).read()
+        return own if connect is None else (*own, connect)
 
     def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:
         """The flow's value, else the top level's, else the default of Ferry or Kafka."""
@@ -338,7 +347,6 @@ class FlowReader:
     def _refuse_what_changes_records(self, clients: Mapping[tuple[Side, Role], Mapping[str, Property]]) -> None:
         """MirrorMaker 2 lets these change records; batches are copied as bytes, so each would be skipped in silence."""
         changing = {
-            "transforms": self.entries.of_flow(self.flow, "transforms"),
             "consumer interceptor": clients["source", "consumer"].get("interceptor.classes"),
             "producer interceptor": clients["target", "producer"].get("interceptor.classes"),
         }

@@ -112,7 +112,8 @@ class _Steps:
         """The records after the step."""
         match step:
             case Keep():
-                sql = f"SELECT * FROM records WHERE (\n{step.sql}\n)"
+                # Without TRUE AND a name in brackets would be read as columns of an alias called WHERE.
+                sql = f"SELECT * FROM records WHERE TRUE AND (\n{step.sql}\n)"
                 return self._about_line("where", lambda: selected(frame, sql))
             case Rename():
                 self._possible = None

@@ -1,0 +1,134 @@
+"""How `ferry plan --sample` answers: records before and after their transforms."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ferry.cli.output import print_json, print_table
+from ferry.decide.plan.witness import witnesses
+from ferry.model import Content, Witness
+from ferry.words import count_of
+
+if TYPE_CHECKING:  # the command line starts light
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.spark.records.sample import Pair, Sample, Side
+
+_WHAT = {"left out": "left out", "poison": "poison", "changed": "changed", "same": "as it is"}
+
+
+def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_json: bool) -> int:
+    """Print them; 1 when a run would refuse one of the records."""
+    see = _Seer(values=values)
+    if as_json:
+        print_json({"flow": str(flow.flow), "samples": [_sample_json(one, see) for one in found]})
+    else:
+        for one in found:
+            _print(one, see)
+    return 1 if any(pair.poison and one.transform.poison == "fail" for one in found for pair in one.pairs) else 0
+
+
+class _Seer:
+    """What may be shown of a record; one secret for all, so that equal digests mean equal bytes."""
+
+    def __init__(self, *, values: bool) -> None:
+        self._see = witnesses(secrets.token_bytes(16), values=values)
+
+    def __call__(self, pair: Pair, side: Side) -> Witness:
+        headers = b", ".join(name.encode() + (b"" if value is None else b"=" + value) for name, value in side.headers)
+        content = Content(offset=pair.offset, timestamp=side.timestamp, key=side.key, value=side.value, headers=headers)
+        return self._see(content)
+
+
+def _what(one: Sample, pair: Pair) -> str:
+    if pair.poison:
+        return "poison"
+    if pair.after is None:
+        return "left out"
+    before, after = pair.before, pair.after
+    same = (after.key, after.value, after.headers, after.timestamp) == (
+        before.key, before.value, before.headers, before.timestamp,
+    )  # fmt: skip
+    return "same" if same and after.topic == one.target else "changed"
+
+
+def _sample_json(one: Sample, see: _Seer) -> dict[str, Any]:
+    return {
+        "transform": one.transform.name,
+        "digest": one.digest,
+        "topic": one.topic,
+        "target": one.target,
+        "partitions": one.transform.partitions,
+        "poison": one.transform.poison.value,
+        "records": [
+            {
+                "partition": pair.partition,
+                "offset": pair.offset,
+                "what": _what(one, pair),
+                "poison": pair.poison,
+                "before": _side_json(pair, pair.before, see),
+                "after": None if pair.after is None else _side_json(pair, pair.after, see),
+            }
+            for pair in one.pairs
+        ],
+    }
+
+
+def _side_json(pair: Pair, side: Side, see: _Seer) -> dict[str, Any]:
+    shown = see(pair, side)
+    body: dict[str, Any] = {
+        "topic": side.topic,
+        "timestamp_ms": shown.timestamp_ms,
+        "key_bytes": shown.key_size,
+        "key_digest": shown.key_digest or None,
+        "value_bytes": shown.value_size,
+        "value_digest": shown.value_digest or None,
+        "headers": len(side.headers),
+        "headers_digest": shown.headers_digest,
+    }
+    if shown.key_text or shown.value_text or shown.headers_text:
+        body |= {"key": shown.key_text, "value": shown.value_text, "headers_text": shown.headers_text}
+    return body
+
+
+def _print(one: Sample, see: _Seer) -> None:
+    name = one.transform.name
+    if one.topic is None:
+        print(f"transform {name}: understood; no topic of the source that the flow copies is named by its topics")
+        return
+    if not one.pairs:
+        print(f"transform {name} of {one.topic}: understood; the topic has no records at its end")
+        return
+    counts = [sum(_what(one, pair) == kind for pair in one.pairs) for kind in _WHAT]
+    told = ", ".join(f"{count} {text}" for count, text in zip(counts, _WHAT.values(), strict=True) if count)
+    print(f"transform {name} of {one.topic}, the last {count_of(len(one.pairs), 'record')}: {told}")
+    columns = ["partition", "offset", "", "topic", "key", "value", "headers"]
+    print_table(columns, _rows(one, see), right=["partition", "offset"])
+
+
+def _rows(one: Sample, see: _Seer) -> Iterator[list[object]]:
+    for pair in one.pairs:
+        yield [pair.partition, pair.offset, "before", pair.before.topic, *_fields(pair, pair.before, see)]
+        what = _what(one, pair)
+        if what == "changed" and pair.after is not None:
+            yield ["", "", "after", pair.after.topic, *_fields(pair, pair.after, see)]
+        elif what == "poison":
+            yield ["", "", f"poison, {one.transform.poison}", pair.poison or "", "", "", ""]
+        else:
+            yield ["", "", "after", _WHAT[what], "", "", ""]
+
+
+def _fields(pair: Pair, side: Side, see: _Seer) -> list[str]:
+    shown = see(pair, side)
+    return [
+        _field(shown.key_size, shown.key_digest, shown.key_text),
+        _field(shown.value_size, shown.value_digest, shown.value_text),
+        _field(shown.headers_size, shown.headers_digest, shown.headers_text) if side.headers else "none",
+    ]
+
+
+def _field(count: int | None, digest: str, text: str) -> str:
+    if count is None:
+        return "null"
+    return text or f"{count} B {digest}"

@@ -1,0 +1,292 @@
+"""`transforms` of MirrorMaker 2's file: Connect's single message transforms that Ferry knows, as one transform.
+
+Sources: `org.apache.kafka.connect.transforms` and `.predicates` of Kafka 4.3.0 (KIP-66, KIP-585).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ferry.config.flow.steps import (
+    AddHeader,
+    Change,
+    Drop,
+    DropHeaders,
+    HasHeader,
+    IsTombstone,
+    Json,
+    OnlyFields,
+    Route,
+    RouteByTime,
+    Step,
+    TopicMatches,
+    When,
+)
+from ferry.config.flow.transforms import TransformSpec, java_replacement
+from ferry.config.keys import values
+from ferry.config.keys.layers import Entries
+from ferry.config.reading.findings import Findings, Setting
+from ferry.config.reading.slips import nearest
+from ferry.config.text.filters import PatternList
+from ferry.config.text.json_path import parse_path, written_path
+from ferry.config.text.problem import BadValue
+from ferry.config.text.properties import Property
+from ferry.config.text.regex import NotExpressible, compile_java
+from ferry.config.text.secrets import Providers
+from ferry.model import Flow
+
+T = TypeVar("T")
+
+NAME = "transforms"
+"""What the transform that they are is called, as its key."""
+
+_PACKAGE = "org.apache.kafka.connect.transforms."
+_NOTHING: tuple[str, ...] = ()
+_COMMON = ("type", "predicate", "negate", "plugin.version")
+_IGNORED = "replace.null.with.default"
+_TIME_FORMAT = re.compile(r"(?:yyyy|yy|MM|dd|HH|mm|ss|SSS|'[^']*'|[^A-Za-z'\[\]{}#])+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectReader:
+    """Reads them for one flow; what it meets goes to `findings`, where each value came from to `settings`."""
+
+    flow: Flow
+    entries: Entries
+    providers: Providers
+    findings: Findings
+    settings: list[Setting] = field(default_factory=list)
+
+    def read(self) -> TransformSpec | None:
+        """The transform of all topics that the classes are together; None where there are none."""
+        line = self.entries.of_flow(self.flow, NAME)
+        names = self._value(NAME, values.items, "")
+        if not names:
+            return None
+        mine = self.entries.of_flow(self.flow, "ferry.transforms")
+        if mine is not None and mine.value.strip():
+            self.findings.report(
+                line, NAME if line is None else line.key, f"stands beside {mine.key}; keep one of both"
+            )
+        steps: list[Step] = []
+        for name in names:
+            steps += self._one(name)
+        return TransformSpec(name=NAME, topics=PatternList(items=(".*",)), steps=tuple(steps), providers=self.providers)
+
+    def _one(self, name: str) -> list[Step]:
+        key = f"{NAME}.{name}"
+        kind = self._kind(key, _TRANSFORMS, _PACKAGE)
+        when = self._when(key)
+        if kind is None:
+            return []
+        self._look_at_parameters(key, (*_TRANSFORMS[kind], *_COMMON))
+        return _MAKERS[kind](self, key, when)
+
+    def _kind(self, key: str, known: Mapping[str, object], package: str) -> str | None:
+        """The class of a transform or a predicate, without its package; None, and a problem, for another."""
+        entry = self._entry(f"{key}.type")
+        if entry is None:
+            line = self._entry(key.partition(".")[0])
+            owner, _, name = key.partition(".")
+            message = f"names {name}, which has no class; write {key}.type = {package}{next(iter(known))}, or another"
+            self.findings.report(line, line.key if line is not None else owner, message)
+            return None
+        self.settings.append(Setting.of(f"{key}.type", entry, ""))
+        written = entry.value.strip()
+        kind = written.removeprefix(package)
+        if kind in known:
+            return kind
+        message = (
+            f"class {written} is not among those that Ferry knows, and would be skipped; there are"
+            f" {', '.join(known)}, and what Spark's SQL can say in ferry.transform.NAME.sql"
+        )
+        self.findings.report(entry, entry.key, message)
+        return None
+
+    def _when(self, key: str) -> When | None:
+        name = self._value(f"{key}.predicate", values.optional_text, "")
+        negate = self._value(f"{key}.negate", values.boolean, "false")
+        if name is None:
+            if negate:
+                self._report(f"{key}.negate", "has no predicate to turn round; write one, or remove the line")
+            return None
+        declared = self._value("predicates", values.items, "")
+        if name not in declared:
+            near = nearest(name, declared)
+            remedy = f"did you mean {near}?" if near else f"write predicates = {', '.join((*declared, name))}"
+            self._report(f"{key}.predicate", f"names predicate {name!r}, which predicates does not list; {remedy}")
+            return None
+        place = f"predicates.{name}"
+        kind = self._kind(place, _PREDICATES, f"{_PACKAGE}predicates.")
+        if kind is None:
+            return None
+        self._look_at_parameters(place, (*_PREDICATES[kind], "type", "plugin.version"))
+        match kind:
+            case "TopicNameMatches":
+                return When(test=TopicMatches(pattern=self._needed(f"{place}.pattern", _pattern, ".*")), negate=negate)
+            case "HasHeaderKey":
+                return When(test=HasHeader(name=self._needed(f"{place}.name", values.text, "?")), negate=negate)
+        return When(test=IsTombstone(), negate=negate)
+
+    def insert_header(self, key: str, when: When | None) -> list[Step]:
+        """`InsertHeader`."""
+        name = self._needed(f"{key}.header", values.text, "?")
+        return [AddHeader(name=name, value=self._needed(f"{key}.value.literal", str, "?"), when=when)]
+
+    def drop_headers(self, key: str, when: When | None) -> list[Step]:
+        """`DropHeaders`."""
+        return [DropHeaders(names=self._needed(f"{key}.headers", _some, _NOTHING), when=when)]
+
+    def replace_field(self, key: str, when: When | None) -> list[Step]:
+        """`ReplaceField$Value`: names are those of before, so what is left out goes first."""
+        exclude = self._value(f"{key}.exclude", _fields, "")
+        include = self._value(f"{key}.include", values.items, "")
+        renames = self._value(f"{key}.renames", _renames, "")
+        self._value(f"{key}.{_IGNORED}", values.boolean, "true")
+        steps: list[Step] = []
+        if exclude:
+            steps.append(Json(paths=exclude, change=Change.REMOVE, is_object=True, when=when))
+        if include or renames or not exclude:
+            steps.append(OnlyFields(include=include, renames=renames, when=when))
+        return steps
+
+    def mask_field(self, key: str, when: When | None) -> list[Step]:
+        """`MaskField$Value`."""
+        paths = self._needed(f"{key}.fields", _fields, _NOTHING)
+        replacement = self._value(f"{key}.replacement", values.optional_text, "")
+        self._value(f"{key}.{_IGNORED}", values.boolean, "true")
+        return [Json(paths=paths, change=Change.REDACT, replacement=replacement, is_object=True, when=when)]
+
+    def filter(self, _key: str, when: When | None) -> list[Step]:
+        """`Filter`."""
+        return [Drop(when=when)]
+
+    def regex_router(self, key: str, when: When | None) -> list[Step]:
+        """`RegexRouter`."""
+        pattern = self._needed(f"{key}.regex", _pattern, "x")
+        replacement = self._needed(f"{key}.replacement", _replacement(pattern), "x")
+        return [Route(pattern=pattern, replacement=replacement, when=when)]
+
+    def timestamp_router(self, key: str, when: When | None) -> list[Step]:
+        """`TimestampRouter`."""
+        topic_format = self._value(f"{key}.topic.format", values.text, "${topic}-${timestamp}")
+        time_format = self._value(f"{key}.timestamp.format", _time_format, "yyyyMMdd")
+        return [RouteByTime(topic_format=topic_format, time_format=time_format, when=when)]
+
+    def _look_at_parameters(self, key: str, known: tuple[str, ...]) -> None:
+        for prefix in (f"{self.flow}.{key}.", f"{key}."):
+            for name, entry in self.entries.under(prefix).items():
+                if name not in known:
+                    near = nearest(name, known)
+                    remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+                    self.findings.report(entry, entry.key, f"is no parameter of the class; {remedy}")
+
+    def _entry(self, key: str) -> Property | None:
+        return self.entries.of_flow(self.flow, key)
+
+    def _report(self, key: str, message: str) -> None:
+        entry = self._entry(key)
+        self.findings.report(entry, key if entry is None else entry.key, message)
+
+    def _needed(self, key: str, convert: Callable[[str], T], instead: T) -> T:
+        entry = self._entry(key)
+        if entry is None:
+            line = self._entry(f"{key.rpartition('.')[0]}.type")
+            self.findings.report(line, key, f"is missing, and the class needs it; write {key} = ...")
+            return instead
+        self.settings.append(Setting.of(key, entry, ""))
+        return self.findings.read(entry, instead, convert, self.providers)
+
+    def _value(self, key: str, convert: Callable[[str], T], default: str) -> T:
+        entry = self._entry(key)
+        if entry is not None:
+            self.settings.append(Setting.of(key, entry, default))
+        return self.findings.read(entry, convert(default), convert, self.providers)
+
+
+_TRANSFORMS: Mapping[str, tuple[str, ...]] = {
+    "InsertHeader": ("header", "value.literal"),
+    "DropHeaders": ("headers",),
+    "ReplaceField$Value": ("exclude", "include", "renames", _IGNORED),
+    "MaskField$Value": ("fields", "replacement", _IGNORED),
+    "RegexRouter": ("regex", "replacement"),
+    "Filter": (),
+    "TimestampRouter": ("topic.format", "timestamp.format"),
+}
+"""The classes, with their parameters."""
+
+_PREDICATES: Mapping[str, tuple[str, ...]] = {
+    "TopicNameMatches": ("pattern",),
+    "HasHeaderKey": ("name",),
+    "RecordIsTombstone": (),
+}
+
+_MAKERS: Mapping[str, Callable[[ConnectReader, str, When | None], list[Step]]] = {
+    "InsertHeader": ConnectReader.insert_header,
+    "DropHeaders": ConnectReader.drop_headers,
+    "ReplaceField$Value": ConnectReader.replace_field,
+    "MaskField$Value": ConnectReader.mask_field,
+    "RegexRouter": ConnectReader.regex_router,
+    "Filter": ConnectReader.filter,
+    "TimestampRouter": ConnectReader.timestamp_router,
+}
+
+
+def _some(text: str) -> tuple[str, ...]:
+    found = values.items(text)
+    if not found:
+        raise BadValue("is empty; write a name, several with commas between")
+    return found
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    """Names of the top level as paths."""
+    paths = tuple(map(written_path, values.items(text)))
+    for one in paths:
+        parse_path(one)
+    return paths
+
+
+def _renames(text: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for one in values.items(text):
+        old, colon, new = one.partition(":")
+        if not colon or not old or not new or ":" in new:
+            raise BadValue(f"{one!r} is no rename; write old:new, several with commas between")
+        found.append((old, new))
+    return tuple(found)
+
+
+def _pattern(text: str) -> str:
+    try:
+        compile_java(text)
+    except NotExpressible as error:
+        raise BadValue(
+            f"regular expression {text!r} is refused: {error}; correct it as Java's Pattern reads it"
+        ) from None
+    return text
+
+
+def _replacement(pattern: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        try:
+            compile_java(pattern).sub(java_replacement(text), "")
+        except (ValueError, IndexError, re.error) as error:
+            raise BadValue(
+                f"replacement {text!r} is not understood: {error}; correct it as Java's Matcher reads it"
+            ) from None
+        return text
+
+    return read
+
+
+def _time_format(text: str) -> str:
+    if not _TIME_FORMAT.fullmatch(text):
+        raise BadValue(
+            f"format {text!r} is not supported; write yyyy, yy, MM, dd, HH, mm, ss and SSS with other characters"
+            " between, letters among them in '...'"
+        )
+    return text

@@ -1,0 +1,186 @@
+"""Records before and after their transform, for somebody to look at: read here, changed in a local Spark."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import TransformSpec
+from ferry.decide.records.filters import EVERYTHING
+from ferry.errors import BadInput, Refused
+from ferry.run.records.latest import latest_specs, patterns
+from ferry.run.records.reading import ReadSpec
+from ferry.spark.records.rows import record_rows
+from ferry.spark.records.schema import SCHEMA
+from ferry.spark.records.transform import digest_of, prepare, transformed
+from ferry.spark.session import REMOTE_VARIABLE, stop
+from ferry.spark.submit import submit_conf
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A record before or after; `topic` is the source's, or the target's whole name."""
+
+    topic: str
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A record of the source, and what would be written; None: it is left out."""
+
+    partition: int
+    offset: int
+    before: Side
+    after: Side | None
+    poison: str | None
+    """Why the transform cannot be applied to it; what becomes of it `TransformSpec.poison` says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Some of a topic's last records. `topic` None: a transform that no topic of the source is named by."""
+
+    transform: TransformSpec
+    digest: str
+    topic: str | None
+    target: str | None
+    """The policy's name."""
+    pairs: tuple[Pair, ...]
+
+
+def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear: bool) -> list[Sample]:
+    """The last records of each topic that has a transform, `count` at most of each; each transform is checked.
+
+    Nothing is written. `clear`: whether an error may show a value. Raises BadInput and Refused by the transform's key,
+    and as `ferry.run.records.survey.survey`.
+    """
+    wanted = {one.name: one.topics for one in flow.transforms}
+
+    def is_wanted(topic: str) -> bool:
+        taken = (only is None or topic in only) and flow.selection.takes(topic)
+        return taken and flow.transform_of(topic) is not None
+
+    specs = latest_specs(flow, patterns(wanted), is_wanted, count)
+    tables = {topic: _last(parts, count) for topic, parts in specs.items()}
+    found: list[Sample] = []
+    with _local() as spark:
+        for topic, table in tables.items():
+            transform = flow.transform_of(topic)
+            if transform is not None:
+                target = flow.policy.format_remote_topic(flow.flow.source, topic)
+                found.append(_sample(spark, transform, topic, target, table, clear=clear))
+        for one in flow.transforms:
+            if all(sample.transform != one for sample in found):
+                found.append(_sample(spark, one, None, None, _last((), count), clear=clear))
+    return found
+
+
+def _last(specs: Collection[ReadSpec], count: int) -> pa.Table:
+    """The last records by their time, in the order of partitions and offsets."""
+    schema = to_arrow_schema(SCHEMA, timezone="UTC")
+    batches = [batch for spec in specs for batch in record_rows(spec, EVERYTHING, schema)]
+    table = pa.Table.from_batches(batches, schema=schema)
+    by_time = table.sort_by([("timestamp", "descending"), ("partition", "ascending"), ("offset", "descending")])
+    return by_time.slice(0, count).sort_by([("partition", "ascending"), ("offset", "ascending")])
+
+
+def _sample(
+    spark: SparkSession, spec: TransformSpec, topic: str | None, target: str | None, table: pa.Table, *, clear: bool
+) -> Sample:
+    before = table.to_pylist()
+    records = spark.createDataFrame([_row(one) for one in before], SCHEMA)
+    frame = transformed(records, spec, {} if topic is None or target is None else {topic: target})
+    try:
+        rows = frame.collect() if before else []
+    except PySparkException as error:
+        what = str(error).strip().splitlines()[0][:300] if clear else error.getCondition() or type(error).__name__
+        hint = "" if clear else "; --show-values shows the rest, which may have values of records"
+        raise BadInput(
+            f"ferry.transform.{spec.name}: Spark cannot apply it to records of {topic} ({what}); leave those out by"
+            f" WHERE, or use a function that answers null, as try_cast{hint}"
+        ) from None
+    after = {(row.partition, row.offset): row for row in rows}
+    return Sample(
+        transform=spec,
+        digest=digest_of(spec),
+        topic=topic,
+        target=target,
+        pairs=tuple(_pair(one, after.get((one["partition"], one["offset"]))) for one in before),
+    )
+
+
+def _row(one: dict[str, Any]) -> tuple[Any, ...]:
+    headers = [(pair["key"], pair["value"]) for pair in one["headers"]]
+    return (*(one[name] for name in SCHEMA.fieldNames()[:-1]), headers)
+
+
+def _pair(before: dict[str, Any], after: Any) -> Pair:
+    headers = tuple((pair["key"], pair["value"]) for pair in before["headers"])
+    old = Side(
+        topic=before["topic"],
+        timestamp=before["timestamp"],
+        key=before["key"],
+        value=before["value"],
+        headers=headers,
+    )
+    new = None
+    if after is not None:
+        new = Side(
+            topic=after.target,
+            timestamp=after.timestamp,
+            key=_bytes(after.key),
+            value=_bytes(after.value),
+            headers=tuple((pair.key, _bytes(pair.value)) for pair in after.headers),
+        )
+    return Pair(
+        partition=before["partition"],
+        offset=before["offset"],
+        before=old,
+        after=new,
+        poison=None if after is None else after.poison,
+    )
+
+
+def _bytes(value: bytes | bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)
+
+
+@contextmanager
+def _local() -> Iterator[SparkSession]:
+    """A session of this machine alone, whatever Spark the flow's runs use."""
+    os.environ.pop(REMOTE_VARIABLE, None)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # What Spark says of a query it does not understand is one sentence of ours.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    builder = SparkSession.builder.master("local[1]").appName("ferry plan --sample")
+    for name, value in {**submit_conf(), "spark.log.level": "OFF"}.items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except PySparkException as error:
+        raise Refused(
+            f"no local Spark starts here ({error.getCondition()}): install Java 17, or set JAVA_HOME"
+        ) from error
+    try:
+        prepare(spark)
+        yield spark
+    finally:
+        stop(spark)

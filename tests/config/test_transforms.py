@@ -1,0 +1,233 @@
+"""Transforms of a flow as the file has them: Ferry's own keys, and Connect's classes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.config.flow.steps import (
+    AddHeader,
+    Change,
+    Drop,
+    DropHeaders,
+    HasHeader,
+    HashKey,
+    IsTombstone,
+    Json,
+    Keep,
+    OnlyFields,
+    Provenance,
+    Rename,
+    Route,
+    RouteByTime,
+    Sample,
+    TopicMatches,
+    When,
+)
+from ferry.config.flow.transforms import Poison, TransformSpec
+from ferry.config.reading.examine import examine
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput, Refused
+
+BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+SALT = "ferry.transform.one.salt = 0123456789abcdef\n"
+CONNECT = "org.apache.kafka.connect.transforms."
+
+
+def transforms(text: str) -> tuple[TransformSpec, ...]:
+    return parse_settings(BASE + text, "f").flow("a->b").transforms
+
+
+def errors(text: str) -> list[str]:
+    return [str(one) for one in examine(BASE + text, "f").problems]
+
+
+def test_a_file_without_transforms_has_none_and_keeps_its_digest() -> None:
+    plain = parse_settings(BASE, "f").flow("a->b")
+    assert plain.transforms == ()
+    assert plain.transform_of("orders") is None
+    unused = parse_settings(BASE + "ferry.transform.one.topics = orders\n", "f").flow("a->b")
+    assert unused.digest() == plain.digest()
+
+
+def test_steps_have_an_order_of_their_own_whatever_that_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED", "a long enough secret")
+    (one,) = transforms(
+        "ferry.transforms = one\nferry.transform.one.target = concat(target, '-x')\nferry.transform.one.hash = $.mail\n"
+        "ferry.transform.one.salt = ${env:PLANTED}\na->b.ferry.transform.one.topics = pay.*, refunds\n"
+        "ferry.transform.one.redact = $.card.no, $.lines[*].note\nferry.transform.one.hash.key = true\n"
+        "ferry.transform.one.remove = $['a b']\nferry.transform.one.sample = 0.5%\n"
+        "ferry.transform.one.provenance = true\n"
+        "ferry.transform.one.where = value IS NOT NULL\nferry.transform.one.partitions = 12\n"
+        "ferry.transform.one.poison = skip\n"
+    )
+    assert one.steps == (
+        Keep(sql="value IS NOT NULL"),
+        Sample(parts_per_million=5000),
+        Json(paths=("$['a b']",), change=Change.REMOVE),
+        Json(paths=("$.card.no", "$.lines[*].note"), change=Change.REDACT),
+        Json(paths=("$.mail",), change=Change.HASH),
+        HashKey(),
+        Provenance(cluster="a"),
+        Rename(sql="concat(target, '-x')"),
+    )
+    assert (one.partitions, one.poison, one.secret()) == (12, Poison.SKIP, b"a long enough secret")
+    assert [one.topics.matches(name) for name in ("payments", "refunds", "orders")] == [True, True, False]
+
+
+def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = BASE + "ferry.transforms = one\nferry.transform.one.topics = x\nferry.transform.one.hash.key = true\n" + SALT
+    examined = examine(text, "f")
+    shown = repr(examined.flows) + repr(examined.settings) + "".join(map(str, examined.problems))
+    assert "0123456789abcdef" not in shown
+
+
+def test_the_digest_changes_with_all_that_changes_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "ferry.transforms = one\nferry.transform.one.topics = x, y\nferry.transform.one.hash.key = true\n"
+
+    def digest(more: str, version: str = "4.2.0", **named: object) -> str:
+        return transforms(head + more)[0].digest(spark_version=version, **named)  # type: ignore[arg-type]
+
+    salted = digest(SALT)
+    assert salted == digest(SALT) == digest("ferry.transform.one.salt = 0123456789\\\nabcdef\n")
+    assert transforms(head.replace("x, y", "y, x") + SALT)[0].digest(spark_version="4.2.0") == salted
+    different = [
+        digest(SALT.replace("f\n", "e\n")),
+        digest(SALT, "4.2.1"),
+        digest(SALT, time_zone="Europe/Paris"),
+        digest(SALT, ansi=False),
+        digest(SALT, code="x"),
+        digest(SALT + "ferry.transform.one.partitions = 3\n"),
+        digest(SALT + "ferry.transform.one.where = offset > 1\n"),
+    ]
+    assert len({salted, *different}) == 8
+
+
+def test_a_topic_has_one_transform() -> None:
+    flow = parse_settings(
+        BASE + "ferry.transforms = one, two\nferry.transform.one.topics = pay.*\nferry.transform.one.sample = 10%\n"
+        "ferry.transform.two.topics = .*ments\nferry.transform.two.partitions = 3\n",
+        "f",
+    ).flow("a->b")
+    assert flow.transform_of("orders") is None
+    found = flow.transform_of("shipments")
+    assert found is not None
+    assert found.name == "two"
+    with pytest.raises(
+        Refused, match=r"payments is named by ferry.transform.one.topics and ferry.transform.two.topics"
+    ):
+        flow.transform_of("payments")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("ferry.transforms = one, one", "'one' is named twice; keep one"),
+        ("ferry.transforms = a b", "'a b' is no name of a transform"),
+        ("ferry.transform.one.topics = x\nferry.transforms = one", "changes nothing: write one of"),
+        ("ferry.transforms = one\nferry.transform.one.sample = 5%", "names no topic"),
+        ("ferry.transform.one.sample = 5", "'5' is no share; write percent, as 10% or 0.5%"),
+        ("ferry.transform.one.sample = 0%", "'0%' is no share"),
+        ("ferry.transform.one.sample = 101%", "'101%' is no share"),
+        ("ferry.transform.one.redact = card.no", "'card.no' is no path; write $.name.name"),
+        ("ferry.transform.one.redact = $", "'$' is no path"),
+        ("ferry.transform.one.redact = $.a[0]", "'$.a[0]' is no path"),
+        ("ferry.transform.one.hash = $.a", "has no salt, and hashes without one can be looked up"),
+        ("ferry.transform.one.salt = short\nferry.transform.one.hash = $.a", "is shorter than 16 bytes"),
+        ("ferry.transform.one.salt = 0123456789abcdef\nferry.transform.one.sample = 1%", "has no effect without hash"),
+        ("ferry.transform.one.function = nowhere", "'nowhere' is no import path of a function"),
+        ("ferry.transform.one.sql = SELECT 1\nferry.transform.one.function = a:b", "stands beside sql"),
+        ("ferry.transform.one.partitions = 0", "0 is out of range"),
+        ("ferry.transform.one.poison = retry", "'retry' is none of fail, skip, pass"),
+        ("ferry.transform.one.poison = pass\nferry.transform.one.redact = $.a", "lets values that are no JSON through"),
+        ("ferry.transform.one.wehre = x", "did you mean where?"),
+    ],
+)
+def test_slips_are_told_with_their_remedy(lines: str, words: str) -> None:
+    whole = lines if "ferry.transforms" in lines else f"ferry.transforms = one\nferry.transform.one.topics = x\n{lines}"
+    assert any(words in one for one in errors(whole)), errors(whole)
+
+
+def chain(*lines: str) -> str:
+    names = dict.fromkeys(line.split(".")[0] for line in lines if not line.startswith("predicates"))
+    body = "\n".join(line if line.startswith("predicates") else f"transforms.{line}" for line in lines)
+    return f"transforms = {', '.join(names)}\n{body}\n".replace(
+        "type = predicates", f"type = {CONNECT}predicates"
+    ).replace("type = @", f"type = {CONNECT}")
+
+
+def test_connects_classes_become_steps() -> None:
+    (found,) = transforms(
+        chain(
+            "drop.type = @Filter", "drop.predicate = gone", "h.type = @InsertHeader", "h.header = origin",
+            "h.value.literal = west", "d.type = @DropHeaders", "d.headers = trace, span", "d.predicate = traced",
+            "r.type = @ReplaceField$Value", "r.exclude = ssn", "r.include = id, name", "r.renames = id:key",
+            "m.type = @MaskField$Value", "m.fields = card", "m.replacement = ***", "m.predicate = pay",
+            "m.negate = true", "route.type = @RegexRouter", "route.regex = (.*)-v1", "route.replacement = $1",
+            "t.type = @TimestampRouter", "t.topic.format = ${topic}.${timestamp}", "t.timestamp.format = yyyy-MM",
+            "predicates = gone, traced, pay", "predicates.gone.type = predicates.RecordIsTombstone",
+            "predicates.traced.type = predicates.HasHeaderKey", "predicates.traced.name = trace",
+            "predicates.pay.type = predicates.TopicNameMatches", "predicates.pay.pattern = pay.*",
+        )
+    )  # fmt: skip
+    assert found.steps == (
+        Drop(when=When(test=IsTombstone())),
+        AddHeader(name="origin", value="west"),
+        DropHeaders(names=("trace", "span"), when=When(test=HasHeader(name="trace"))),
+        Json(paths=("$['ssn']",), change=Change.REMOVE, is_object=True),
+        OnlyFields(include=("id", "name"), renames=(("id", "key"),)),
+        Json(
+            paths=("$['card']",), change=Change.REDACT, replacement="***", is_object=True,
+            when=When(test=TopicMatches(pattern="pay.*"), negate=True),
+        ),
+        Route(pattern="(.*)-v1", replacement="$1"),
+        RouteByTime(topic_format="${topic}.${timestamp}", time_format="yyyy-MM"),
+    )  # fmt: skip
+    assert found.topics.matches("anything")
+    assert found.poison is Poison.FAIL
+    assert examine(BASE + chain("h.type = @InsertHeader", "h.header = x", "h.value.literal = y"), "f").problems == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (("x.type = com.example.Mask",), "transforms.x.type: class com.example.Mask is not among those that"),
+        (("x.type = @MaskField$Key", "x.fields = a"), "MaskField$Key is not among those"),
+        (("x.type = @MaskField$Value",), "transforms.x.fields: is missing, and the class needs it"),
+        (("x.type = @MaskField$Value", "x.fields = a", "x.field = b"), "is no parameter of the class; did you mean"),
+        (("x.type = @ReplaceField$Value", "x.renames = a"), "'a' is no rename; write old:new"),
+        (("x.type = @Filter", "x.predicate = p"), "names predicate 'p', which predicates does not list"),
+        (("x.type = @Filter", "x.negate = true"), "has no predicate to turn round"),
+        (
+            ("x.type = @Filter", "x.predicate = p", "predicates = p", "predicates.p.type = com.example.P"),
+            "predicates.p.type: class com.example.P is not among",
+        ),
+        (("x.type = @RegexRouter", "x.regex = (", "x.replacement = a"), "regular expression '(' is refused"),
+        (("x.type = @RegexRouter", "x.regex = (a)", "x.replacement = $2"), "replacement '$2' is not understood"),
+        (("x.type = @TimestampRouter", "x.timestamp.format = EEE"), "format 'EEE' is not supported"),
+        (("x.type = @Filter", "ferry.transforms = x"), "stands beside"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_of_connect_is_refused_by_name(lines: tuple[str, ...], words: str) -> None:
+    own = [line for line in lines if line.startswith("ferry.")]
+    text = chain(*(line for line in lines if line not in own)) + "\n".join(own)
+    if own:
+        text += "\nferry.transform.x.topics = a\nferry.transform.x.sample = 1%\n"
+    assert any(words in one for one in errors(text)), errors(text)
+
+
+def test_a_refused_class_stops_the_file() -> None:
+    with pytest.raises(BadInput, match="HoistField"):
+        parse_settings(BASE + chain("x.type = @HoistField$Value"), "f")
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ("x.type = @RegexRouter\ntransforms.x.regex = a\\.(.*)\ntransforms.x.replacement = b-$1", "b-orders"),
+        ("x.type = @RegexRouter\ntransforms.x.regex = orders\ntransforms.x.replacement = b", "a.orders"),
+        ("x.type = @TimestampRouter", None),
+    ],
+)
+def test_where_records_of_a_topic_go_is_known_before_they_are_read(lines: str, wanted: str | None) -> None:
+    (found,) = transforms(f"transforms = x\ntransforms.{lines}\n".replace("@", CONNECT).replace("a\\.", "a\\\\."))
+    assert found.target_of("a.orders") == wanted

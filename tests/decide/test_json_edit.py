@@ -1,0 +1,189 @@
+"""JSON changed in places, against a plain model on parsed values; Connect's classes against Kafka's own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ferry.config.flow.steps import Route
+from ferry.config.flow.transforms import routed
+from ferry.config.text.json_path import parse_path
+from ferry.decide.records.json_edit import NotJson, edited, hash_of, hashed, is_object, only_fields, redacted, removed
+from ferry.dev.jars import jars, java
+from tests.oracle import Oracle
+
+SALT = b"0123456789abcdef"
+NAMES = ["a", "b", "c", 'q"q', "ü", "a b"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+PATHS = st.lists(
+    st.lists(st.sampled_from([*NAMES, None]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=3, unique=True
+)
+GONE = object()
+
+
+def model(value: Any, paths: Sequence[tuple[str | None, ...]], change: Any) -> Any:
+    """The same on parsed values."""
+    if any(not path for path in paths):
+        return change(value)
+    if isinstance(value, dict):
+        found = {
+            name: model(inner, [path[1:] for path in paths if path[0] in (None, name)], change)
+            for name, inner in value.items()
+        }
+        return {name: inner for name, inner in found.items() if inner is not GONE}
+    if isinstance(value, list):
+        items = [model(inner, [path[1:] for path in paths if path[0] is None], change) for inner in value]
+        return [inner for inner in items if inner is not GONE]
+    return value
+
+
+def blank(value: Any) -> Any:
+    return None if value is None else {bool: False, int: 0, float: 0.0, str: "", list: [], dict: {}}[type(value)]
+
+
+@given(value=VALUES, paths=PATHS, indent=st.sampled_from([None, 0, 3]), ascii_only=st.booleans())
+def test_what_paths_lead_to_is_redacted_or_removed(
+    value: Any, paths: list[tuple[str | None, ...]], indent: int | None, ascii_only: bool
+) -> None:
+    written = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    assert json.loads(edited(written, paths, redacted(None))) == model(value, paths, blank)
+    assert json.loads(edited(written, paths, removed)) == model(value, paths, lambda _: GONE)
+    untouched = [("nowhere", *path) for path in paths]
+    assert edited(written, untouched, removed) == written
+    assert only_fields(written, frozenset(), {}) == written if isinstance(value, dict) else True
+
+
+@given(value=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=5), names=st.sets(st.sampled_from(NAMES)))
+def test_what_is_hashed_stays_equal_and_tells_nothing(value: dict[str, Any], names: set[str]) -> None:
+    written = json.dumps(value).encode()
+    found = json.loads(edited(written, [(name,) for name in names], hashed(SALT)))
+    for name, inner in value.items():
+        if name not in names or inner is None:
+            assert found[name] == inner
+        else:
+            clear = inner if isinstance(inner, str) else json.dumps(inner)
+            assert found[name] == hash_of(clear.encode(), SALT)
+
+
+def test_all_other_bytes_stay() -> None:
+    value = b'\t{ "a" : 1.50, "n":12345678901234567890123.10E+2 ,"b":{"x":"\\u00e9"}, "a":[ 1 , 2 ]}\n'
+    assert edited(value, [("b", "x")], redacted(None)) == value.replace(b'"\\u00e9"', b'""')
+    assert edited(value, [("a",)], removed) == b'\t{ "n":12345678901234567890123.10E+2 ,"b":{"x":"\\u00e9"}}\n'
+    assert edited(value, [("a", None)], redacted(None)) == value.replace(b"[ 1 , 2 ]", b"[ 0 , 0 ]")
+    assert only_fields(value, frozenset(["a", "b"]), {"b": "B"}) == (
+        b'\t{ "a" : 1.50 ,"B":{"x":"\\u00e9"}, "a":[ 1 , 2 ]}\n'
+    )
+    assert edited(b'{"\\u0061":1}', [("a",)], redacted(None)) == b'{"\\u0061":0}'
+
+
+@given(value=st.binary(max_size=20) | VALUES.map(lambda one: json.dumps(one).encode()[:-1]))
+def test_what_is_no_json_is_told_and_never_taken(value: bytes) -> None:
+    try:
+        json.loads(value.decode(), parse_constant=lambda _: 1 / 0)
+    except (ValueError, ZeroDivisionError):
+        with pytest.raises(NotJson):
+            edited(value, [("a",)], removed)
+    else:
+        assert json.loads(edited(value, [("nowhere",)], removed)) == json.loads(value)
+
+
+@pytest.mark.parametrize(
+    "value", [b"[" * 100_000, b'{"a":' * 100_000, b"", b" ", b"{} x", b'{"a":NaN}', b"\xff", b'{"a"}']
+)
+def test_what_cannot_be_read_ends_in_a_sentence(value: bytes) -> None:
+    with pytest.raises(NotJson, match=r"^it (is|holds)|^something stands"):
+        edited(value, [parse_path("$.a")], removed)
+
+
+SOURCE = Path(__file__).with_name("TransformsOracle.java")
+LONGS = st.integers(-(2**63), 2**63 - 1)
+"""Connect's JSON has no larger whole numbers."""
+FLAT = st.dictionaries(
+    st.sampled_from(["a", "b", "c", "d"]),
+    st.none() | st.booleans() | LONGS | st.sampled_from([0.5, -2.25]) | st.text("xyzé\"\\", max_size=5)
+    | st.lists(LONGS, max_size=2) | st.dictionaries(st.sampled_from(["a", "e"]), LONGS, max_size=2),
+    min_size=1, max_size=4,
+)  # fmt: skip
+FIELDS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3, unique=True)
+
+
+@cache
+def oracle() -> Oracle:
+    return Oracle([java(), "-XX:TieredStopAtLevel=1", "-cp", f"{jars('4.3.0')}/*", str(SOURCE)])
+
+
+def hexed(text: str) -> str:
+    return text.encode().hex() or "-"
+
+
+def kafkas(kind: str, value: bytes, topic: str = "t", timestamp: int = 0, **parameters: str) -> tuple[str, Any] | None:
+    """Topic and parsed value as Kafka's class makes them; None where it refuses."""
+    named = " ".join(f"{name.replace('_', '.')}={hexed(text)}" for name, text in parameters.items())
+    (answer,) = oracle().ask([f"{kind} {hexed(topic)} {timestamp} {value.hex() or '-'} {named}"])
+    if answer.startswith("error"):
+        return None
+    _, name, found = answer.split(" ")
+    return bytes.fromhex(name).decode(), json.loads(bytes.fromhex(found)) if found != "-" else None
+
+
+@given(value=FLAT, fields=FIELDS, replacement=st.sampled_from([None, "***", "7", "-1.5"]))
+def test_masked_fields_are_those_of_kafkas_class(
+    value: dict[str, Any], fields: list[str], replacement: str | None
+) -> None:
+    written = json.dumps(value).encode()
+    more = {} if replacement is None else {"replacement": replacement}
+    wanted = kafkas("MaskField", written, fields=",".join(fields), **more)
+    try:
+        found = json.loads(edited(written, [(name,) for name in fields], redacted(replacement)))
+    except NotJson:
+        assert wanted is None
+    else:
+        assert wanted is not None
+        # Kafka's class adds fields that are not there, as null.
+        assert found == {name: inner for name, inner in wanted[1].items() if name in value}
+
+
+@given(value=FLAT, exclude=FIELDS | st.just([]), include=FIELDS | st.just([]), new=st.sampled_from([None, "z"]))
+def test_replaced_fields_are_those_of_kafkas_class(
+    value: dict[str, Any], exclude: list[str], include: list[str], new: str | None
+) -> None:
+    written = json.dumps(value).encode()
+    renames = {} if new is None else {"renames": f"a:{new}"}
+    wanted = kafkas("ReplaceField", written, exclude=",".join(exclude), include=",".join(include), **renames)
+    left = edited(written, [(name,) for name in exclude], removed) if exclude else written
+    found = only_fields(left, frozenset(include), {} if new is None else {"a": new})
+    assert wanted is not None
+    assert json.loads(found) == wanted[1]
+
+
+@pytest.mark.parametrize("value", [b'"text"', b"[1]", b"3", b"no"])
+def test_kafkas_classes_want_objects(value: bytes) -> None:
+    assert kafkas("MaskField", value, fields="a") is None
+    assert not is_object(value)
+
+
+@given(
+    topic=st.text("ab-1", min_size=1, max_size=8),
+    pattern=st.sampled_from(["(.*)-1", "a|ab", "a(b*)(.*)", ".*", "(?<x>a+).*", "b?"]),
+    replacement=st.sampled_from(["$1", "x", "$0y", "\\$", "${x}-z", "$2$1"]),
+)
+def test_topics_are_routed_as_by_kafkas_class(topic: str, pattern: str, replacement: str) -> None:
+    wanted = kafkas("RegexRouter", b"{}", topic=topic, regex=pattern, replacement=replacement)
+    try:
+        found = routed(Route(pattern=pattern, replacement=replacement), topic)
+    except (ValueError, IndexError, re.error):
+        assume(False)
+    assert wanted is None or found == wanted[0]

@@ -1,0 +1,209 @@
+"""Transforms in a real Spark: against a plain model in Python, and a sentence where one is not understood."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.spark.notebook import Failed, Notebook
+
+BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+SALT = "0123456789abcdef"
+OURS = "ferry.transforms = one\nferry.transform.one.topics = orders, clicks\n"
+CONNECT = "org.apache.kafka.connect.transforms."
+FEW = settings(max_examples=6)
+"""Each example is a job of Spark: many records each, then, and few examples."""
+
+JSON = st.fixed_dictionaries(
+    {},
+    optional={
+        "card": st.text(max_size=5) | st.integers(0, 9),
+        "mail": st.text(max_size=5) | st.none(),
+        "n": st.floats(0, 9),
+    },
+)  # fmt: skip
+VALUES = st.none() | JSON.map(lambda one: json.dumps(one).encode()) | st.sampled_from([b"", b"no", b"\xff", b"[1]"])
+RECORDS = st.lists(
+    st.tuples(
+        st.sampled_from(["orders", "clicks"]),
+        st.integers(0, 3),
+        st.integers(0, 2**62),
+        st.integers(0, 4_000_000_000_000),
+        st.just(0),
+        st.none() | st.binary(max_size=4),
+        VALUES,
+        st.lists(st.tuples(st.sampled_from(["x", "y"]), st.none() | st.binary(max_size=3)), max_size=3),
+    ),
+    min_size=1, max_size=60, unique_by=lambda row: row[:3],
+)  # fmt: skip
+
+Row = tuple[Any, ...]
+
+
+def ours(*lines: str) -> str:
+    return BASE + OURS + "".join(f"ferry.transform.one.{line}\n" for line in lines)
+
+
+def connect(text: str) -> str:
+    return BASE + text.replace("@", CONNECT)
+
+
+def by_place(rows: list[dict[str, Any]]) -> dict[Row, tuple[Any, ...]]:
+    names = ("target", "timestamp", "key", "value", "headers", "poison")
+    found = {(row["topic"], row["partition"], row["offset"]): tuple(row[name] for name in names) for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def mac(clear: bytes) -> str:
+    return hmac.new(SALT.encode(), clear, hashlib.sha256).hexdigest()
+
+
+def parsed(value: bytes | None) -> Any:
+    return None if value is None else json.loads(value)
+
+
+@FEW
+@given(records=RECORDS)
+def test_filters_masks_and_hashes_are_those_of_the_model(book: Notebook, records: list[Row]) -> None:
+    file = ours("where = partition <> 2", "redact = $.card", "hash = $.mail", "hash.key = true", f"salt = {SALT}",
+                "provenance = true", "poison = skip")  # fmt: skip
+    found = by_place(book.transformed(file, records))
+    assert found.keys() == {row[:3] for row in records if row[1] != 2}
+    for topic, partition, offset, timestamp, _, key, value, headers in records:
+        if partition == 2:
+            continue
+        target, now_timestamp, now_key, now_value, now_headers, poison = found[topic, partition, offset]
+        assert (target, now_timestamp) == (f"a.{topic}", timestamp)
+        if value in (b"", b"no", b"\xff"):
+            assert poison.startswith("its value cannot be changed: it is no")
+            assert (now_key, now_value, now_headers) == (key, value, headers)
+            continue
+        assert poison is None
+        assert now_key == (None if key is None else mac(key).encode())
+        source = [("topic", topic), ("partition", str(partition)), ("offset", str(offset))]
+        told = [("cluster", "a"), *source]
+        assert now_headers == headers + [(f"ferry.source.{name}", text.encode()) for name, text in told]
+        was, now = parsed(value), parsed(now_value)
+        if isinstance(was, dict):
+            if "card" in was:
+                was["card"] = "" if isinstance(was["card"], str) else 0
+            if was.get("mail") is not None:
+                was["mail"] = mac(was["mail"].encode())
+            assert now == was
+        else:
+            assert now_value == value
+
+
+@FEW
+@given(records=RECORDS)
+def test_a_sample_is_of_whole_keys_and_the_same_each_time(book: Notebook, records: list[Row]) -> None:
+    found = by_place(book.transformed(ours("sample = 40%"), records))
+    for topic, partition, offset, timestamp, _, key, value, headers in records:
+        clear = key if key is not None else f"{topic}:{partition}:{offset}".encode()
+        is_kept = int(hashlib.sha256(clear).hexdigest()[:12], 16) % 1_000_000 < 400_000
+        assert ((topic, partition, offset) in found) == is_kept
+        if is_kept:
+            assert found[topic, partition, offset] == (f"a.{topic}", timestamp, key, value, headers, None)
+
+
+@FEW
+@given(records=RECORDS)
+def test_connects_chain_does_what_the_model_does(book: Notebook, records: list[Row]) -> None:
+    file = connect(
+        "transforms = gone, add, less, move, day\npredicates = tombstone, tagged, clicks\n"
+        "predicates.tombstone.type = @predicates.RecordIsTombstone\n"
+        "predicates.tagged.type = @predicates.HasHeaderKey\npredicates.tagged.name = y\n"
+        "predicates.clicks.type = @predicates.TopicNameMatches\npredicates.clicks.pattern = a.clicks\n"
+        "transforms.gone.type = @Filter\ntransforms.gone.predicate = tombstone\n"
+        "transforms.add.type = @InsertHeader\ntransforms.add.header = origin\ntransforms.add.value.literal = west\n"
+        "transforms.add.predicate = clicks\ntransforms.add.negate = true\n"
+        "transforms.less.type = @DropHeaders\ntransforms.less.headers = x, z\ntransforms.less.predicate = tagged\n"
+        "transforms.move.type = @RegexRouter\ntransforms.move.regex = a\\\\.(.*)\n"
+        "transforms.move.replacement = moved-$1\n"
+        "transforms.day.type = @TimestampRouter\ntransforms.day.predicate = tagged\n"
+        "transforms.day.topic.format = ${timestamp}_${topic}\ntransforms.day.timestamp.format = yyyyMMdd-HHmm\n"
+    )
+    found = by_place(book.transformed(file, records))
+    assert found.keys() == {row[:3] for row in records if row[6] is not None}
+    for topic, partition, offset, timestamp, _, key, value, headers in records:
+        if value is None:
+            continue
+        tagged = any(name == "y" for name, _ in headers)
+        wanted = headers + ([("origin", b"west")] if topic == "orders" else [])
+        wanted = [pair for pair in wanted if not (tagged and pair[0] == "x")]
+        target, *_ = same = found[topic, partition, offset]
+        assert same[1:] == (timestamp, key, value, wanted, None)
+        assert target == f"{stamp(timestamp)}_moved-{topic}" if tagged else target == f"moved-{topic}"
+
+
+def stamp(timestamp_ms: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)).strftime("%Y%m%d-%H%M")
+
+
+ONE: list[Row] = [("orders", 0, 5, 7, 0, b"k", b"value", [])]
+
+
+def test_sql_functions_and_targets(book: Notebook) -> None:
+    shout = "sql = SELECT * EXCEPT (value), CAST(upper(CAST(value AS STRING)) AS BINARY) AS value FROM records"
+    assert by_place(book.transformed(ours(shout), ONE))["orders", 0, 5][3] == b"VALUE"
+    least = "sql = SELECT topic, partition, offset, timestamp, key, value, headers FROM records"
+    assert by_place(book.transformed(ours(least), ONE))["orders", 0, 5] == ("a.orders", 7, b"k", b"value", [], None)
+    told = "sql = SELECT * EXCEPT (poison), IF(key = 'k', 'not wanted', NULL) AS poison FROM records"
+    assert by_place(book.transformed(ours(told), ONE))["orders", 0, 5][5] == "not wanted"
+    function = "function = tests.spark.functions_of_flows:small"
+    assert by_place(book.transformed(ours(function), ONE))["orders", 0, 5][3] == b"VALUE"
+    target = "target = concat(target, '-', partition)"
+    assert by_place(book.transformed(ours(target), ONE))["orders", 0, 5][0] == "a.orders-0"
+    assert by_place(book.transformed(ours("target = '/'"), ONE))["orders", 0, 5][::5] == (
+        "a.orders",
+        "its target is no name of a topic",
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["where = foo = 1"], "ferry.transform.one.where: the transform's SQL is not understood, line 1, column 1: "),
+        (["where = partition >"], "ferry.transform.one.where: the transform's SQL is not understood"),
+        (["where = value"], "ferry.transform.one.where: the transform's SQL is not understood"),
+        (
+            ["target = rand()"],
+            "ferry.transform.one.target: the transform, line 1, column 1, calls rand(), which",
+        ),
+        (["sql = SELECT * FROM records LIMIT 1"], "ferry.transform.one.sql: the transform, line 1, column"),
+        (["sql = SELECT * EXCEPT (key) FROM records"], "ferry.transform.one.sql: the transform drops the column key"),
+        (
+            ["sql = SELECT * EXCEPT (timestamp) FROM records"],
+            "ferry.transform.one.sql: the transform drops the column timestamp: select it too",
+        ),
+        (
+            ["sql = SELECT * EXCEPT (topic), 'x' AS topic FROM records"],
+            "ferry.transform.one.sql: the transform changes the column topic, which says where",
+        ),
+        (
+            ["sql = SELECT * EXCEPT (target), 3 AS target FROM records"],
+            "ferry.transform.one.sql: the transform makes the column target int, it has to be string",
+        ),
+        (["function = nowhere.to_be:found"], "ferry.transform.one.function: nowhere.to_be:found cannot be imported"),
+        (["function = tests.spark.functions_of_flows:big"], "has no big; correct the name"),
+        (["function = tests.spark.functions_of_flows:NUMBER"], "is int, and cannot be called"),
+        (["function = tests.spark.functions_of_flows:raises"], "raises raises KeyError: 'a table that is not there'"),
+        (["function = tests.spark.functions:nothing"], "nothing answers NoneType: it has to answer the DataFrame"),
+        (["function = tests.spark.functions:drawn"], "calls rand(), which is not the same each time"),
+        (["function = tests.spark.functions:shifted"], "changes the column offset"),
+    ],
+)
+def test_what_is_not_understood_is_one_sentence(book: Notebook, lines: list[str], words: str) -> None:
+    with pytest.raises(Failed) as told:
+        book.transformed(ours(*lines), ONE)
+    assert words in str(told.value)
+    assert str(told.value).startswith("ferry.transform.one.")
+    assert "\n" not in str(told.value)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 
 from ferry.errors import Corrupt
-from ferry.model import Compression, RefusalKind, TopicPartition
-from ferry.net.fetch.intake import Answer, Intake, ReadFailure
+from ferry.model import Compression, RefusalKind, Slice, TopicPartition
+from ferry.net.fetch.intake import Intake, ReadFailure
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.outgoing import Outgoing, as_it_is
+from ferry.run.copy.workshop import Workshop, at_once
 from ferry.wire.batch import MAGIC, Batch, obstacle
 from ferry.wire.codecs import Room, TooLong
 from ferry.wire.transcode import NewBatch, Unsplittable, transcoded
@@ -20,6 +23,9 @@ log = logging.getLogger(__name__)
 
 GROUP_BYTES = 256 << 10
 """Messages of the old formats are written together up to this size: each alone would take a request of its own."""
+
+HANDED_OVER_BYTES = 16 << 10
+"""From this size on a batch is written anew in the workshop; smaller ones take less time than handing them over."""
 
 _LEAST_MEMORY = 64 << 20
 
@@ -40,11 +46,15 @@ class PackingRules:
 class Packing:
     """The next batch of each partition, from one intake."""
 
-    def __init__(self, intake: Intake, rules: PackingRules) -> None:
+    def __init__(self, intake: Intake, rules: PackingRules, workshop: Workshop | None = None) -> None:
+        """Without a `workshop` all is made by whoever calls `next`."""
         self._intake = intake
         self._rules = rules
+        self._workshop = workshop
+        self._making: dict[TopicPartition, Future[_Made]] = {}  # of the first batches that wait
         self._ready: dict[TopicPartition, deque[Outgoing]] = {}
-        self._room = Room(max(rules.memory_bytes, _LEAST_MEMORY))
+        most = max(rules.memory_bytes, _LEAST_MEMORY)
+        self._room, self._room_there = Room(most), Room(most)  # the second is the workshop's
         self._said: set[TopicPartition] = set()
         self._begun: set[TopicPartition] = set()  # something was taken: no later batch begins before its end
 
@@ -52,10 +62,16 @@ class Packing:
         """Whether anything of the partition waits, as it was fetched or made ready."""
         return bool(self._ready.get(place) or self._intake.queues[place])
 
-    def next(self, place: TopicPartition, part: PartProgress) -> Outgoing | None:
-        """What is to be sent next; None when nothing waits, or what waits cannot be written: the intake was told.
+    def is_making(self, place: TopicPartition) -> bool:
+        """Whether the workshop has what is next of the partition; the intake tells when it has come back."""
+        making = self._making.get(place)
+        return making is not None and not making.done()
 
-        Batches whose records stay behind are passed over.
+    def next(self, place: TopicPartition, part: PartProgress) -> Outgoing | None:
+        """What is to be sent next.
+
+        None when nothing waits, when the workshop has it, or when it cannot be written: the intake was told. Batches
+        whose records stay behind are passed over.
         """
         queue = self._intake.queues[place]
         while not (ready := self._ready.get(place)) and queue:
@@ -65,8 +81,15 @@ class Packing:
                 self._begun.add(place)
                 self._intake.release([passed.answer])
                 continue
+            if not self._is_anew(place, part):
+                taken = self._intake.take(place)
+                self._ready[place] = deque([as_it_is(taken.batch, taken.answer)])
+                self._begun.add(place)
+                continue
+            if self.is_making(place):
+                return None
             try:
-                self._make_ready(place, part)
+                self._put_ready(place, part, self._making.pop(place).result())
             except _Unfit as unfit:
                 kind, why = unfit.args
                 self._intake.give_up(place, ReadFailure(kind=kind, message=why, offset=part.end))
@@ -77,28 +100,58 @@ class Packing:
         """What `next` has told; it is the caller's to send."""
         return self._ready[place].popleft()
 
-    def _make_ready(self, place: TopicPartition, part: PartProgress) -> None:
-        """Turn the first batch that waits, or several of the old formats, into what is sent."""
+    def look_ahead(self, place: TopicPartition, part: PartProgress) -> None:
+        """Have made what comes after all that `part` has sent, if it is there and must be written anew."""
+        queue = self._intake.queues[place]
+        if place in self._said and queue and not queue[0].hidden and not self._ready.get(place):
+            self._is_anew(place, part)
+
+    def _is_anew(self, place: TopicPartition, part: PartProgress) -> bool:
+        """Whether the first batch that waits must be written anew; if so, that is under way, or done."""
+        if place in self._making:
+            return True
         batch = self._intake.queues[place][0].batch
         limit = self._rules.batch_bytes.get(part.piece.target.topic)
         why = self._why_anew(batch, part, limit)
         if why is None:
-            taken = self._intake.take(place)
-            self._ready[place] = deque([as_it_is(taken.batch, taken.answer)])
-            self._begun.add(place)
-            return
+            return False
         if place not in self._said:
             self._said.add(place)
             log.info("batches of %s are written anew from offset %d on: %s", place, batch.base_offset, why)
-        made = self._transcoded(place, part, limit)
-        answers = self._taken(place, made.sources)
+        sources = self._sources(place)
+        workshop = self._workshop if sum(len(source.data) for source in sources) >= HANDED_OVER_BYTES else None
+        work = partial(
+            _made,
+            sources,
+            part.piece,
+            first=part.end,
+            place=place,
+            rules=self._rules,
+            limit=limit,
+            room=self._room if workshop is None else self._room_there,
+            begun=place in self._begun,
+        )
+        if workshop is None:
+            self._making[place] = at_once(work)
+        else:
+            self._making[place] = workshop.begin(work, partial(self._came_back, place))
+        return True
+
+    def _came_back(self, place: TopicPartition) -> None:
+        self._intake.arrived.append(place)
+        self._intake.wake()
+
+    def _put_ready(self, place: TopicPartition, part: PartProgress, made: _Made) -> None:
+        """Take the first batch that waits, or several of the old formats, for what was made of it."""
+        epoch = self._intake.queues[place][0].batch.leader_epoch
+        answers = tuple(self._intake.take(place).answer for _ in range(made.sources))
         if not made.batches:  # nothing is left of it
             part.end = max(part.end, made.end)
             self._intake.release(answers)
         self._begun.add(place)
         last = len(made.batches) - 1
         self._ready[place] = deque(
-            Outgoing(new.batch, new.runs, new.end, batch.leader_epoch, True, answers if index == last else ())
+            Outgoing(new.batch, new.runs, new.end, epoch, True, answers if index == last else ())
             for index, new in enumerate(made.batches)
         )
 
@@ -115,30 +168,6 @@ class Packing:
             found = f"producer.compression.type asks for {wish.codec.name.lower()}"
         return found
 
-    def _transcoded(self, place: TopicPartition, part: PartProgress, limit: int | None) -> _Made:
-        sources = self._sources(place)
-        rules, first = self._rules, sources[0]
-        try:
-            new = transcoded(
-                sources,
-                part.end,
-                part.piece.end,
-                place=str(place),
-                compression=rules.compression,
-                limit=limit,
-                room=self._room,
-                begun=place in self._begun,
-            )
-        except Corrupt as error:
-            raise _Unfit(RefusalKind.CORRUPT, str(error)) from error
-        except TooLong as error:
-            why = f"batch at offset {first.base_offset} of {place} is too large: {error}; raise ferry.task.memory.bytes"
-            raise _Unfit(RefusalKind.TOO_LARGE, why) from error
-        except Unsplittable as error:
-            why = f"{place}: {error}, where {part.piece.target} takes {limit}: raise max.message.bytes there"
-            raise _Unfit(RefusalKind.TOO_LARGE, why) from error
-        return _Made(len(sources), min(sources[-1].next_offset, part.piece.end), new)
-
     def _sources(self, place: TopicPartition) -> list[Batch]:
         """The batches that are written anew together: one, or messages of the old formats in the same compression."""
         found: list[Batch] = []
@@ -153,9 +182,6 @@ class Packing:
             size += len(batch.data)
         return found
 
-    def _taken(self, place: TopicPartition, count: int) -> tuple[Answer, ...]:
-        return tuple(self._intake.take(place).answer for _ in range(count))
-
 
 @dataclass(frozen=True, slots=True)
 class _Made:
@@ -164,6 +190,41 @@ class _Made:
     sources: int
     end: int
     batches: list[NewBatch]
+
+
+def _made(
+    sources: list[Batch],
+    piece: Slice,
+    *,
+    first: int,
+    place: TopicPartition,
+    rules: PackingRules,
+    limit: int | None,
+    room: Room,
+    begun: bool,
+) -> _Made:
+    """What is written of the sources' records from offset `first` on; raises _Unfit. `room` is nobody else's."""
+    offset = sources[0].base_offset
+    try:
+        new = transcoded(
+            sources,
+            first,
+            piece.end,
+            place=str(place),
+            compression=rules.compression,
+            limit=limit,
+            room=room,
+            begun=begun,
+        )
+    except Corrupt as error:
+        raise _Unfit(RefusalKind.CORRUPT, str(error)) from error
+    except TooLong as error:
+        why = f"batch at offset {offset} of {place} is too large: {error}; raise ferry.task.memory.bytes"
+        raise _Unfit(RefusalKind.TOO_LARGE, why) from error
+    except Unsplittable as error:
+        why = f"{place}: {error}, where {piece.target} takes {limit}: raise max.message.bytes there"
+        raise _Unfit(RefusalKind.TOO_LARGE, why) from error
+    return _Made(len(sources), min(sources[-1].next_offset, piece.end), new)
 
 
 class _Unfit(Exception):

@@ -16,6 +16,7 @@ from ferry.run.copy.dropped import Hindered, drop
 from ferry.run.copy.outbox import Entry, Outbox, Request
 from ferry.run.copy.outgoing import Outgoing
 from ferry.run.copy.packing import Packing, PackingRules
+from ferry.run.copy.workshop import Workshop
 from ferry.wire.batch import restamped
 
 REQUEST_BYTES = 8 << 20
@@ -50,7 +51,7 @@ class Pump:
         `expected`: by target partition where our first batch must come to lie, where that is known.
         """
         self._intake = intake
-        self._packing = Packing(intake, rules)
+        self._packing = Packing(intake, rules, Workshop(target.loop))
         self.refusals: dict[TopicPartition, Refusal] = {}
         """By source partition: what stopped on the reading side; what came before it is copied."""
         self._plan = plan
@@ -157,7 +158,10 @@ class Pump:
                 if request.bytes and request.bytes + len(out.batch.data) > self._request_bytes:
                     break
                 self._put(request, part, self._packing.take(place))
-            if not self._packing.holds(place):
+                self._packing.look_ahead(place, part)
+            if self._packing.is_making(place):
+                del waiting[place]  # it arrives once more
+            elif not self._packing.holds(place):
                 del waiting[place]
                 if place in self._intake.finished:
                     self._finish(place)

@@ -1,0 +1,53 @@
+"""A thread that writes batches anew while the event loop fetches and sends others: codecs let go of the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from typing import TypeVar
+
+from kafka.net.selector import NetworkSelector
+
+T = TypeVar("T")
+
+
+class Workshop:
+    """One thread for all slots of the process: with more, those that read a batch's records would wait for each other.
+
+    Source of the figures: `make bench ARGS="--scenario holes"`.
+    """
+
+    def __init__(self, loop: NetworkSelector) -> None:
+        self._loop = loop
+
+    def begin(self, work: Callable[[], T], done: Callable[[], None]) -> Future[T]:
+        """Have `work` done; `done` is called on the event loop afterwards, unless that is closed by then."""
+
+        def on_the_loop() -> None:  # which takes functions, nothing else that can be called
+            done()
+
+        def tell(_: object) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(on_the_loop)
+
+        future = _thread().submit(work)
+        future.add_done_callback(tell)
+        return future
+
+
+def at_once(work: Callable[[], T]) -> Future[T]:
+    """The outcome of work that is done here and now, for what is too small to be handed over."""
+    future: Future[T] = Future()
+    try:
+        future.set_result(work())
+    except Exception as error:  # whoever asks for the result is told, as by the thread
+        future.set_exception(error)
+    return future
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    # Begun with the first batch, in the process that needs it: Spark forks its workers.
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="ferry-workshop")

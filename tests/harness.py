@@ -205,6 +205,8 @@ class Message:
 def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
     """Produce and wait for all acknowledgements."""
     failures: list[KafkaError] = []
+    # Messages of a topic not heard of wait elsewhere, and a flush sends the first of them before the rest has moved.
+    client.list_topics(topic, timeout=60)
 
     def delivered(error: KafkaError | None, _: object) -> None:
         if error is not None:

@@ -14,12 +14,24 @@ from ferry.config.keys.values import SCHEDULE_PRESETS
 from ferry.config.settings import parse_settings
 from ferry.decide.ledger.report import Report
 from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.alerts import AlertKind, alerts_of
+from ferry.decide.metrics.alerts import AlertKind, alerts_of, wants_lag
 from ferry.decide.metrics.due import due_ms, shortest_interval
-from ferry.decide.metrics.of_run import after_run, only_of, with_lag, with_skip
+from ferry.decide.metrics.of_run import after_run, only_of, with_lag, with_skip, with_verification
 from ferry.decide.metrics.samples import Values, labelled
 from ferry.decide.plan.lag import PartitionLag
-from ferry.model import Ages, Flow, Gap, GroupOutcome, Lifted, Receipt, RefusalKind, RunVerified, Throttled, VerifyMode
+from ferry.model import (
+    Ages,
+    Flow,
+    Gap,
+    GroupOutcome,
+    Lifted,
+    Receipt,
+    RefusalKind,
+    RunVerified,
+    Throttled,
+    Verified,
+    VerifyMode,
+)
 from ferry.run.metrics.textfile import exposition, parse
 from tests.decide.values import PLAN, RECEIPT, place, refusal
 
@@ -166,6 +178,47 @@ def test_what_somebody_should_hear_of_is_one_sentence_each() -> None:
         assert words in said
     assert alerts_of(FLOW, report(1, 1), [replace(behind, seconds=600.0)]) == []
     assert alerts_of(FLOW, report(1, 1), [replace(behind, records=None, seconds=None)]), "unknown is not health"
+
+
+def lagging(number: int, *, records: int, seconds: float) -> PartitionLag:
+    return PartitionLag(
+        source=place("t", number),
+        target=place("a.t", number),
+        position=0,
+        source_end=records,
+        records=records,
+        bytes=records,
+        seconds=seconds,
+    )
+
+
+def test_records_that_may_be_lost_are_a_limit_of_each_partition_and_so_are_seconds() -> None:
+    both = flow("ferry.rpo.seconds = 600", "ferry.rpo.records = 5")
+    lags = [lagging(0, records=5, seconds=600.0), lagging(1, records=6, seconds=1.0)]
+    assert alerts_of(both, report(1, 1), lags[:1]) == []
+    (alert,) = alerts_of(both, report(1, 1), lags)
+    assert "further behind than ferry.rpo.records = 5 allows: 6 records" in alert.sentence
+    assert "t-1" in alert.sentence
+    (alert,) = alerts_of(both, report(1, 1), [lagging(0, records=9, seconds=601.0)])
+    assert "ferry.rpo.seconds = 600 and ferry.rpo.records = 5 allow: 9 records" in alert.sentence
+    called = "ferry.alert.callback = tests.airflow.heard.hear"
+    assert [wants_lag(flow(*lines)) for lines in ((called,), (called, "ferry.rpo.records = 5"))] == [False, True]
+    told = with_lag(after_run({}, report(1, 1), both), both, lags, 5_000)
+    assert (value(told, m.LAG_MOST_RECORDS), value(told, m.LAG_LIMIT_RECORDS)) == (6, 5)
+
+
+def test_a_comparison_of_nothing_tells_nothing() -> None:
+    nothing = Verified(
+        flow=Flow(source="a", target="b"), lane="live", partitions=1, records=0, bytes=0, seconds=0.1, differences=()
+    )
+    assert with_verification({}, nothing, 9_000) == {}
+    some = with_verification({}, replace(nothing, records=1), 9_000)
+    assert value(some, m.VERIFIED_EQUAL, by="verify") == 1
+    assert with_verification(some, nothing, 10_000) == some, "and leaves what was compared before"
+    own = RunVerified(mode=VerifyMode.CONTENT, generation=1, equal=True, partitions=0, records=0, bytes=0, seconds=0.0)
+    assert value(after_run({}, replace(report(1, 1), verified=own), FLOW), m.VERIFIED_EQUAL, by="run") is None
+    failed = replace(own, equal=False, not_compared=("t-0 could not be read",))
+    assert value(after_run({}, replace(report(1, 1), verified=failed), FLOW), m.VERIFIED_EQUAL, by="run") == 0
 
 
 def aged(generation: int, *receipts: Receipt) -> Report:

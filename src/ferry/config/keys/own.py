@@ -236,8 +236,8 @@ FERRY_KEYS = (
         name="ferry.rpo.records",
         default="",
         values="records, 0 or more; empty: no limit",
-        meaning="how many records of a partition may be lost at most (recovery point objective): `ferry readiness` "
-        "holds the lag against it",
+        meaning="how many records of a partition may be lost at most (recovery point objective): `ferry readiness` and "
+        "alerts hold the lag against it",
     ),
     FerryKey(
         name="ferry.rpo.seconds",

@@ -40,6 +40,12 @@ class Alert:
     sentence: str
 
 
+def wants_lag(flow: FlowConfig) -> bool:
+    """Whether the lag is measured at a run's end: for metrics, or to tell somebody that a limit is passed."""
+    limited = flow.rpo.seconds is not None or flow.rpo.records is not None
+    return flow.alerts.metrics_folder is not None or (flow.alerts.callback is not None and limited)
+
+
 def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] | None) -> list[Alert]:
     """What a run's report and the lag behind it call for; `lags` is None when nobody measured it."""
     found: list[tuple[AlertKind, str]] = []
@@ -69,18 +75,23 @@ def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] |
 
 
 def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | None:
-    limit = flow.rpo.seconds
-    if limit is None:
-        return None
-    behind = [lag for lag in lags if is_behind(lag, max_records=None, max_seconds=limit)]
+    rpo = flow.rpo
+    behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
     if not behind:
         return None
+    limits = (("seconds", rpo.seconds, None, rpo.seconds), ("records", rpo.records, rpo.records, None))
+    passed = " and ".join(
+        f"ferry.rpo.{name} = {limit}"
+        for name, limit, records, seconds in limits
+        if any(is_behind(lag, max_records=records, max_seconds=seconds) for lag in behind)
+    )
+    allow = "allow" if " and " in passed else "allows"
     total = total_of(behind)
     oldest = "of an age that is not known" if total.seconds is None else f"up to {total.seconds:.0f} s old"
     names = ", ".join(str(lag.source) for lag in behind[:_NAMED])
     more = f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
     return (
-        f"flow {flow.flow} is further behind than ferry.rpo.seconds = {limit} allows: {total.records} records {oldest} "
+        f"flow {flow.flow} is further behind than {passed} {allow}: {total.records} records {oldest} "
         f"are not on {flow.flow.target} yet ({names}{more})"
     )
 

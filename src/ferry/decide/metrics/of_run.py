@@ -137,13 +137,14 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
         after[m.LAST_RUN_STATE.name, labelled(common, state=state.value)] = float(state is report.state)
     if report.state is RunState.SUCCESS:
         after[m.LAST_SUCCESS_TIME.name, common] = ended_ms(report) / _MS
-    if report.verified is not None:
-        found = report.verified
+    found = report.verified
+    if found is not None and (found.records or not found.equal):  # of nothing there is nothing to tell
         count = len(found.differences) + found.more
         at_ms = found.at_ms or ended_ms(report)
         after |= _verified(common, "run", equal=found.equal, differences=count, at_ms=at_ms)
     _set(after, m.SUCCESS_DUE_TIME, common, _due_s(after, report, flow, common))
     _set(after, m.LAG_LIMIT, common, flow.rpo.seconds)
+    _set(after, m.LAG_LIMIT_RECORDS, common, flow.rpo.records)
     return after
 
 
@@ -191,6 +192,7 @@ def with_lag(
         if lag.seconds is not None:
             key = m.LAG_SECONDS.name, labels
             after[key] = max(after.get(key, 0), lag.seconds)
+    after[m.LAG_MOST_RECORDS.name, common] = max((lag.records or 0 for lag in lags), default=0)
     after[m.LAG_TIME.name, common] = at_ms / _MS
     return after
 
@@ -211,7 +213,9 @@ def with_skip(before: Values, flow: FlowConfig, gap: Gap) -> dict[tuple[str, Lab
 
 
 def with_verification(before: Values, result: Verified, at_ms: int) -> dict[tuple[str, Labels], float]:
-    """The same with the result of a comparison of both clusters."""
+    """The same with the result of a comparison of both clusters; one of nothing has compared nothing."""
+    if result.is_nothing:
+        return dict(before)
     common, count = labels_of(result.flow, result.lane), len(result.differences) + result.more
     return {**before, **_verified(common, "verify", equal=result.is_equal, differences=count, at_ms=at_ms)}
 

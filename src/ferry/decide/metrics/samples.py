@@ -116,8 +116,12 @@ LAG_UNKNOWN = _gauge(
 )
 LAG_TIME = _gauge("lag_timestamp_seconds", "When the lag was measured")
 LAG_LIMIT = _gauge("lag_limit_seconds", "The flow's recovery point objective, ferry.rpo.seconds")
+LAG_MOST_RECORDS = _gauge("lag_most_records", "Offsets not yet copied then of the partition that is furthest behind")
+LAG_LIMIT_RECORDS = _gauge("lag_limit_records", "The flow's recovery point objective of a partition, ferry.rpo.records")
 VERIFIED_TIME = _gauge("verification_timestamp_seconds", "When was last compared: by a run, or by ferry verify", "by")
-VERIFIED_EQUAL = _gauge("verification_equal", "1 when all that was compared agreed, else 0", "by")
+VERIFIED_EQUAL = _gauge(
+    "verification_equal", "1 when all that was compared agreed, else 0; of nothing it tells nothing", "by"
+)
 VERIFIED_DIFFERENCES = _gauge("verification_differences", "Differences that were found", "by")
 
 RECORD_RATE = _gauge("record_rate", "Records per second in the last run", *BY_TOPIC)
@@ -192,6 +196,8 @@ GAUGES = (
     LAG_UNKNOWN,
     LAG_TIME,
     LAG_LIMIT,
+    LAG_MOST_RECORDS,
+    LAG_LIMIT_RECORDS,
     VERIFIED_TIME,
     VERIFIED_EQUAL,
     VERIFIED_DIFFERENCES,

@@ -7,7 +7,7 @@ import logging
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import Report
-from ferry.decide.metrics.alerts import Alert, alerts_of
+from ferry.decide.metrics.alerts import Alert, alerts_of, wants_lag
 from ferry.decide.metrics.of_run import after_run, with_lag, with_skip, with_verification
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError
@@ -30,10 +30,7 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
     """
     if report.plan.lane != flow.lane:
         return []
-    measured = flow.alerts.metrics_folder is not None or (
-        flow.alerts.callback is not None and flow.rpo.seconds is not None
-    )
-    lags = _measured(flow, patience_s) if measured else None
+    lags = _measured(flow, patience_s) if wants_lag(flow) else None
     at_ms = wall_ms()
     update(
         flow,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import secrets
 import signal
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from tests.cli.program import ferry, finished, start
+from tests.cli.program import PROGRAM, environment, ferry, finished, start
 from tests.harness import create_topic, new_alias, numbered, producer, send, wait_until
 
 
@@ -163,3 +165,42 @@ def test_a_switch_leaves_one_report_and_a_folder_that_takes_none_fails_nothing(
     assert back.json("switch")["report"] is None
     assert "ferry: warning: failback b-1 is over, but its report was not written (/proc/reports cannot be" in back.err
     assert f"ferry reports switch '{flow}' b-1" in back.err
+
+
+def answered_at_a_terminal(answer: str, *arguments: str | Path, config: Path) -> tuple[int, str]:
+    """A command at a real terminal, whose person writes one line when she is asked: exit code, and what was shown."""
+    pid, terminal = pty.fork()
+    if pid == 0:  # the terminal is all of the command's streams
+        os.execve(PROGRAM, [str(PROGRAM), *map(str, arguments)], {**environment(config), "TERM": "dumb"})
+    shown, asked = b"", False
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # Linux says so when the command has left
+            break
+        if not part:
+            break
+        shown += part
+        if not asked and b"To approve, write the name of" in shown:
+            asked = True
+            os.write(terminal, f"{answer}\n".encode())
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), shown.decode().replace("\r\n", "\n")
+
+
+def test_a_person_at_a_terminal_sees_the_steps_and_whoever_names_another_cluster_has_refused(pair: Path) -> None:
+    here, there = aliases(pair)
+    flow = f"{here}->{there}"
+    assert ferry("run", flow, "--quiet", config=pair).code == 0
+    for answer in ("", "yes", here):
+        code, shown = answered_at_a_terminal(answer, "switchover", flow, "--id", "s-1", config=pair)
+        assert code == 2, shown
+        assert "declare" in shown, "the steps were shown before"
+        assert "the switch was not approved, and nothing was written" in " ".join(shown.split())
+    assert ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
+    command = ("switchover", flow, "--id", "s-1", "--quiet-seconds", "1", "--no-smoke")
+    code, shown = answered_at_a_terminal(there, *command, config=pair)
+    assert code == 0, shown
+    (switch,) = ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"]
+    assert (switch["state"], switch["approved_by"] != "") == ("finished", True)

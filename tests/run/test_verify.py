@@ -341,6 +341,10 @@ def test_what_compaction_took_on_one_side_is_no_difference_and_what_it_could_not
     result = verified(lab)
     assert found_in(result, topic) == [(Kind.MISSING, 0, (6, 7), 0, (6, 6))]
     assert result.records == len(keys)
+    (missing,) = result.differences
+    (shown,) = missing.source_records
+    assert (shown.offset, shown.key_size, shown.value_size, shown.key_text) == (6, len(LOST), 1, ""), "not its content"
+    assert missing.target_records == ()
 
 
 def rewrite(cluster: RunningCluster, topics: dict[str, Rows]) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
-from ferry.decide.plan.compaction import MOST_KEYS, OneSided
+from ferry.decide.plan.compaction import MOST_KEYS, Lone, OneSided
+from ferry.decide.verify.differences import SHOWN
 from ferry.decide.verify.stretches import Stretch
 from ferry.errors import Unreachable
 from ferry.model import (
@@ -209,17 +210,37 @@ class Comparer:
             if failure is not None:
                 found.not_compared.append(_left(stretch, failure))
                 return
-            found.differences += _differences(stretch, lone, side)
+            unexplained = lone.unexplained(side)
+            offsets = [one.offset for one in unexplained[:SHOWN]]
+            found.differences += _differences(stretch, unexplained, side, await self._witnesses(stretch, side, offsets))
+
+    async def _witnesses(self, stretch: Stretch, side: int, offsets: Sequence[int]) -> dict[int, Witness]:
+        """What is shown of one side's records, by offset, read once more: of all that looked lone nothing was kept."""
+        cluster, place = (self._source, stretch.source) if side == SOURCE else (self._target, stretch.target)
+        found: list[Content] = []
+        for offset in offsets:
+            # One that cannot be read any more is not shown; that it is a difference stands.
+            await self._read(cluster, place, (offset, offset + 1), side, found.append)
+        return {content.offset: self._see(content) for content in found}
 
     async def _look(self, cluster: Cluster, place: TopicPartition, side: int, lone: OneSided) -> str | None:
         """Show every record of a log to `lone`; a sentence when not all of it can be read."""
-        isolation = READ_COMMITTED if side == TARGET else self._limits.isolation
+        isolation = self._isolation(side)
         begins = await listed_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
         ends = await listed_offsets(cluster, {place: LATEST}, isolation=isolation)
         if place not in begins.found or place not in ends.found:
             return f"the log of {place} on cluster {cluster.alias} cannot be looked through for later records"
         part = begins.found[place], ends.found[place]
-        reader = self._reader(cluster, {place: part}, isolation)
+        return await self._read(cluster, place, part, side, partial(lone.look, side))
+
+    def _isolation(self, side: int) -> int:
+        return READ_COMMITTED if side == TARGET else self._limits.isolation
+
+    async def _read(
+        self, cluster: Cluster, place: TopicPartition, part: Range, side: int, take: Callable[[Content], None]
+    ) -> str | None:
+        """Hand over every record of a part of a log; a sentence when not all of it can be read."""
+        reader = self._reader(cluster, {place: part}, self._isolation(side))
         one = self._side(cluster, reader, place, part)
         try:
             await reader.start()
@@ -228,7 +249,7 @@ class Comparer:
                     return f"{place} on cluster {cluster.alias}: {one.failure.message}"
                 while (batch := one.head) is not None:
                     for content in opened(batch, part):
-                        lone.look(side, content)
+                        take(content)
                     one.take()
                 reader.intake.arrived.clear()
                 if not one.is_over:
@@ -255,9 +276,12 @@ def groups(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
         yield list(waiting.values())
 
 
-def _differences(stretch: Stretch, lone: OneSided, side: int) -> Iterator[Difference]:
+def _differences(
+    stretch: Stretch, unexplained: Sequence[Lone], side: int, shown: Mapping[int, Witness]
+) -> Iterator[Difference]:
     kind = DifferenceKind.MISSING if side == SOURCE else DifferenceKind.EXTRA
-    for one in lone.unexplained(side):
+    for one in unexplained:
+        records = (shown[one.offset],) if one.offset in shown else ()
         here, there = (one.offset, one.offset + 1), (one.place, one.place)
         yield Difference(
             source=stretch.source,
@@ -265,6 +289,8 @@ def _differences(stretch: Stretch, lone: OneSided, side: int) -> Iterator[Differ
             source_range=here if side == SOURCE else there,
             target_range=there if side == SOURCE else here,
             kind=kind,
+            source_records=records if side == SOURCE else (),
+            target_records=records if side == TARGET else (),
         )
 
 

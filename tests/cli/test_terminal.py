@@ -115,3 +115,44 @@ def test_a_shell_is_told_the_commands_that_a_word_begins() -> None:
     asked = {"_FERRY_COMPLETE": "complete_bash", "COMP_WORDS": "ferry sw", "COMP_CWORD": "1"}
     done = subprocess.run([PROGRAM], capture_output=True, text=True, check=False, env={**environment(), **asked})
     assert sorted(done.stdout.split()) == ["switch", "switchover"]
+
+
+COUNTED = """
+import logging, sys
+from ferry.cli.verify.command import shown_progress
+logging.basicConfig(format="%(message)s", level="INFO")
+with shown_progress(1_000, quiet="quiet" in sys.argv) as told:
+    told(250, 5_000_000)
+    logging.info("a line of another")
+"""
+STEPS = """
+import logging, sys
+from ferry.cli.bar import steps
+logging.basicConfig(format="%(message)s", level="INFO")
+with steps(quiet="quiet" in sys.argv) as shown:
+    shown.begin("Copy [all]")
+    shown.end("done in 3.0 s: 7 records")
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "bar", "lines"),
+    [
+        (COUNTED, "25%", ["a line of another"]),
+        (STEPS, "0:00:0", ["Copy [all] ...", "    done in 3.0 s: 7 records"]),
+    ],
+    ids=["verify", "drill"],
+)
+def test_long_work_has_a_bar_at_a_terminal_lines_in_a_pipe_and_nothing_when_quiet(
+    work: str, bar: str, lines: list[str]
+) -> None:
+    command = [sys.executable, "-c", work]
+    shown = at_a_terminal(command)
+    assert bar in ESCAPE.sub("", shown)
+    assert "\x1b[2K" in shown, "it is drawn over, and gone at the end"
+    for line in lines:
+        assert any(part.rstrip().endswith(line) for part in re.split(r"[\n\r]", ESCAPE.sub("", shown))), line
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    assert piped.stderr.splitlines() == lines
+    assert piped.stdout == ""
+    assert bar not in ESCAPE.sub("", at_a_terminal([*command, "quiet"]))

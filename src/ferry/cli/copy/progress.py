@@ -8,18 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
+from ferry.cli.bar import LINE_SECONDS, bar
 from ferry.cli.output import size
 from ferry.decide.lanes.pace import span
 from ferry.model import Plan, Receipt, TopicPartition
 from ferry.words import count_of
 
 log = logging.getLogger(__name__)
-
-_LINE_SECONDS = 1.0
-"""At most one log line in this time; chunks may be small."""
 
 
 @contextmanager
@@ -29,11 +24,16 @@ def shown_progress(plan: Plan, *, quiet: bool, ahead: int = 0) -> Iterator[Calla
     if quiet or not plan.slices:
         yield tally.add
     elif sys.stderr.isatty():
-        with _bar(tally) as told:
+        with bar(tally.total, tally.sentence) as shown:
+
+            def told(receipts: list[Receipt]) -> None:
+                tally.add(receipts)
+                shown(tally.offsets, tally.sentence)
+
             yield told
     else:
-        with _lines(tally) as told:
-            yield told
+        with _lines(tally) as spoken:
+            yield spoken
 
 
 class _Tally:
@@ -72,31 +72,13 @@ class _Tally:
 
 
 @contextmanager
-def _bar(tally: _Tally) -> Iterator[Callable[[list[Receipt]], None]]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(tally.sentence, total=tally.total)
-
-        def told(receipts: list[Receipt]) -> None:
-            tally.add(receipts)
-            progress.update(task, completed=tally.offsets, description=tally.sentence)
-
-        yield told
-
-
-@contextmanager
 def _lines(tally: _Tally) -> Iterator[Callable[[list[Receipt]], None]]:
     spoken = time.monotonic()
 
     def told(receipts: list[Receipt]) -> None:
         nonlocal spoken
         tally.add(receipts)
-        if time.monotonic() - spoken >= _LINE_SECONDS:
+        if time.monotonic() - spoken >= LINE_SECONDS:
             spoken = time.monotonic()
             log.info("run %s: %s", tally.run, tally.sentence)
 

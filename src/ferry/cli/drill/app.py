@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -47,8 +47,7 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.start import Start
     from ferry.model.evidence import TimelineStep
     from ferry.model.switch import Step, StepDone
-
-log = logging.getLogger(__name__)
+    from ferry.run.drill.diary import Diary
 
 drill_app = typer.Typer(help="Rehearse a failover; each drill ends in a report.")
 
@@ -76,8 +75,8 @@ def tabletop_command(
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     folder = None if dry_run else prepared(chosen.report, report)
-    diary = _diary(quiet=desk.quiet)
-    evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=patience)
+    with _diary(quiet=desk.quiet) as diary:
+        evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=patience)
     return ended(desk, evidence, folder, failure)
 
 
@@ -127,7 +126,8 @@ def shadow_command(
         return _previewed(desk, drill.preview()[0])
     folder = prepared(chosen.report, report)
     with stop_signals() as stop:
-        evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
+        with _diary(quiet=desk.quiet, stop=stop) as diary:
+            evidence, failure = drill.run(diary)
         return ended(desk, evidence, folder, failure)
 
 
@@ -178,7 +178,8 @@ def partial_command(
     approver = _approved(desk, approved_by, drill.preview, chosen.flow.target)
     drill = PartialDrill(chosen, replace(options, approved_by=approver, approved_ms=wall_ms()), patience_s=patience)
     with stop_signals() as stop:
-        evidence, failure = drill.run(_diary(quiet=desk.quiet, stop=stop))
+        with _diary(quiet=desk.quiet, stop=stop) as diary:
+            evidence, failure = drill.run(diary)
         return ended(desk, evidence, folder, failure)
 
 
@@ -214,6 +215,7 @@ def full_command(
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.bar import steps
     from ferry.config.flow.flow import RedirectHook
     from ferry.model.switch import SwitchOptions
     from ferry.run.drill.full import FullDrill, FullOptions
@@ -239,11 +241,12 @@ def full_command(
     approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
     full = FullDrill(both, chosen, replace(options, approved_by=approver), patience_s=patience)
 
-    def told(step: Step, done: StepDone | None) -> None:
-        if not desk.quiet:
-            log.info("%s", f"{step} ..." if done is None else f"    {done.evidence.sentence}")
+    with steps(quiet=desk.quiet) as shown:
 
-    evidence, failure = full.run(told, lambda: time.sleep(stay))
+        def told(step: Step, done: StepDone | None) -> None:
+            shown.begin(str(step)) if done is None else shown.end(done.evidence.sentence)
+
+        evidence, failure = full.run(told, lambda: time.sleep(stay))
     return ended(desk, evidence, folder, failure)
 
 
@@ -271,16 +274,22 @@ def _start(text: str | None) -> Start:
         raise BadInput(f"--from: {error}") from None
 
 
-def _diary(*, quiet: bool, stop: Any = lambda: False) -> Any:
+@contextmanager
+def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator[Diary]:
+    """What a drill writes its steps to; whoever waits sees them."""
     # Imported here: the command line starts light.
+    from ferry.cli.bar import steps
     from ferry.run.drill.diary import Diary
 
-    def told(step: TimelineStep | str) -> None:
-        if not quiet:
-            end = "" if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}"
-            log.info("%s", end or f"{step} ...")
+    with steps(quiet=quiet) as shown:
 
-    return Diary(told=told, stop=stop)
+        def told(step: TimelineStep | str) -> None:
+            if isinstance(step, str):
+                shown.begin(step)
+            else:
+                shown.end(f"{step.outcome} in {step.seconds:.1f} s: {step.detail}")
+
+        yield Diary(told=told, stop=stop)
 
 
 def _previewed(desk: Desk, would: tuple[str, ...]) -> int:

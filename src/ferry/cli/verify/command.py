@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,13 +28,9 @@ from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.run.verify.compare import Progress
-    from ferry.run.verify.survey import Survey
-
-log = logging.getLogger(__name__)
 
 DIFFERENT = 1
 
-_LINE_SECONDS = 1.0
 _SEED_BITS = 32
 
 
@@ -107,24 +103,21 @@ def verify_command(
     )
     with Verifier(chosen, wanted, values=show_values, patience_s=patience) as verifier:
         found = verifier.survey()
-        result = verifier.sum_up(found, verifier.compare(found, _progress(found, quiet=desk.quiet)))
+        with shown_progress(found.records, quiet=desk.quiet) as progress:
+            compared = verifier.compare(found, progress)
+        result = verifier.sum_up(found, compared)
     tell_verification(chosen, wanted, result)
     print_json(verified_json(result)) if desk.as_json else print_verified(result)
     return 0 if result.is_equal else DIFFERENT
 
 
-def _progress(found: Survey, *, quiet: bool) -> Progress:
-    """A line on standard error now and then."""
+@contextmanager
+def shown_progress(records: int, *, quiet: bool) -> Iterator[Progress]:
+    """A function to be told how many records are compared, of about so many, and how many bytes were read."""
     # Imported here: the command line starts light.
+    from ferry.cli.bar import counted
     from ferry.cli.output import size
 
-    total = count_of(found.records, "record")
-    spoken = time.monotonic()
-
-    def told(records: int, read: int) -> None:
-        nonlocal spoken
-        if not quiet and time.monotonic() - spoken >= _LINE_SECONDS:
-            spoken = time.monotonic()
-            log.info("compared %d of about %s, %s read", records, total, size(read))
-
-    return told
+    total = count_of(records, "record")
+    with counted(records, f"comparing about {total}", quiet=quiet) as told:
+        yield lambda compared, read: told(compared, f"compared {compared} of about {total}, {size(read)} read")

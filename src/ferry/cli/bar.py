@@ -1,0 +1,94 @@
+"""How far long work has come, on standard error: a bar at a terminal, log lines in a pipe, nothing when quiet."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+log = logging.getLogger(__name__)
+
+LINE_SECONDS = 1.0
+"""At most one log line in this time."""
+
+Told = Callable[[int, str], None]
+"""Hears how much is done of the total, and the sentence that says so."""
+
+
+@contextmanager
+def bar(total: int | None, sentence: str) -> Iterator[Told]:
+    """A bar that is gone when the block ends; without a `total` it only moves."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress, _lines_above():
+        task = progress.add_task(escape(sentence), total=total)
+        yield lambda done, said: progress.update(task, completed=done, description=escape(said))
+
+
+@contextmanager
+def _lines_above() -> Iterator[None]:
+    """Log lines go above the bar, where `sys.stderr` leads now: a handler keeps the stream that it began with."""
+    ours = [
+        one
+        for one in logging.getLogger().handlers
+        if isinstance(one, logging.StreamHandler) and one.stream is sys.__stderr__
+    ]
+    for one in ours:
+        one.setStream(sys.stderr)
+    try:
+        yield
+    finally:
+        for one in ours:
+            one.setStream(sys.__stderr__)
+
+
+@contextmanager
+def counted(total: int, sentence: str, *, quiet: bool) -> Iterator[Told]:
+    """How much is done of something that can be counted; in a pipe a line now and then."""
+    if quiet:
+        yield lambda done, said: None
+        return
+    if sys.stderr.isatty():
+        with bar(total, sentence) as told:
+            yield told
+        return
+    spoken = time.monotonic()
+
+    def line(done: int, said: str) -> None:
+        nonlocal spoken
+        if time.monotonic() - spoken >= LINE_SECONDS:
+            spoken = time.monotonic()
+            log.info("%s", said)
+
+    yield line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """Work that goes step by step; each is told when it begins, and what came of it."""
+
+    begin: Callable[[str], None]
+    end: Callable[[str], None]
+
+
+@contextmanager
+def steps(*, quiet: bool) -> Iterator[Steps]:
+    """A line for each step and its end; at a terminal a bar moves below them with the step and the time so far."""
+    if quiet:
+        yield Steps(begin=lambda title: None, end=lambda said: None)
+    elif sys.stderr.isatty():
+        with bar(None, "Beginning") as told:
+
+            def begin(title: str) -> None:
+                log.info("%s ...", title)
+                told(0, title)
+
+            yield Steps(begin=begin, end=lambda said: log.info("    %s", said))
+    else:
+        yield Steps(begin=lambda title: log.info("%s ...", title), end=lambda said: log.info("    %s", said))

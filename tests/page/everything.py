@@ -22,7 +22,8 @@ from ferry.run.groups.translate import Translation
 from ferry.run.reports.folder import Checked
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from ferry_airflow.page.snapshot import LagPoint, topic_rows
+from ferry_airflow.page.lag_point import LagPoint
+from ferry_airflow.page.snapshot import topic_rows
 from ferry_airflow.page.watcher import Answer
 from tests.decide.values import PLAN, RECEIPT, piece, place, run_of
 from tests.page.conftest import Desk, lag

@@ -104,7 +104,12 @@ def test_no_page_and_no_dialog_breaks_a_rule(desk: Desk, address: str, theme: Li
 @pytest.mark.parametrize("width", [1400, 760])
 def test_no_label_of_a_chart_is_cut(address: str, width: int) -> None:
     with chromium(viewport={"width": width, "height": 900}) as page:
-        for path, count in ((f"{HERE}/", 4), (f"{HERE}/runs", 1), (f"{HERE}/topic/orders", 2)):
+        for path, count in (
+            (f"{HERE}/", 4),
+            (f"{HERE}/runs", 1),
+            (f"{HERE}/topic/orders", 4),
+            (f"{HERE}/partition/orders/1", 3),
+        ):
             shown(page, address, path)
             whole = page.locator(".plot:not(:has(.empty))")
             expect(whole).to_have_count(count)

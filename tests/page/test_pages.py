@@ -217,6 +217,19 @@ def test_series_are_bounded_and_narrowed_to_a_topic(desk: Desk) -> None:
     assert found["lag"][-1][1:] == [5, 500, 2.0]
     assert found["runs"][0]["records"] == 900
     assert desk.client.get(f"/api{HERE}/series?topic=other").json()["runs"] == []
+    for query in ("topic=orders", "topic=orders&partition=0"):
+        part = desk.client.get(f"/api{HERE}/series?{query}").json()
+        assert len(part["lag"]) <= 400
+        assert part["lag"][-1][1:] == [5, 500, 2.0]
+    assert desk.client.get(f"/api{HERE}/series?topic=orders&partition=1").json()["lag"] == []
+
+
+def test_a_topic_and_a_partition_have_charts_of_records_bytes_and_seconds(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 3, 5, 2.0),), troubles={}))
+    for path, place in (("topic/orders", 'data-topic="orders"'), ("partition/orders/3", 'data-partition="3"')):
+        page = desk.page(f"{HERE}/{path}")
+        figures = [line for line in page.splitlines() if "<figure" in line and place in line]
+        assert {"lag", "due", "bytes"} <= {re.findall(r'data-chart="(\w+)"', line)[0] for line in figures}
 
 
 def test_no_configuration_and_no_flow_have_pages_of_their_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter
 
+from ferry_airflow.page.lag_history import points_of
 from ferry_airflow.page.office import FlowDep
 from ferry_airflow.page.standing import RUN_MOODS
 
@@ -23,12 +24,15 @@ def thinned(points: Sequence[T], most: int = MOST_POINTS) -> list[T]:
 
 
 @router.get("/flow/{source}/{target}/series")
-def flow_series(open_flow: FlowDep, topic: str | None = None) -> dict[str, Any]:
-    """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics."""
+def flow_series(open_flow: FlowDep, topic: str | None = None, partition: int | None = None) -> dict[str, Any]:
+    """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics.
+
+    Of a partition only the lag: what each run copied of it is in its receipts.
+    """
     seen = open_flow.seen
-    points = () if topic is not None else thinned(seen.history)
+    points = seen.history if topic is None else tuple(points_of(seen.columns, topic, partition))
     rows = []
-    for run in reversed(seen.runs):
+    for run in reversed(seen.runs if partition is None else ()):
         part = run.topics.get(topic) if topic is not None else None
         if topic is not None and part is None:
             continue
@@ -49,6 +53,6 @@ def flow_series(open_flow: FlowDep, topic: str | None = None) -> dict[str, Any]:
         )
     return {
         "number": seen.number,
-        "lag": [[one.at_ms, one.records, one.bytes, one.seconds] for one in points],
+        "lag": [[one.at_ms, one.records, one.bytes, one.seconds] for one in thinned(points)],
         "runs": rows,
     }

@@ -12,6 +12,8 @@ from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.lag import PartitionLag, TotalLag, total_of
 from ferry.model import Gap, OpenedRun, Pause, Refusal
+from ferry_airflow.page.lag_history import Column
+from ferry_airflow.page.lag_point import LagPoint
 
 MOST_TOPICS = 1000
 """Topics of one run that are kept for plots over time: those with the most to copy."""
@@ -117,16 +119,6 @@ class TopicRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LagPoint:
-    """How far the flow was behind at a moment; None where nobody knew how old its oldest record was."""
-
-    at_ms: int
-    records: int
-    bytes: int
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """A cluster that did not answer: why, and since when."""
 
@@ -160,6 +152,8 @@ class Snapshot:
     pauses: Mapping[str, Pause] = field(default_factory=dict)
     """By source topic; the key "" is the whole flow."""
     history: tuple[LagPoint, ...] = ()
+    columns: tuple[Column, ...] = ()
+    """The same of each partition, at fewer looks where there are many."""
     troubles: tuple[Trouble, ...] = ()
 
     @property

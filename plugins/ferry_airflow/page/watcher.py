@@ -24,8 +24,9 @@ from ferry.errors import FerryError
 from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.courtesy import behind_requests, settle
+from ferry_airflow.page.lag_history import column_of, kept
+from ferry_airflow.page.lag_point import LagPoint
 from ferry_airflow.page.snapshot import (
-    LagPoint,
     RunDigest,
     Snapshot,
     Trouble,
@@ -346,6 +347,7 @@ class Watcher:
                 total=total,
                 topics=topic_rows(lags, seen.pauses),
                 history=tuple(self._points),
+                columns=kept(before.columns, column_of(now, lags, before.columns)),
             )
         self._seen = seen
 

@@ -91,6 +91,12 @@
       traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "records behind")],
       layout: { yaxis: { minallowed: 0 } },
     }),
+    bytes: (data) => ({
+      head: ["Time", "Bytes"],
+      rows: data.lag.map((point) => [at(point[0]), point[2]]),
+      traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "bytes behind")],
+      layout: { yaxis: { ticksuffix: "B", exponentformat: "SI", minallowed: 0 } },
+    }),
     throughput: (data) => ({
       head: ["Run", "Bytes per second", "Records"],
       rows: data.runs.filter((run) => run.seconds > 0).map((run) => [at(run.at), run.bytes / run.seconds, run.records]),
@@ -136,6 +142,15 @@
       details.addEventListener("toggle", scrolled);
     }
   };
+  const minute = (rows) => {
+    // A few points of a moment: two minutes around them, rather than labels with milliseconds that do not fit.
+    const times = rows.map((row) => Number(row[0]));
+    const [from, to] = [Math.min(...times), Math.max(...times)];
+    if (to - from > 60000) return { autorange: true };
+    const middle = Math.round((from + to) / 2000) * 1000;
+    const away = (ms) => at(middle + ms);
+    return { range: [away(-60000), away(60000)], tickvals: [away(-30000), away(0), away(30000)], tickformat: "%H:%M:%S" };
+  };
   const draw = (figure, data) => {
     const recipe = recipes[figure.dataset.chart](data);
     const plot = one(".plot", figure);
@@ -153,7 +168,7 @@
       return;
     }
     if (one(".empty", plot)) plot.replaceChildren();
-    window.Plotly.react(plot, recipe.traces(recipe.rows), layout(recipe.layout), { displayModeBar: false, responsive: true });
+    window.Plotly.react(plot, recipe.traces(recipe.rows), layout({ ...recipe.layout, xaxis: minute(recipe.rows) }), { displayModeBar: false, responsive: true });
   };
   let drawn = [];
   const charts = async () => {
@@ -161,15 +176,19 @@
     if (!figures.length) return;
     const here = one("#live").dataset.here;
     const asked = new Map();
-    for (const figure of figures) asked.set(figure.dataset.topic || "", null);
-    for (const topic of asked.keys()) {
-      const query = topic ? `?topic=${encodeURIComponent(topic)}` : "";
+    for (const figure of figures) asked.set(queryOf(figure), null);
+    for (const query of asked.keys()) {
       const answer = await fetch(`${api(here)}/series${query}`);
       if (!answer.ok) return;
-      asked.set(topic, await answer.json());
+      asked.set(query, await answer.json());
     }
-    drawn = figures.map((figure) => [figure, asked.get(figure.dataset.topic || "")]);
+    drawn = figures.map((figure) => [figure, asked.get(queryOf(figure))]);
     for (const [figure, data] of drawn) draw(figure, data);
+  };
+  const queryOf = ({ dataset: { topic, partition } }) => {
+    if (!topic) return "";
+    const query = `?topic=${encodeURIComponent(topic)}`;
+    return partition ? `${query}&partition=${partition}` : query;
   };
   const api = (here) => here.replace(`${root}/flow/`, `${root}/api/flow/`);
   document.addEventListener("ferry:theme", () => drawn.forEach(([figure, data]) => draw(figure, data)));

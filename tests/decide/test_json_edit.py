@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.steps import Route
 from ferry.config.flow.transforms import routed
+from ferry.config.text import json_path
 from ferry.config.text.json_path import parse_path
-from ferry.decide.records.json_edit import NotJson, edited, hash_of, hashed, is_object, only_fields, redacted, removed
+from ferry.decide.records import json_edit
+from ferry.decide.records.json_edit import NotJson, hash_of, hashed, is_object, only_fields, redacted, removed
 from ferry.dev.jars import jars, java
 from tests.oracle import Oracle
 
@@ -32,6 +34,10 @@ PATHS = st.lists(
     st.lists(st.sampled_from([*NAMES, None]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=3, unique=True
 )
 GONE = object()
+
+
+def edited(value: bytes, paths: Sequence[json_path.Path], edit: json_edit.Edit) -> bytes:
+    return json_edit.edited(value, json_edit.tree_of(paths), edit)
 
 
 def model(value: Any, paths: Sequence[tuple[str | None, ...]], change: Any) -> Any:
@@ -136,7 +142,7 @@ def kafkas(kind: str, value: bytes, topic: str = "t", timestamp: int = 0, **para
     if answer.startswith("error"):
         return None
     _, name, found = answer.split(" ")
-    return bytes.fromhex(name).decode(), json.loads(bytes.fromhex(found)) if found != "-" else None
+    return bytes.fromhex(name.strip("-")).decode(), json.loads(bytes.fromhex(found)) if found != "-" else None
 
 
 @given(value=FLAT, fields=FIELDS, replacement=st.sampled_from([None, "***", "7", "-1.5"]))

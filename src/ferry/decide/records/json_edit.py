@@ -9,7 +9,9 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from json.decoder import scanstring  # type: ignore[attr-defined]  # what the decoder itself reads strings with
 from typing import NoReturn
 
@@ -18,6 +20,7 @@ from ferry.config.text.json_path import Path
 Edit = Callable[[object, str], str | None]
 """Of a value and its text: the new text, or None when it is to be taken out."""
 
+_WHOLE = re.compile(r"-?[0-9]+")
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
@@ -35,36 +38,61 @@ def _no_constant(_: str) -> NoReturn:
     raise NotJson("it holds NaN or Infinity, which JSON does not know")
 
 
-_DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_no_constant)
+_SCAN: Callable[[str, int], tuple[object, int]] = json.JSONDecoder(
+    parse_int=Number, parse_float=Number, parse_constant=_no_constant
+).scan_once  # type: ignore[attr-defined]  # as above
+
+_Splice = tuple[int, int, str]
+"""What stands from here to there, and what is to stand there."""
 
 
-def edited(value: bytes, paths: Sequence[Path], edit: Edit) -> bytes:
-    """`value` with every place changed that one of `paths` leads to. Raises NotJson."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """Paths as what is below: `here` is a place that one of them leads to."""
+
+    here: bool
+    names: Mapping[str, Tree]
+    other: Tree | None
+    """Below all names that `names` does not have, and below each place of a list; None: nothing."""
+
+
+def tree_of(paths: Iterable[Path]) -> Tree:
+    """The paths put together, once for all values."""
+    every = tuple(paths)
+    rest = tuple(one for one in every if one)
+    any_name = [one[1:] for one in rest if one[0] is None]
+    names = {
+        name: tree_of([*any_name, *(one[1:] for one in rest if one[0] == name)])
+        for name in dict.fromkeys(one[0] for one in rest if one[0] is not None)
+    }
+    return Tree(here=len(rest) < len(every), names=names, other=tree_of(any_name) if any_name else None)
+
+
+def edited(value: bytes, tree: Tree, edit: Edit) -> bytes:
+    """`value` with every place changed that one of the tree's paths leads to. Raises NotJson."""
     text = _text(value)
+    splices: list[_Splice] = []
     start = _after_blank(text, 0)
-    out: list[str] = [text[:start]]
-    end = _read(text, start, paths, edit, out)
-    _check_end(text, end)
-    return "".join([*out, text[end:]]).encode("utf-8", "surrogatepass") if len(out) > 1 else value
+    _check_end(text, _read(text, start, tree, edit, splices))
+    return _spliced(text, splices) if splices else value
 
 
-def only_fields(value: bytes, include: frozenset[str], renames: dict[str, str]) -> bytes:
+def only_fields(value: bytes, include: frozenset[str], renames: Mapping[str, str]) -> bytes:
     """Of an object's top level only the names of `include` (empty: all), some by another name. Raises NotJson."""
     text = _text(value)
+    splices: list[_Splice] = []
     start = _after_blank(text, 0)
     if text[start : start + 1] != "{":
         raise NotJson("it is no JSON object")
-    members: list[_Member] = []
-    end = _members(text, start, members)
-    _check_end(text, end)
-    for one in members:
-        if include and one.name not in include:
-            one.now = None
-        elif one.name in renames:
-            one.now = json.dumps(renames[one.name], ensure_ascii=False) + text[one.name_end : one.end]
-    out = [text[:start]]
-    _write(text, start, end, members, out)
-    return "".join([*out, text[end:]]).encode("utf-8", "surrogatepass")
+
+    def visit(name: str, name_start: int, name_end: int, at: int) -> tuple[int, bool]:
+        is_gone = bool(include) and name not in include
+        if not is_gone and name in renames:
+            splices.append((name_start, name_end, json.dumps(renames[name], ensure_ascii=False)))
+        return _value(text, at)[1], is_gone
+
+    _check_end(text, _members(text, start, visit, splices))
+    return _spliced(text, splices) if splices else value
 
 
 def is_object(value: bytes) -> bool:
@@ -84,7 +112,7 @@ def redacted(replacement: str | None) -> Edit:
             case bool():
                 return "false"
             case Number():
-                return "0" if re.fullmatch(r"-?[0-9]+", value) else "0.0"
+                return "0" if _WHOLE.fullmatch(value) else "0.0"
             case str():
                 return '""'
             case list():
@@ -119,23 +147,23 @@ def removed(_value: object, _text: str) -> None:
 def _replaced(value: object, replacement: str) -> str:
     match value:
         case Number():
-            if not re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", replacement):
+            if not re.fullmatch(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][+-]?[0-9])?", replacement):
                 raise NotJson("a field to be masked holds a number, and the replacement is none")
-            if "." not in value and not re.fullmatch(r"-?[0-9]+", replacement):
-                raise NotJson("a field to be masked holds a whole number, and the replacement is none")
-            return replacement
+            # As Kafka's class: of a fraction in place of a whole number the whole part.
+            return str(int(Decimal(replacement))) if _WHOLE.fullmatch(value) else replacement
         case bool() | list() | dict():
             raise NotJson("a field to be masked holds neither text nor a number, which alone can be replaced")
     return json.dumps(replacement, ensure_ascii=False)
 
 
-class _Member:
-    """A member of an object, or an item of a list: where it stands, and what stands there now."""
-
-    __slots__ = ("end", "name", "name_end", "now", "start")
-
-    def __init__(self, start: int, name: str | None, name_end: int, end: int, now: str | None) -> None:
-        self.start, self.name, self.name_end, self.end, self.now = start, name, name_end, end, now
+def _spliced(text: str, splices: list[_Splice]) -> bytes:
+    out: list[str] = []
+    at = 0
+    for start, end, new in sorted(splices):
+        out += (text[at:start], new)
+        at = end
+    out.append(text[at:])
+    return "".join(out).encode("utf-8", "surrogatepass")
 
 
 def _text(value: bytes) -> str:
@@ -157,92 +185,113 @@ def _after_blank(text: str, at: int) -> int:
 
 def _value(text: str, at: int) -> tuple[object, int]:
     try:
-        return _DECODER.raw_decode(text, at)
+        return _SCAN(text, at)
+    except StopIteration:
+        raise _no_json(at) from None
     except json.JSONDecodeError as error:
-        raise NotJson(f"it is no JSON from character {error.pos + 1} on") from None
+        raise _no_json(error.pos) from None
     except RecursionError:
         raise NotJson("it is nested too deeply") from None
 
 
-def _read(text: str, at: int, paths: Sequence[Path], edit: Edit, out: list[str]) -> int:
-    """The value at `at` with its changes joins `out`; where it ends."""
+def _no_json(at: int) -> NotJson:
+    return NotJson(f"it is no JSON from character {at + 1} on")
+
+
+def _read(text: str, at: int, tree: Tree, edit: Edit, splices: list[_Splice]) -> int:
+    """Note the changes of the value at `at`, which lie below it; where it ends."""
     opener = text[at : at + 1]
-    if opener not in ("{", "["):
-        end = _value(text, at)[1]
-        out.append(text[at:end])
-        return end
-    members: list[_Member] = []
-    end = _members(text, at, members, paths, edit) if opener == "{" else _items(text, at, members, paths, edit)
-    _write(text, at, end, members, out)
-    return end
+    names, other = tree.names, tree.other
+
+    def below(child: Tree | None, at: int) -> tuple[int, bool]:
+        if child is None:
+            return _value(text, at)[1], False
+        if not child.here:
+            return _read(text, at, child, edit, splices), False
+        value, end = _value(text, at)
+        new = edit(value, text[at:end])
+        if new is None:
+            return end, True
+        if new != text[at:end]:
+            splices.append((at, end, new))
+        return end, False
+
+    if opener == "{":
+        return _members(text, at, lambda name, _start, _end, value: below(names.get(name, other), value), splices)
+    if opener == "[" and other is not None:
+        return _items(text, at, lambda value: below(other, value), splices)
+    return _value(text, at)[1]
 
 
-def _write(text: str, start: int, end: int, members: Sequence[_Member], out: list[str]) -> None:
-    """An object or a list with the members that are left; each brings the comma and the blanks before it."""
-    if not members:
-        out.append(text[start:end])
-        return
-    out.append(text[start : members[0].start])
-    before: int | None = None
-    first = True
-    for one in members:
-        if one.now is not None:
-            if not first and before is not None:
-                out.append(text[before : one.start])
-            out.append(one.now)
-            first = False
-        before = one.end
-    out.append(text[members[-1].end : end])
+def _members(
+    text: str, at: int, visit: Callable[[str, int, int, int], tuple[int, bool]], splices: list[_Splice]
+) -> int:
+    """Visit those of the object at `at`: name, where that begins and ends, and where the value begins. Where it ends.
 
-
-def _members(text: str, at: int, members: list[_Member], paths: Sequence[Path] = (), edit: Edit = removed) -> int:
-    """Those of the object at `at`; where it ends."""
-    at = _after_blank(text, at + 1)
-    if text[at : at + 1] == "}":
-        return at + 1
+    A visitor answers where the value ends, and whether the member is to go.
+    """
+    at += 1
+    if text[at : at + 1] != '"':
+        at = _after_blank(text, at)
+        if text[at : at + 1] == "}":
+            return at + 1
+    spans: list[tuple[int, int, bool]] = []
     while True:
+        start = at
         if text[at : at + 1] != '"':
-            raise NotJson(f"it is no JSON from character {at + 1} on")
+            raise _no_json(at)
         try:
             name, name_end = scanstring(text, at + 1, True)
         except json.JSONDecodeError as error:
-            raise NotJson(f"it is no JSON from character {error.pos + 1} on") from None
-        colon = _after_blank(text, name_end)
-        if text[colon : colon + 1] != ":":
-            raise NotJson(f"it is no JSON from character {colon + 1} on")
-        begin = _after_blank(text, colon + 1)
-        now, end = _changed(text, begin, [one[1:] for one in paths if one[0] is None or one[0] == name], edit)
-        members.append(_Member(at, name, name_end, end, None if now is None else text[at:begin] + now))
-        at = _after_blank(text, end)
-        if text[at : at + 1] == "}":
-            return at + 1
-        if text[at : at + 1] != ",":
-            raise NotJson(f"it is no JSON from character {at + 1} on")
-        at = _after_blank(text, at + 1)
+            raise _no_json(error.pos) from None
+        at = name_end if text[name_end : name_end + 1] == ":" else _after_blank(text, name_end)
+        if text[at : at + 1] != ":":
+            raise _no_json(at)
+        end, is_gone = visit(name, start, name_end, _after_blank(text, at + 1))
+        spans.append((start, end, is_gone))
+        at = _next(text, end, "}")
+        if at < 0:
+            _take_out(spans, splices)
+            return -at
 
 
-def _items(text: str, at: int, members: list[_Member], paths: Sequence[Path], edit: Edit) -> int:
-    """Those of the list at `at`; where it ends."""
+def _items(text: str, at: int, visit: Callable[[int], tuple[int, bool]], splices: list[_Splice]) -> int:
+    """As `_members`, of the list at `at`."""
     at = _after_blank(text, at + 1)
     if text[at : at + 1] == "]":
         return at + 1
-    below = [one[1:] for one in paths if one[0] is None]
+    spans: list[tuple[int, int, bool]] = []
     while True:
-        now, end = _changed(text, at, below, edit)
-        members.append(_Member(at, None, at, end, now))
-        at = _after_blank(text, end)
-        if text[at : at + 1] == "]":
-            return at + 1
-        if text[at : at + 1] != ",":
-            raise NotJson(f"it is no JSON from character {at + 1} on")
-        at = _after_blank(text, at + 1)
+        end, is_gone = visit(at)
+        spans.append((at, end, is_gone))
+        at = _next(text, end, "]")
+        if at < 0:
+            _take_out(spans, splices)
+            return -at
 
 
-def _changed(text: str, at: int, paths: Sequence[Path], edit: Edit) -> tuple[str | None, int]:
-    """The text of the value at `at`, changed; where it ended."""
-    if paths and all(paths):
-        out: list[str] = []
-        end = _read(text, at, paths, edit, out)
-        return "".join(out), end
-    value, end = _value(text, at)
-    return (edit(value, text[at:end]) if paths else text[at:end]), end
+def _next(text: str, at: int, closer: str) -> int:
+    """Where the next member begins behind the one that ends at `at`; where the whole ends, as a negative number."""
+    sign = text[at : at + 1]
+    if sign not in (",", closer):
+        at = _after_blank(text, at)
+        sign = text[at : at + 1]
+    if sign == closer:
+        return -(at + 1)
+    if sign != ",":
+        raise _no_json(at)
+    return _after_blank(text, at + 1)
+
+
+def _take_out(spans: Sequence[tuple[int, int, bool]], splices: list[_Splice]) -> None:
+    """Take out the members that are to go; each that stays keeps the comma and the blanks before it."""
+    if not any(is_gone for _, _, is_gone in spans):
+        return
+    last: int | None = None
+    before = spans[0][0]
+    for start, end, is_gone in spans:
+        if not is_gone:
+            splices.append((spans[0][0], start, "") if last is None else (last, before, ""))
+            last = end
+        before = end
+    splices.append((spans[0][0] if last is None else last, before, ""))

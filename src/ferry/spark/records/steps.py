@@ -46,6 +46,7 @@ from ferry.decide.records.json_edit import (
     only_fields,
     redacted,
     removed,
+    tree_of,
 )
 from ferry.errors import BadInput, Refused
 from ferry.spark.records.selection import selected
@@ -244,19 +245,19 @@ def _change(step: Json | OnlyFields, salt: bytes) -> Callable[[bytes], bytes]:
     if isinstance(step, OnlyFields):
         include, renames = frozenset(step.include), dict(step.renames)
         return lambda value: only_fields(value, include, renames)
-    paths = [parse_path(path) for path in step.paths]
+    tree = tree_of(parse_path(path) for path in step.paths)
     edit: Edit = {
         Change.REDACT: redacted(step.replacement),
         Change.HASH: hashed(salt),
         Change.REMOVE: removed,
     }[step.change]
     if not step.is_object:
-        return lambda value: edited(value, paths, edit)
+        return lambda value: edited(value, tree, edit)
 
     def change(value: bytes) -> bytes:
         if not is_object(value):
             raise NotJson("it is no JSON object")
-        return edited(value, paths, edit)
+        return edited(value, tree, edit)
 
     return change
 

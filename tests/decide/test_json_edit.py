@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,17 @@ def test_replaced_fields_are_those_of_kafkas_class(
 def test_kafkas_classes_want_objects(value: bytes) -> None:
     assert kafkas("MaskField", value, fields="a") is None
     assert not is_object(value)
+
+
+@given(topic=st.text("ab-1", min_size=1, max_size=8), timestamp=st.integers(-(10**12), 250_000_000_000_000))
+def test_kafkas_class_writes_times_in_utc_as_ferrys_test_of_spark_has_them(topic: str, timestamp: int) -> None:
+    wanted = kafkas(
+        "TimestampRouter", b"{}", topic, timestamp,
+        topic_format="${timestamp}_${topic}", timestamp_format="yyyyMMdd-HHmm",
+    )  # fmt: skip
+    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp)
+    assert wanted is not None
+    assert wanted[0] == f"{time:%Y%m%d-%H%M}_{topic}"
 
 
 @given(

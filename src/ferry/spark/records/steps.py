@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 import pyarrow as pa
@@ -81,9 +82,13 @@ def carried_out(records: DataFrame, spec: TransformSpec, secret: bytes, targets:
 
     Such a record has what it had before the first step. Raises BadInput and Refused as `selected`.
     """
-    frame = records.withColumns({f"_{name}": sf.col(name) for name in _BEFORE})
     steps = _Steps(spec, secret, frozenset(targets.values()) if _has_policy_names(spec) else None)
-    for step in spec.steps:
+    frame = records
+    filters = tuple(takewhile(lambda step: isinstance(step, Keep | Sample), spec.steps))
+    for step in filters:
+        frame = steps.after(frame, step)
+    frame = frame.withColumns({f"_{name}": sf.col(name) for name in _BEFORE})
+    for step in spec.steps[len(filters) :]:
         frame = steps.after(frame, step)
     target = sf.col("target")
     legal = target.isNotNull() & target.rlike(_TOPIC_NAME) & ~target.isin(".", "..")

@@ -10,12 +10,23 @@ import pytest
 from ferry.cli.switch import switching
 from ferry.config.settings import parse_settings
 from ferry.decide.switch.steps import STEPS
+from ferry.dev.ports import free_ports
 from ferry.errors import BadInput
 from ferry.model import Flow
-from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchOptions, SwitchState, Verb
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepDone,
+    Switch,
+    SwitchEnd,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import SwitchDrainOperator
-from ferry_airflow.switching import asked_for, complaint, options_of, switch_id
+from ferry_airflow.switching import asked_for, complaint, options_of, report_kept, switch_id
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
@@ -120,6 +131,39 @@ def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_
         "switchover june is not finished, its next step is freeze: clear the first task that failed, with those behind "
         "it, to go on, or go on with ferry switchover 'a->b' --id june, or give it up with ferry switch abandon"
     )
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        ("", None),
+        ("reports", "give ferry.report.dir (reports) a full path or a URL"),
+        ("{tmp}/reports", "does not answer"),
+        ("nowhere://reports", "nowhere"),
+    ],
+)
+def test_a_switch_that_is_over_is_no_failure_where_its_report_cannot_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, why: str | None
+) -> None:
+    monkeypatch.setattr("ferry_airflow.switching.PATIENCE_SECONDS", 0.1)
+    (port,) = free_ports(1)
+    file = tmp_path / "mm2.properties"
+    named = f"ferry.report.dir = {folder.format(tmp=tmp_path)}\n" if folder else ""
+    file.write_text(FILE.replace("h:1", f"127.0.0.1:{port}") + named)
+    flow = Flow.parse("a->b")
+    switch = Switch(
+        id="june", verb=Verb.FAILOVER, named=flow, via=flow, who="d@h", approved_by="ann", approved_ms=1, at_ms=2
+    )
+    end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="d@h", why="", at_ms=9)
+    written, said = report_kept(str(file), "a->b", SwitchState(switch=switch, offset=5, end=end))
+    assert written is None
+    if why is None:
+        assert said is None, "nobody asked for one"
+    else:
+        assert said is not None
+        assert said.startswith("failover june is over, but its report was not written")
+        assert why in said
+        assert said.endswith("ferry reports switch 'a->b' june")
 
 
 def test_a_cleared_run_is_about_the_same_switch_and_the_form_may_name_another() -> None:

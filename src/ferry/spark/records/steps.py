@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import TypeVar
 
 import pyarrow as pa
@@ -88,13 +88,29 @@ def carried_out(records: DataFrame, spec: TransformSpec, secret: bytes, targets:
     for step in filters:
         frame = steps.after(frame, step)
     frame = frame.withColumns({f"_{name}": sf.col(name) for name in _BEFORE})
-    for step in spec.steps[len(filters) :]:
-        frame = steps.after(frame, step)
+    # Changes of JSON that follow each other are one call of Python for each record.
+    for when, group in groupby(spec.steps[len(filters) :], _json_when):
+        if isinstance(when, _NoJson):
+            for step in group:
+                frame = steps.after(frame, step)
+        else:
+            frame = steps.changed(frame, [step for step in group if isinstance(step, Json | OnlyFields)], when)
     target = sf.col("target")
     legal = target.isNotNull() & target.rlike(_TOPIC_NAME) & ~target.isin(".", "..")
     frame = _spoilt(frame, ~sf.coalesce(legal, sf.lit(False)), sf.lit("its target is no name of a topic"))
     is_poison = sf.col("poison").isNotNull()
     return frame.withColumns({name: sf.when(is_poison, sf.col(f"_{name}")).otherwise(sf.col(name)) for name in _BEFORE})
+
+
+class _NoJson:
+    """In place of what a step is for, where it changes no JSON."""
+
+
+_NO_JSON = _NoJson()
+
+
+def _json_when(step: Step) -> When | _NoJson | None:
+    return step.when if isinstance(step, Json | OnlyFields) else _NO_JSON
 
 
 def _has_policy_names(spec: TransformSpec) -> bool:
@@ -139,18 +155,19 @@ class _Steps:
             case HashKey():
                 return frame.withColumn("key", _key_hash(self._secret)("key"))
             case Json() | OnlyFields():
-                change = _change(step, self._secret)
-                found = sf.col("_edited")
-                frame = frame.withColumn("_edited", _json(change)("value", _holds(step.when)))
-                return (
-                    _spoilt(frame, found["poison"].isNotNull(), found["poison"])
-                    .withColumn("value", found["value"])
-                    .drop("_edited")
-                )
+                return self.changed(frame, [step], step.when)
             case Route():
                 return self._route(frame, step)
             case RouteByTime():
                 return self._route_by_time(frame, step)
+
+    def changed(self, frame: DataFrame, steps: Sequence[Json | OnlyFields], when: When | None) -> DataFrame:
+        """The records after changes of their JSON, all for the same of them."""
+        found = sf.col("_edited")
+        changes = [_change(step, self._secret) for step in steps]
+        frame = frame.withColumn("_edited", _json(changes)("value", _holds(when)))
+        spoilt = _spoilt(frame, found["poison"].isNotNull(), found["poison"])
+        return spoilt.withColumn("value", found["value"]).drop("_edited")
 
     def _route(self, frame: DataFrame, step: Route) -> DataFrame:
         if self._possible is None:
@@ -267,7 +284,7 @@ def _change(step: Json | OnlyFields, salt: bytes) -> Callable[[bytes], bytes]:
     return change
 
 
-def _json(change: Callable[[bytes], bytes]) -> Callable[..., Column]:
+def _json(steps: Sequence[Callable[[bytes], bytes]]) -> Callable[..., Column]:
     def changes(values: pa.Array, wanted: pa.Array) -> pa.Array:
         found: list[bytes | None] = []
         poison: list[str | None] = []
@@ -276,7 +293,8 @@ def _json(change: Callable[[bytes], bytes]) -> Callable[..., Column]:
             now = value
             if value is not None and is_for:
                 try:
-                    now = change(value)
+                    for change in steps:
+                        now = change(now)
                 except NotJson as error:
                     why = f"its value cannot be changed: {error}"
             found.append(now)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.model import Attempt, Plan, Receipt, TopicPartition
+from ferry.model import Attempt, Plan, TopicPartition
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.kafka_port import KafkaSlot
+from ferry.run.copy.port import AnyReceipt
 from ferry.run.copy.slot import SlotResult, copy_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 
@@ -54,7 +55,7 @@ class HeldSlot(KafkaSlot):
         self.hooks.fire(self.hooks.before, "send_positions")
         await super().send_positions(positions)
 
-    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
         self.hooks.fire(self.hooks.before, "append_receipts")
         return await super().append_receipts(receipts)
 

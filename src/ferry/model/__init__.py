@@ -13,7 +13,7 @@ from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKi
 from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
-from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Plan, Slice, TopicChange
+from ferry.model.plan import PLAN_VERSION, ChangeKind, NotCopied, Piece, Plan, Slice, TopicChange
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
@@ -70,6 +70,7 @@ __all__ = [
     "OpenedRun",
     "Origin",
     "Pause",
+    "Piece",
     "Plan",
     "Position",
     "Predecessor",

@@ -95,6 +95,10 @@ class Slice:
         return self.end - self.start
 
 
+Piece = Slice | Unit
+"""What a slot copies some of: slices, or units."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a run will do. The same facts give the same plan.

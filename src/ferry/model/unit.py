@@ -56,6 +56,16 @@ class Unit:
     target_epoch: int = -1
 
     @property
+    def source(self) -> TopicPartition:
+        """What a refusal of it names: the source's topic, and its own number on the target."""
+        return TopicPartition(self.source_topic, self.target.partition)
+
+    @property
+    def merged(self) -> bool:
+        """As of a slice: nobody else writes to a target of the record path."""
+        return False
+
+    @property
     def start(self) -> int:
         """How much of the source is done with before, in offsets of all partitions: it grows with every chunk."""
         return sum(self.starts)

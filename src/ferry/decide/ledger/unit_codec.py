@@ -12,7 +12,7 @@ Their values have format 2. Whoever plans reads the last receipts of its lane, s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 
 from ferry.decide.ledger.codec import UNIT_VERSION, Json, decode_key, encode
@@ -124,17 +124,13 @@ def unit_intruder(
     records: Iterable[LedgerRecord],
     *,
     lane: str,
-    generation: int,
     own_offsets: frozenset[int],
-    starts: dict[TopicPartition, int],
+    starts: Mapping[TopicPartition, int],
 ) -> str | None:
-    """As `ferry.decide.ledger.ledger.intruder`, for units; `starts` as `UnitReceipt.start`."""
+    """As `ferry.decide.ledger.ledger.intruder`, of the receipts of units; `starts` as `UnitReceipt.start`."""
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
             continue
-        key = decode_key(record.key)
-        if key[:2] == ["run", lane] and record.offset > generation:
-            return f"run {key[2]} opened the lane at ledger offset {record.offset}"
         place = _place_of(record, lane)
         start = None if place is None else starts.get(place)
         if start is not None and parse_unit_receipt(body_of(record)).end > start:

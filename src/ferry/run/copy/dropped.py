@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.errors import Retryable
-from ferry.model import Refusal, RefusalKind, Slice
+from ferry.model import Piece, Refusal, RefusalKind
 from ferry.net.connect import codes
 
 _HINDRANCES = {
@@ -20,9 +20,9 @@ _HINDRANCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """One slice cannot go on past source offset `offset`; not now, when it is `passing`."""
+    """One slice cannot go on past source offset `offset`, or a unit at all; not now, when it is `passing`."""
 
-    piece: Slice
+    piece: Piece
     refusal: Refusal
     offset: int
     passing: bool = False
@@ -44,14 +44,14 @@ class Hindered(Retryable):
         self.drops = tuple(drops)
 
 
-def drop(piece: Slice, kind: RefusalKind, offset: int, message: str, *, passing: bool = False) -> Drop:
+def drop(piece: Piece, kind: RefusalKind, offset: int, message: str, *, passing: bool = False) -> Drop:
     """A drop at source offset `offset`, with what the report will say."""
     source = piece.source
     refusal = Refusal(topic=source.topic, partition=source.partition, kind=kind, message=message)
     return Drop(piece=piece, refusal=refusal, offset=offset, passing=passing)
 
 
-def out_of_time(piece: Slice, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
+def out_of_time(piece: Piece, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
     """A drop for times that the target does not take (INVALID_TIMESTAMP); the first of its words in `told` is named."""
     words = next((word for word in told if word), "it does not say which")
     return drop(
@@ -64,7 +64,7 @@ def out_of_time(piece: Slice, offset: int, cluster: str, told: Iterable[str | No
     )
 
 
-def refused(piece: Slice, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
+def refused(piece: Piece, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
     """What an error code of the target says against a slice alone; None when it says nothing about it.
 
     `act` is what was tried on the partition, `grant` the operation that it takes.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.unit_codec import unit_records
 from ferry.decide.plan.undecided import undecided_sentence
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import (
@@ -17,6 +18,7 @@ from ferry.model import (
     Flow,
     LedgerRecord,
     Origin,
+    Piece,
     Plan,
     Receipt,
     Record,
@@ -36,6 +38,7 @@ from ferry.net.write.transaction import PartitionsRefused, Transaction
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Dropped, drop, refused, verdict
 from ferry.run.copy.packing import PackingRules
+from ferry.run.copy.port import AnyReceipt
 from ferry.run.copy.pump import REQUEST_BYTES, Pump
 from ferry.run.copy.share import Rate, Share
 from ferry.run.copy.slot import SlotRef
@@ -156,13 +159,10 @@ class KafkaSlot:
         self.close()
         await self._transaction.initialise()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
         """As SlotPort."""
-        pieces = {place: piece for place, (piece, _, _) in todo.items()}
-        self._plan = plan
-        await self._check_targets(plan, todo)
-        await self._logs.check(todo.values())
-        expected = await self._look_behind(plan, todo)
+        expected = await self._begin_targets(plan, todo)
+        pieces = {place: piece for place, (piece, _, _) in todo.items() if isinstance(piece, Slice)}
         self._reader = SourceReader(
             self._source,
             {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},
@@ -196,7 +196,16 @@ class KafkaSlot:
             self._share.begin(plan)
         await self._reader.start()
 
-    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
+    async def _begin_targets(
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]
+    ) -> dict[TopicPartition, int]:
+        """Look at what lies behind the last receipts; where our first batches must come to lie. Raises as `begin`."""
+        self._plan = plan
+        await self._check_targets(plan, todo)
+        await self._logs.check(todo.values())
+        return await self._look_behind(plan, todo)
+
+    async def _check_targets(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
         topics = await self._target.refresh({piece.target.topic for piece, _, _ in todo.values()})
         drops = []
         for piece, source_next, _ in todo.values():
@@ -216,7 +225,7 @@ class KafkaSlot:
             raise Dropped(drops)
 
     async def _look_behind(
-        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]
+        self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]
     ) -> dict[TopicPartition, int]:
         """Where our first batches must come to lie.
 
@@ -287,9 +296,13 @@ class KafkaSlot:
                 for part, code in found
             ) from error
 
-    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
         """As SlotPort."""
-        records = [record for receipt in receipts for record in receipt_records(receipt)]
+        records = [
+            record
+            for receipt in receipts
+            for record in (receipt_records(receipt) if isinstance(receipt, Receipt) else unit_records(receipt))
+        ]
         return await self._ledger.append_in(self._transaction, records)
 
     async def commit(self) -> None:

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from kafka.future import Future
 
 from ferry.errors import Retryable
-from ferry.model import RefusalKind, Slice, TopicPartition
+from ferry.model import Piece, RefusalKind, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.intake import Answer
 from ferry.net.write.transaction import PartitionsRefused, Transaction
-from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Drop, drop, out_of_time, refused, verdict
 from ferry.run.copy.outgoing import Outgoing
+from ferry.run.copy.part import Part
 
 IN_FLIGHT = 5
 """Requests under way per broker: the most for which Kafka keeps an idempotent producer's order."""
@@ -26,7 +26,7 @@ IN_FLIGHT = 5
 class Entry(NamedTuple):
     """A batch of a request, and where it belongs."""
 
-    part: PartProgress
+    part: Part
     out: Outgoing
 
 
@@ -156,7 +156,7 @@ class Outbox:
             raise verdict(drops)
         return again
 
-    def _foreign(self, piece: Slice, base: int, found: int) -> Drop:
+    def _foreign(self, piece: Piece, base: int, found: int) -> Drop:
         return drop(
             piece,
             RefusalKind.FOREIGN_WRITER,
@@ -165,10 +165,10 @@ class Outbox:
             f"(at offset {found}): find the writer, then run again",
         )
 
-    def _refused(self, piece: Slice, base: int, code: int) -> Drop | None:
+    def _refused(self, piece: Piece, base: int, code: int) -> Drop | None:
         return refused(piece, base, code, self._target.alias, "write to", "WRITE")
 
-    def _refusal(self, piece: Slice, base: int, outcome: Any) -> Drop | None:
+    def _refusal(self, piece: Piece, base: int, outcome: Any) -> Drop | None:
         """Why the target does not take the batch; None when the error says nothing about it."""
         code = outcome.error_code
         where = f"{piece.target} on cluster {self._target.alias}"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ferry.model import LedgerRecord, Plan, Receipt, Record, Refusal, Slice, TopicPartition
+from ferry.model import LedgerRecord, Piece, Plan, Receipt, Record, Refusal, TopicPartition, UnitReceipt
+
+AnyReceipt = Receipt | UnitReceipt
 
 
 class LedgerPort(Protocol):
@@ -33,14 +35,14 @@ class ChunkPart(Protocol):
     """One partition's share of a chunk."""
 
     @property
-    def piece(self) -> Slice:
-        """The slice it belongs to."""
+    def piece(self) -> Piece:
+        """The slice or unit it belongs to."""
 
     @property
     def start(self) -> int:
         """First source offset of the chunk."""
 
-    def receipt(self) -> Receipt:
+    def receipt(self) -> AnyReceipt:
         """Its receipt."""
 
     def position(self) -> tuple[int, str]:
@@ -56,8 +58,8 @@ class SlotPort(Protocol):
     async def initialise(self) -> None:
         """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
-        """Start to read: by source partition the slice, and `(source_next, target_next)` where it goes on.
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+        """Start to read: by source partition the slice (or unit), and `(source_next, target_next)` where it goes on.
 
         Raises Dropped for slices that cannot be copied any more.
         """
@@ -68,7 +70,7 @@ class SlotPort(Protocol):
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Positions per target partition, in the transaction. Raises Dropped for partitions that may not have one."""
 
-    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
         """Receipts, in the transaction; the ledger offsets where they lie."""
 
     async def commit(self) -> None:

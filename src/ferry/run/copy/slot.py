@@ -12,17 +12,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import fold, intruder
+from ferry.decide.ledger.ledger import LedgerView, fold, intruder
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import newer_attempt, sealed_plan, superseded_by
+from ferry.decide.ledger.unit_codec import last_units, undecided_unit, unit_intruder
+from ferry.decide.records.units import resumed
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
-from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import Flow, LedgerRecord, Piece, Plan, Receipt, Refusal, Slice, TopicPartition, UnitReceipt
 from ferry.run.copy.dropped import Drop, Dropped, Hindered
-from ferry.run.copy.port import SlotPort
+from ferry.run.copy.port import AnyReceipt, SlotPort
 
 log = logging.getLogger(__name__)
 
@@ -61,10 +63,24 @@ class SlotResult:
     """
 
     receipts: list[Receipt] = field(default_factory=list)
+    units: list[UnitReceipt] = field(default_factory=list)
+    """The same of a slot of the record path, which has no others."""
     refusals: dict[TopicPartition, Refusal] = field(default_factory=dict)
     retries: int = 0
     stopped: bool = False
     time_over: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many receipts there are."""
+        return len(self.receipts) + len(self.units)
+
+    def add(self, receipts: Sequence[AnyReceipt]) -> list[Receipt]:
+        """Take in the receipts of a chunk; those of slices among them."""
+        slices = [one for one in receipts if isinstance(one, Receipt)]
+        self.receipts += slices
+        self.units += [one for one in receipts if isinstance(one, UnitReceipt)]
+        return slices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +88,7 @@ class _Taken:
     """The slot is ours: the plan, where each slice goes on, and how far the ledger was read."""
 
     plan: Plan
-    todo: Mapping[TopicPartition, tuple[Slice, int, int]]
+    todo: Mapping[TopicPartition, tuple[Piece, int, int]]
     cursor: int
 
 
@@ -132,8 +148,8 @@ async def _copy(
                 await port.leave()
                 result.stopped = True
                 return
-            failures = failures + 1 if len(result.receipts) == counted else 1
-            counted = len(result.receipts)
+            failures = failures + 1 if result.count == counted else 1
+            counted = result.count
             result.retries += 1
             if failures > MAX_FAILURES and isinstance(error, Hindered):
                 _leave_out(error.drops, limits, result)
@@ -160,7 +176,7 @@ async def _copy_chunks(
     await port.begin(taken.plan, taken.todo)
     cursor = taken.cursor
     # One chunk in any case: a plan that waited, or a clock that is ahead, must not stand still for ever.
-    while not stop() and not (result.receipts and port.time_over(taken.plan)):
+    while not stop() and not (result.count and port.time_over(taken.plan)):
         parts = await port.copy_chunk()
         if not parts:
             break
@@ -169,8 +185,7 @@ async def _copy_chunks(
         own = await port.append_receipts(receipts)
         cursor = await _look(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
         await port.commit()
-        result.receipts += receipts
-        committed(receipts)
+        committed(result.add(receipts))
 
 
 def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotResult) -> None:
@@ -196,16 +211,36 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
         key = decode_key(record.key)
         if key[:2] == ["receipt", ref.lane] and TopicPartition(topic=key[2], partition=key[3]) in mine:
             raise Undecided(f"a receipt at ledger offset {record.offset} is still undecided")
+    undecided = undecided_unit(view.open, ref.lane, (unit.target for unit in plan.units_of(ref.slot)))
+    if undecided is not None:
+        raise Undecided(f"a receipt at ledger offset {undecided.offset} is still undecided")
     last_ones = last_receipts(view, ref.lane)
     done = {place: receipt for place, receipt in last_ones.items() if receipt.generation == ref.generation}
-    todo = {}
+    todo: dict[TopicPartition, tuple[Piece, int, int]] = {}
     for place, piece in mine.items():
         last = done.get(place)
         source_next, target_next = (last.end, last.target_next) if last else (piece.start, piece.target_next)
         end_at = min(piece.end, limits.get(piece.source, piece.end))
         if source_next < end_at:
             todo[piece.source] = (_rest_of(piece, end_at, last), source_next, target_next)
-    return _Taken(plan=plan, todo=todo, cursor=end)
+    return _Taken(plan=plan, todo=todo | _units_left(view, plan, ref, limits), cursor=end)
+
+
+def _units_left(
+    view: LedgerView, plan: Plan, ref: SlotRef, limits: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, tuple[Piece, int, int]]:
+    """The same of units. One that cannot go on is left out: its content cannot be cut short."""
+    lasts = last_units(view, ref.lane)
+    left: dict[TopicPartition, tuple[Piece, int, int]] = {}
+    for unit in plan.units_of(ref.slot):
+        last = lasts.get(unit.target)
+        starts = resumed(unit, last, ref.generation)
+        rest = replace(unit, starts=starts)
+        if last is not None and starts is last.reached:
+            rest = replace(rest, target_next=last.target_next, target_epoch=last.target_epoch)
+        if unit.source not in limits and rest.start < rest.end:
+            left[unit.source] = (rest, rest.start, rest.target_next)
+    return left
 
 
 def _rest_of(piece: Slice, end: int, last: Receipt | None) -> Slice:
@@ -222,6 +257,7 @@ async def _look(
     end = max(own) + 1
     records, _ = await port.read(cursor, end)
     why = intruder(records, lane=ref.lane, generation=ref.generation, own_offsets=own, starts=starts)
+    why = why or unit_intruder(records, lane=ref.lane, own_offsets=own, starts=starts)
     if why is not None:
         raise Retryable(f"chunk of slot {ref.slot} abandoned: {why}")
     return end

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ferry.errors import Retryable
-from ferry.model import RefusalKind, Slice, TopicPartition
+from ferry.model import Piece, RefusalKind, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.lineage import UNKNOWN_EPOCH
 from ferry.net.write.kept import Written, cut_since, leader_epochs
-from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Drop, drop, verdict
+from ferry.run.copy.part import Part
 
 
 class TargetLogs:
@@ -23,7 +23,7 @@ class TargetLogs:
         self._target = target
         self._written: dict[TopicPartition, Written] = {}
 
-    async def check(self, todo: Iterable[tuple[Slice, int, int]]) -> None:
+    async def check(self, todo: Iterable[tuple[Piece, int, int]]) -> None:
         """Begin with slices and their `(source_next, target_next)`; the target's metadata are as of now.
 
         Raises Dropped where a log was cut since the last receipt, Hindered where nobody can tell now.
@@ -40,7 +40,7 @@ class TargetLogs:
         if drops:
             raise verdict(drops)
 
-    async def vouch(self, parts: Sequence[PartProgress]) -> None:
+    async def vouch(self, parts: Sequence[Part]) -> None:
         """Note in the parts of a chunk in which leader epochs the logs reach their ends; all writes are acknowledged.
 
         By these the next chunk and the next plan know of a cut. Raises Dropped where what lay before the chunk is gone,
@@ -60,7 +60,7 @@ class TargetLogs:
             known = self._written.get(part.piece.target)
             part.target_epoch = UNKNOWN_EPOCH if known is None else known.epoch
 
-    def _cut(self, piece: Slice, offset: int, at: int) -> Drop:
+    def _cut(self, piece: Piece, offset: int, at: int) -> Drop:
         written = self._written[piece.target]
         return drop(
             piece,
@@ -71,7 +71,7 @@ class TargetLogs:
             "which the next plan tells; run again",
         )
 
-    def _silent(self, piece: Slice, offset: int) -> Drop:
+    def _silent(self, piece: Piece, offset: int) -> Drop:
         return drop(
             piece,
             RefusalKind.NO_LEADER,

@@ -157,9 +157,7 @@ def test_what_stands_against_a_commit() -> None:
     records = lying((*own, *other))
 
     def why(found: list[LedgerRecord], start: int, own_offsets: tuple[int, ...] = (0, 1)) -> str | None:
-        return unit_intruder(
-            found, lane=LANE, generation=4, own_offsets=frozenset(own_offsets), starts={ONE.target: start}
-        )
+        return unit_intruder(found, lane=LANE, own_offsets=frozenset(own_offsets), starts={ONE.target: start})
 
     assert why(records, 3) == "another receipt of a.t-1 lies at ledger offset 2"
     assert why(records, 11) is None  # it ends there: an earlier chunk that was read late

@@ -3,7 +3,7 @@
 ```
 in   slot int                              one row per used slot of the plan; a Spark task has one, or several where
                                            slots share a rate and Spark runs fewer tasks at once
-out  slot int, kind string, body string    kind "receipt": a receipt; kind "end": how the slot ended; body is JSON
+out  slot int, kind string, body string    kind "receipt", "unit": a receipt; kind "end": how it ended; body is JSON
 ```
 """
 
@@ -19,8 +19,9 @@ import pyarrow as pa
 from ferry.decide.ledger.codec import encode
 from ferry.decide.ledger.receipt_codec import parse_receipt, receipt_json
 from ferry.decide.ledger.run_codec import parse_refusal, refusal_json
+from ferry.decide.ledger.unit_codec import parse_unit_receipt, unit_receipt_json
 from ferry.errors import BadInput, Corrupt, FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
-from ferry.model import Receipt
+from ferry.model import Receipt, UnitReceipt
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import TaskSpec, run_slot
@@ -31,6 +32,7 @@ ROW = "slot int, kind string, body string"
 """The rows of an answer, as Spark writes a schema."""
 
 RECEIPT = "receipt"
+UNIT = "unit"
 END = "end"
 
 _ERRORS: Mapping[str, type[FerryError]] = {
@@ -45,7 +47,7 @@ def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
     """
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
-            yield _batch(rows(_attempt(specs[slot])))
+            yield batch_of_rows(rows(_attempt(specs[slot])))
 
 
 def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,6 +87,7 @@ def rows(end: SlotEnd) -> list[Row]:
     }
     return [
         *((end.slot, RECEIPT, encode(receipt_json(receipt)).decode()) for receipt in end.receipts),
+        *((end.slot, UNIT, encode(unit_receipt_json(receipt)).decode()) for receipt in end.units),
         (end.slot, END, encode(body).decode()),
     ]
 
@@ -92,16 +95,20 @@ def rows(end: SlotEnd) -> list[Row]:
 def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
     """Inverse of `rows` over all slots, in slot order; a slot without an end row does not appear."""
     receipts: dict[int, list[Receipt]] = {}
+    units: dict[int, list[UnitReceipt]] = {}
     ends: dict[int, dict[str, Any]] = {}
     for slot, kind, body in answer:
         if kind == RECEIPT:
             receipts.setdefault(slot, []).append(parse_receipt(json.loads(body)))
+        elif kind == UNIT:
+            units.setdefault(slot, []).append(parse_unit_receipt(json.loads(body)))
         else:
             ends[slot] = json.loads(body)
     return [
         SlotEnd(
             slot=slot,
             receipts=tuple(receipts.get(slot, ())),
+            units=tuple(units.get(slot, ())),
             refusals=tuple(parse_refusal(item) for item in end["refusals"]),
             retries=end["retries"],
             time_over=end["time_over"],
@@ -118,6 +125,6 @@ def _parse_failure(failure: list[str] | None) -> FerryError | None:
     return _ERRORS.get(name, FerryError)(message)
 
 
-def _batch(answer: list[Row]) -> pa.RecordBatch:
+def batch_of_rows(answer: list[Row]) -> pa.RecordBatch:
     slots, kinds, bodies = zip(*answer, strict=True)
     return pa.RecordBatch.from_arrays([ints(slots), strings(kinds), strings(bodies)], names=["slot", "kind", "body"])

@@ -9,7 +9,7 @@ from operator import attrgetter
 from ferry.decide.ledger.report import Report, report_of
 from ferry.decide.ledger.runs import Outcome
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
-from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition, UnitReceipt
 from ferry.run.copy.slot import SlotResult
 
 TRIES = 2
@@ -25,6 +25,7 @@ class SlotEnd:
 
     slot: int
     receipts: tuple[Receipt, ...] = ()
+    units: tuple[UnitReceipt, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     retries: int = 0
     stopped: bool = False
@@ -37,6 +38,7 @@ def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> 
     return SlotEnd(
         slot=slot,
         receipts=tuple(result.receipts),
+        units=tuple(result.units),
         refusals=tuple(result.refusals.values()),
         retries=result.retries,
         stopped=result.stopped,
@@ -60,6 +62,7 @@ def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     return replace(
         after,
         receipts=before.receipts + after.receipts,
+        units=before.units + after.units,
         refusals=refusals,
         retries=before.retries + after.retries,
     )

@@ -1,0 +1,61 @@
+"""What the Spark tasks of the record path do: read, deal, write. Runs in Python workers; knows no Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+import pyarrow as pa
+
+from ferry.decide.records.filters import Narrowing
+from ferry.errors import FerryError, Retryable
+from ferry.run.copy.ends import end_of
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import TaskSpec
+from ferry.run.records.dealing import SLOT
+from ferry.run.records.reading import ReadSpec
+from ferry.run.records.rows import COLUMNS, Rows
+from ferry.run.records.unit_task import run_unit_slot
+from ferry.spark.records.rows import record_rows
+from ferry.spark.stage import batch_of_rows, rows
+
+FIRST = -1
+"""Target partition of the row that names a task's slot; it sorts before all records."""
+
+
+def read_pieces(
+    specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The records of the pieces that the rows name by number. Raises as `read_batches`."""
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            yield from record_rows(specs[number], Narrowing(), schema)
+
+
+def write_slot(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the rows of one slot, which the first row names by its index; one that gives up is an answer, too.
+
+    Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
+    """
+    left = iter(batches)
+    first = next((batch for batch in left if batch.num_rows), None)
+    if first is None:
+        return
+    slots = sorted(specs)
+    spec = specs[slots[first.column(SLOT)[0].as_py()]]
+    parent = os.getppid()
+
+    def orphaned() -> bool:
+        return os.getppid() != parent
+
+    result = SlotResult()
+    failure: FerryError | None = None
+    records = (batch.select(COLUMNS) for batch in chain([first.slice(1)], left) if batch.num_rows)
+    try:
+        run_unit_slot(spec, Rows(records), orphaned, result)
+    except FerryError as error:
+        failure = error
+    if result.stopped:
+        failure = Retryable(f"slot {spec.ref.slot} was stopped before its end")
+    yield batch_of_rows(rows(end_of(spec.ref.slot, result, failure)))

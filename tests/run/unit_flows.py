@@ -1,0 +1,159 @@
+"""A transformed topic between two clusters: its plan, its rows, and the check of what was written."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ferry.clock import wall_ms
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.unit_codec import era_record, eras, last_units
+from ferry.decide.records.partitioner import partition_of_record
+from ferry.decide.records.units import Log, replanned, slots_of, wants
+from ferry.model import Era, OpenedRun, Plan, TopicPartition, Unit
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.opening import open_run
+from ferry.run.records.rows import COLUMNS, Rows
+from ferry.run.records.unit_task import run_unit_slot
+from tests.harness import Lab, Message, read_topic
+
+SOURCES, TARGETS = 5, 3
+LATELY = wall_ms() - 3_600_000
+"""Retention takes what is older than a week."""
+
+Chosen = Callable[[int, int, bytes | None], bool]
+"""Whether a transform keeps the record of a source partition, offset and key."""
+
+
+def messages(count: int, start: int = 0) -> list[Message]:
+    """Keys repeat; some have none; tombstones, empty values, repeated and null headers, times that fall."""
+    found = []
+    for number in range(start, start + count):
+        headers = (("h", b"1"), ("h", None), ("ü", b"")) if number % 3 == 0 else ()
+        found.append(
+            Message(
+                key=None if number % 11 == 0 else f"k{number % 23}".encode(),
+                value=None if number % 7 == 0 else b"" if number % 13 == 0 else f"{number}:".encode().ljust(300, b"x"),
+                partition=number % 23 % SOURCES,  # a key keeps its partition
+                headers=headers,
+                timestamp=LATELY + (number * 7919) % 100_000,
+            )
+        )
+    return found
+
+
+@dataclass
+class Units:
+    """A transformed topic between two clusters, and what stands for Spark: the rows of a slot, sorted."""
+
+    lab: Lab
+    topic: str
+    kept: Chosen = field(default=lambda *_: True)
+    digest: str = "all"
+    partitions: int = TARGETS
+
+    @property
+    def target(self) -> str:
+        return self.lab.target_topic(self.topic)
+
+    def plan(self, runs: MicroRuns) -> Plan:
+        """Open a run whose plan has units, as a planner would."""
+        planner = runs._planner
+        source = read_topic(self.lab.source.bootstrap, self.topic)
+        logs = [Log(0, rows[-1][0] + 1 if rows else 0) for _, rows in sorted(source.items())]
+
+        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
+            lasts, known = last_units(view, runs.lane), eras(view, runs.lane).get(self.target)
+            wish = Era(
+                source_topic=self.topic,
+                target_topic=self.target,
+                since=opened.generation,
+                begins=(0,) * len(logs),
+                digest=self.digest,
+                partitions=self.partitions,
+            )
+            found = replanned(known, lasts.values(), wish, logs)
+            if found.era != known:
+                await planner.ledger.append([era_record(runs.lane, found.era)])
+            slots = slots_of([1] * len(found.ranges), 0, 2)
+            units = tuple(
+                Unit(
+                    source_topic=self.topic,
+                    target=TopicPartition(self.target, number),
+                    starts=starts,
+                    ends=ends,
+                    slot=slots[number],
+                    era=found.era.since,
+                    partitions=found.era.partitions,
+                    digest=found.era.digest,
+                    target_next=getattr(lasts.get(TopicPartition(self.target, number)), "target_next", -1),
+                )
+                for number, (starts, ends) in enumerate(found.ranges)
+            )
+            return Plan(
+                flow=planner.flow.flow,
+                lane=runs.lane,
+                run=opened.record.run,
+                generation=opened.generation,
+                slots=2,
+                slices=(),
+                units=units,
+            )
+
+        async def opened() -> Plan:
+            await planner.ledger.open(1)
+            record = planner.record(f"r-{secrets.token_hex(3)}", local_origin())
+            return await open_run(planner.fencing_lane(), record, decide, await planner.known.view())
+
+        return runs._run(opened)
+
+    def rows(self, plan: Plan, slot: int, batch_rows: int = 150) -> Iterator[pa.RecordBatch]:
+        """What Spark hands to a slot: read, kept, dealt, sorted."""
+        units = {unit.target.partition: unit for unit in plan.units_of(slot)}
+        found = []
+        for partition, records in read_topic(self.lab.source.bootstrap, self.topic).items():
+            for offset, key, value, headers, time in records:
+                number = partition_of_record(key, partition, offset, plan.units[0].partitions)
+                if number in units and wants(units[number], partition, offset) and self.kept(partition, offset, key):
+                    pairs = [{"key": name, "value": data} for name, data in headers]
+                    found.append((self.target, number, partition, offset, time, key, value, pairs))
+        found.sort(key=lambda row: row[:4])
+        kinds = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary()]
+        pair = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+        for at in range(0, len(found), batch_rows):
+            columns = list(zip(*found[at : at + batch_rows], strict=True))
+            arrays = [pa.array(column, kind) for column, kind in zip(columns, [*kinds, pair], strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))
+
+    def copy(self, runs: MicroRuns, plan: Plan) -> None:
+        attempt = runs.begin(plan, local_origin())
+        for slot in plan.unit_slots:
+            run_unit_slot(runs.task_spec(plan, slot, attempt), Rows(self.rows(plan, slot)), lambda: False)
+
+    def run(self) -> Plan:
+        with self.lab.runs() as runs:
+            plan = self.plan(runs)
+            self.copy(runs, plan)
+            return plan
+
+    def assert_once(self, kept: Chosen | None = None) -> int:
+        """All records that are wanted are there, once, where the partitioner says, in order, unchanged."""
+        wanted: dict[int, list[tuple[object, ...]]] = defaultdict(list)
+        for partition, records in sorted(read_topic(self.lab.source.bootstrap, self.topic).items()):
+            for offset, *rest in records:
+                if (kept or self.kept)(partition, offset, rest[0]):
+                    number = partition_of_record(rest[0], partition, offset, self.partitions)
+                    wanted[number].append(tuple(rest))
+        got = read_topic(self.lab.target.bootstrap, self.target)
+        count = 0
+        for number in range(self.partitions):
+            found = [tuple(rest) for _, *rest in got[number]]
+            assert sorted(map(repr, found)) == sorted(map(repr, wanted[number])), number
+            for key in {row[0] for row in found if row[0] is not None}:
+                assert [row for row in found if row[0] == key] == [row for row in wanted[number] if row[0] == key]
+            count += len(found)
+        return count

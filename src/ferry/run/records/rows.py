@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
-from typing import NamedTuple
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferry.model import TopicPartition
 from ferry.wire.headers import Header
 from ferry.wire.written import NewRecord
+
+if TYPE_CHECKING:  # only whoever has Spark has it
+    import pyarrow as pa
 
 COLUMNS = ("target_topic", "target_partition", "partition", "offset", "timestamp", "key", "value", "headers")
 

@@ -23,9 +23,9 @@ from ferry.errors import Refused
 from ferry.model import Plan
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, joined
 from ferry.run.copy.task import TaskSpec
-from ferry.run.records.dealing import SLOT, dealt_rows
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.rows import COLUMNS
+from ferry.spark.records.dealing import SLOT, dealt_rows
 from ferry.spark.records.schema import HEADERS, SCHEMA
 from ferry.spark.records.unit_stage import FIRST, read_pieces, write_slot
 from ferry.spark.session import is_remote

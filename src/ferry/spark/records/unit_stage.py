@@ -13,10 +13,10 @@ from ferry.errors import FerryError, Retryable
 from ferry.run.copy.ends import end_of
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import TaskSpec
-from ferry.run.records.dealing import SLOT
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.rows import COLUMNS, Rows
 from ferry.run.records.unit_task import run_unit_slot
+from ferry.spark.records.dealing import SLOT
 from ferry.spark.records.rows import record_rows
 from ferry.spark.stage import batch_of_rows, rows
 

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,9 +85,13 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 def workers(program: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """Spark's Python workers: the children of its daemon."""
-    every = psutil.Process(program.pid).children(recursive=True)
-    daemons = {one.pid for one in every if "pyspark.daemon" in " ".join(one.cmdline())}
-    return [one for one in every if one.pid in daemons and one.ppid() in daemons]
+    found: list[psutil.Process] = []
+    for one in psutil.Process(program.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # or a zombie: it has ended by itself
+            parent = one.parent()
+            if parent is not None and "pyspark.daemon" in " ".join(parent.cmdline()):
+                found.append(one)
+    return found
 
 
 def assert_written(lab: Lab, topic: str) -> None:

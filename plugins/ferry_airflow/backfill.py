@@ -136,6 +136,9 @@ def _partition(context: Context) -> tuple[datetime, datetime] | None:
     return start, timetable.end_of(start)
 
 
+_OFFSET = "^[^:\\s]+:[0-9]+:[0-9]+$"
+
+
 def _params() -> dict[str, Any]:
     """The trigger form; Airflow's backfill hands the same over as its run's conf."""
     offsets = "As topic:partition:offset, one per line, for example orders:3:1000."
@@ -151,8 +154,13 @@ def _params() -> dict[str, Any]:
         "topics": topics_param(TO_COPY),
         "from": _time("From", "The first moment of the window; with a partition key leave it empty."),
         "to": _time("To", "The window ends before it."),
-        "from_offsets": _lines("From offsets", f"{offsets} In place of times."),
-        "to_offsets": _lines("To offsets", f"{offsets} The window ends before it; each partition needs both."),
+        "times": _lines(
+            "Times of single topics",
+            "In place of both, one topic per line, as orders=2026-01-01T00:00:00Z/2026-02-01T00:00:00Z.",
+            "^[^=\\s]+=[^/\\s]+/[^/\\s]+$",
+        ),
+        "from_offsets": _lines("From offsets", f"{offsets} In place of times.", _OFFSET),
+        "to_offsets": _lines("To offsets", f"{offsets} The window ends before it; each partition needs both.", _OFFSET),
         "allow_deleted": Param(
             default=False,
             type="boolean",
@@ -173,6 +181,6 @@ def _time(title: str, description: str) -> Param:
     return Param(None, type=["null", "string"], format="date-time", title=title, description=description)
 
 
-def _lines(title: str, description: str) -> Param:
-    items = {"type": "string", "pattern": "^[^:\\s]+:[0-9]+:[0-9]+$"}
+def _lines(title: str, description: str, pattern: str) -> Param:
+    items = {"type": "string", "pattern": pattern}
     return Param(None, type=["null", "array"], items=items, title=title, description=description)

@@ -12,7 +12,7 @@ from ferry.config.flow.windows import parse_window
 from ferry.decide.lanes.windows import WindowLook
 from ferry.decide.ledger.report import Report
 from ferry.errors import BadInput, Superseded
-from ferry.model import LaneKind, OffsetWindow, Origin, Plan, TimeWindow, Window, check_lane
+from ferry.model import LaneKind, Origin, Plan, TimeWindow, Window, check_lane
 from ferry.run.lanes.backfill import Opened
 from ferry.run.lanes.backfill import copy_window as run_by_run
 from ferry.run.micro_run import MicroRuns
@@ -49,8 +49,8 @@ def backfill_of(
     into_live = bool(params.get("into_live"))
     lane = None if into_live else check_lane(str(params.get("lane") or ""), LaneKind.BACKFILL, LaneKind.APPEND)
     options = options_of(params)
-    if options.only is not None and isinstance(window, OffsetWindow):
-        raise BadInput("topics narrows windows of times; a window of offsets names its topics: leave topics empty")
+    if options.only is not None and window.topics is not None:
+        raise BadInput("topics narrows windows of two times; this window names its topics: leave topics empty")
     return Backfill(
         flow=flow,
         lane=lane,
@@ -61,10 +61,10 @@ def backfill_of(
 
 def _window(params: Mapping[str, Any], partition: tuple[datetime, datetime] | None) -> Window:
     allowed = bool(params.get("allow_deleted"))
-    given = [params.get(name) for name in ("from", "to", "from_offsets", "to_offsets")]
+    given = [params.get(name) for name in ("from", "to", "from_offsets", "to_offsets", "times")]
     if partition is None:
-        start, end, starts, ends = given
-        return parse_window(start or None, end or None, starts or (), ends or (), allow_deleted=allowed)
+        start, end, starts, ends, times = given
+        return parse_window(start or None, end or None, starts or (), ends or (), times or (), allow_deleted=allowed)
     if any(given):
         raise BadInput("the window is given by the partition key and in the form as well: leave one of the two out")
     start_ms, end_ms = (int(moment.timestamp() * 1000) for moment in partition)

@@ -50,7 +50,8 @@ def test_a_window_from_the_command_line_to_its_end(lab: Lab, tmp_path: Path) -> 
     body = done.json("backfill")
     assert (body["state"], body["records"], body["left"], len(body["runs"])) == ("success", 4, 0, 2)
     assert "to go" in done.err
-    again = ferry("backfill", *lane, *window, "--json", config=config).json("backfill")
+    own = f"{topic}={time_text(begin + HOUR)}/{time_text(begin + 2 * HOUR)}"
+    again = ferry("backfill", *lane, "--times", own, "--json", config=config).json("backfill")
     assert (again["state"], again["records"], again["runs"]) == ("success", 0, [])
     scratch = f"{lab.target_topic(topic)}.backfill.{LANE}"
     rows = read_topic(lab.target.bootstrap, scratch)
@@ -95,6 +96,7 @@ def test_history_before_live_goes_into_its_topics_and_live_goes_on_behind_it(lab
     assert (refused.code, "history would lie behind newer records" in refused.err) == (2, True)
 
 
+OWN = "a=2026-01-01T00:00:00Z/2026-01-02T00:00:00Z"
 TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
 
 
@@ -113,6 +115,13 @@ TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
         (("--lane", LANE, "--from-offset", "a:0:1"), "the window of a-0 has no --to-offset: write --to-offset a:0:N"),
         (("--lane", LANE, "--from-offset", "a:0:5", "--to-offset", "a:0:5"), "which is not later"),
         (("--lane", LANE, "--from-offset", "a:0:5", *TIMES), "both in times and in offsets"),
+        (("--lane", LANE, "--from-offset", "a:0:5", "--times", OWN), "both in times and in offsets"),
+        (("--lane", LANE, "--times", OWN, *TIMES), "leave --from and --to, or --times"),
+        (("--lane", LANE, "--times", OWN, "--times", OWN), "--times names topic a twice"),
+        (("--lane", LANE, "--times", OWN, "--topic", "a"), "this window names its topics: leave --topic away"),
+        (("--lane", LANE, "--times", "a=2026-01-01T00:00:00Z"), "is no window of a topic: write TOPIC=TIME/TIME"),
+        (("--lane", LANE, "--times", "a=0/soon"), "--times: start 'soon' is not"),
+        (("--lane", LANE, "--times", "a=5/5"), "which is not later"),
     ],
 )
 def test_what_is_no_window_or_no_lane_is_refused(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ferry.model import (
     LaneKind,
     OffsetWindow,
     TimeWindow,
+    TopicWindows,
     Window,
     WindowRecord,
     check_lane,
@@ -52,9 +53,10 @@ class Lane:
 
     def part(self, window: Window) -> WindowPart:
         listed = {}
-        if isinstance(window, TimeWindow):
+        own = window.of("orders")
+        if isinstance(own, TimeWindow):
             oldest = self.log[self.log_start] if self.log_start < len(self.log) else None
-            start, end = self._first(window.from_ms), self._first(window.to_ms)
+            start, end = self._first(own.from_ms), self._first(own.to_ms)
             listed[place("orders")] = Listed(start=start, end=end, oldest_ms=oldest)
         (found,) = window_parts(self.name, self.facts, window, ORDERS, listed, self.recorded)
         return found
@@ -67,7 +69,7 @@ class Lane:
         start = next_offset(facts, place("orders"), narrow, next(iter(facts.receipts.values()), None))
         end = min(max(start, narrow.end), start + most)
         for record in new_records(self.name, self.facts, window, [found], self.recorded, "r"):
-            self.recorded = [one for one in self.recorded if one.window != window.id] + [record]
+            self.recorded = [one for one in self.recorded if one.window != record.window] + [record]
         if end > start:
             self.copied.append((start, end))
         return start, end
@@ -124,6 +126,13 @@ def test_a_window_that_begins_at_the_oldest_record_is_whole() -> None:
     assert Lane(log=[1, 10, 12, 13], log_start=1).run(hours(1, 2)) == (1, 4)
 
 
+def test_a_window_of_a_topic_is_the_same_whoever_names_the_topic() -> None:
+    lane = Lane(log=[1, 2, 11])
+    assert lane.run(TopicWindows(windows={"orders": hours(0, 1), "other": hours(1, 3)})) == (0, 2)
+    assert lane.part(hours(0, 1)).left == 0
+    assert lane.run(hours(1, 2)) == (2, 3)
+
+
 def test_live_takes_no_history_behind_its_own_records() -> None:
     lane = Lane(log=[1, 2, 11], name="live")
     assert lane.run(hours(0, 1)) == (0, 2)
@@ -136,6 +145,7 @@ def test_live_takes_no_history_behind_its_own_records() -> None:
     ("window", "sentence"),
     [
         (hours(0, 200_000), "in the future"),
+        (TopicWindows(windows={"a": hours(0, 1), "b": hours(0, 200_000)}), "the window of b ends at .* in the future"),
         (
             OffsetWindow(ranges={place("orders", 7): (0, 1)}),
             "counted from 0: there is no orders-7",

@@ -14,7 +14,7 @@ from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused
-from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, Window
+from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, TopicWindows, Window
 from ferry.run.lanes import dropping
 from ferry.run.lanes.dropping import RUN_PREFIX, LaneDrop
 from ferry.run.lanes.listing import list_lanes
@@ -100,6 +100,27 @@ def test_a_window_goes_behind_a_gap_between_windows_but_never_back(history: Hist
     with pytest.raises(Refused, match=r"without offsets 1 to 1,.* take another lane"):
         history.copy(history.hours(1, 2))
     assert history.copy(history.hours(1, 2), lane="backfill-february").records == 1
+
+
+def test_each_topic_may_have_times_of_its_own(history: History) -> None:
+    names = {hour: f"{history.topic}.{hour}" for hour in (1, 2, 3)}
+    for name in names.values():
+        create_topic(history.lab.source, name)
+        messages = [Message(value=b"%d" % hour, timestamp=history.begin + hour * HOUR) for hour in range(4)]
+        send(producer(history.lab.source), name, messages)
+    lab = replace(history.lab, topics=(f"{history.topic}.*",))
+    window = TopicWindows(windows={names[hour]: history.hours(hour, hour + 1) for hour in (1, 2)})
+
+    def copied(window: Window) -> int:
+        with MicroRuns(lab.flow, lane=LANE, patience_s=30.0) as runs:
+            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions(window=window))
+            return lab.copy(runs, plan).records
+
+    assert [copied(window), copied(window)] == [2, 0]
+    for hour in (1, 2):
+        rows = read_topic(lab.target.bootstrap, f"{lab.target_topic(names[hour])}.backfill.{LANE}")
+        assert [row[2] for row in rows[0]] == [b"%d" % hour]
+    assert copied(TopicWindows(windows={names[1]: history.hours(2, 4)})) == 2, "it goes on where that topic's ended"
 
 
 def test_windows_of_offsets(history: History) -> None:

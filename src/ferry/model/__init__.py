@@ -23,7 +23,7 @@ from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 from ferry.model.unit import Era, Unit, UnitReceipt, Vector
 from ferry.model.verified import RunVerified, Verified, VerifyMode
-from ferry.model.window import OffsetWindow, TimeWindow, Window, WindowRecord, time_text
+from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord, time_text
 
 __all__ = [
     "EVERYBODY",
@@ -87,6 +87,8 @@ __all__ = [
     "TimeWindow",
     "TopicChange",
     "TopicPartition",
+    "TopicWindow",
+    "TopicWindows",
     "Unit",
     "UnitReceipt",
     "Vector",

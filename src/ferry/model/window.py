@@ -40,8 +40,17 @@ class TimeWindow:
             )
 
     @property
+    def topics(self) -> None:
+        """It names no topic, and is for all."""
+        return None
+
+    def of(self, _topic: str) -> TimeWindow:
+        """What it is for one topic: the same for each."""
+        return self
+
+    @property
     def id(self) -> str:
-        """What tells it from the lane's other windows; the same for each repetition."""
+        """What tells it from the lane's other windows of a topic; the same for each repetition."""
         return f"{self.from_ms}-{self.to_ms}"
 
     def __str__(self) -> str:
@@ -70,6 +79,10 @@ class OffsetWindow:
         """The source topics that it names."""
         return frozenset(place.topic for place in self.ranges)
 
+    def of(self, _topic: str) -> OffsetWindow:
+        """As TimeWindow's."""
+        return self
+
     @property
     def id(self) -> str:
         """As TimeWindow's."""
@@ -83,7 +96,33 @@ class OffsetWindow:
         return f"offsets {start} to {end - 1} of {place}{more}"
 
 
-Window = TimeWindow | OffsetWindow
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicWindows:
+    """Times of their own for each of some topics; all others are left alone."""
+
+    windows: Mapping[str, TimeWindow]
+    """By source topic; one at least."""
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The source topics that it names."""
+        return frozenset(self.windows)
+
+    def of(self, topic: str) -> TimeWindow:
+        """What it is for one of its topics."""
+        return self.windows[topic]
+
+    def __str__(self) -> str:
+        count = len(self.windows)
+        topic, window = min(self.windows.items())
+        more = f" and {count - 1} more topic(s)" if count > 1 else ""
+        return f"{window} of {topic}{more}"
+
+
+TopicWindow = TimeWindow | OffsetWindow
+"""What a window is for one topic."""
+
+Window = TopicWindow | TopicWindows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,6 +55,10 @@ def backfill_command(
         str | None, typer.Option("--from", metavar="TIME", help="ISO 8601 with a zone, as 2026-01-31T06:00:00Z.")
     ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The window ends before it.")] = None,
+    times: Annotated[
+        list[str] | None,
+        typer.Option("--times", metavar="TOPIC=TIME/TIME", help="In place of both, for one topic; may be repeated."),
+    ] = None,
     start_offset: Annotated[
         list[str] | None,
         typer.Option("--from-offset", metavar="TOPIC:PARTITION:OFFSET", help="In place of times; may be repeated."),
@@ -85,20 +89,20 @@ def backfill_command(
     """
     # Imported here: the command line starts light.
     from ferry.config.flow.windows import parse_window
-    from ferry.model import LaneKind, OffsetWindow, check_lane
+    from ferry.model import LaneKind, check_lane
     from ferry.run.micro_run import MicroRuns
     from ferry.run.plan.options import RunOptions
 
     desk = Desk.of(ctx, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    window = parse_window(start, end, start_offset or (), end_offset or (), allow_deleted=allow_deleted)
+    window = parse_window(start, end, start_offset or (), end_offset or (), times or (), allow_deleted=allow_deleted)
     if into_live == (lane is not None):
         raise BadInput("backfill copies to a lane of its own or into live: give --lane backfill-NAME, or --into-live")
     if lane is not None:
         check_lane(lane, LaneKind.BACKFILL, LaneKind.APPEND)
-    if topic and isinstance(window, OffsetWindow):
-        raise BadInput("--topic narrows windows of times; a window of offsets names its topics: leave --topic away")
+    if topic and window.topics is not None:
+        raise BadInput("--topic narrows windows of two times; this window names its topics: leave --topic away")
     chosen = desk.flow(flow)
-    only = only_topics(chosen, sorted(window.topics) if isinstance(window, OffsetWindow) else topic)
+    only = only_topics(chosen, topic if window.topics is None else sorted(window.topics))
     options = RunOptions(
         only=only,
         window=window,

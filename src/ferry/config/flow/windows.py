@@ -1,4 +1,4 @@
-"""Windows as people write them: two times, or offsets by topic and partition."""
+"""Windows as people write them: two times, two for each topic, or offsets by topic and partition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ferry.config.flow.start import StartOffsets, StartTime, parse_start
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
-from ferry.model import OffsetWindow, TimeWindow, TopicPartition, Window
+from ferry.model import OffsetWindow, TimeWindow, TopicPartition, TopicWindows, Window
 
 
 def parse_window(
@@ -15,24 +15,48 @@ def parse_window(
     end: str | None,
     start_offsets: Sequence[str],
     end_offsets: Sequence[str],
+    topic_times: Sequence[str] = (),
     *,
     allow_deleted: bool = False,
 ) -> Window:
-    """A window of two times (ISO 8601 with a zone, or epoch milliseconds), or of `topic:partition:offset` items.
+    """A window of two times, of `topic=time/time` items, or of `topic:partition:offset` items.
 
-    Raises BadInput, which names options as the command line has them.
+    A time is ISO 8601 with a zone, or epoch milliseconds. Raises BadInput, which names options as the command line has
+    them.
     """
     if start_offsets or end_offsets:
-        if start is not None or end is not None:
+        if start is not None or end is not None or topic_times:
             raise BadInput("the window is given both in times and in offsets: leave one of the two out")
         if allow_deleted:
             raise BadInput("allow-deleted is for windows of times: begin a window of offsets where the log begins")
         return _of_offsets(_offsets("from-offset", start_offsets), _offsets("to-offset", end_offsets))
+    if topic_times:
+        if start is not None or end is not None:
+            raise BadInput("the window is given for all topics and for single ones: leave --from and --to, or --times")
+        return TopicWindows(windows=_of_topics(topic_times, allow_deleted=allow_deleted))
     if start is None or end is None:
         raise BadInput(
-            "the window is not given: write --from TIME --to TIME, or --from-offset and --to-offset for each partition"
+            "the window is not given: write --from TIME --to TIME, --times TOPIC=TIME/TIME for each topic, or "
+            "--from-offset and --to-offset for each partition"
         )
     return TimeWindow(from_ms=_time("from", start), to_ms=_time("to", end), allow_deleted=allow_deleted)
+
+
+def _of_topics(items: Sequence[str], *, allow_deleted: bool) -> dict[str, TimeWindow]:
+    found: dict[str, TimeWindow] = {}
+    for item in items:
+        topic, _, times = item.partition("=")
+        start, slash, end = times.partition("/")
+        if not (topic and slash):
+            raise BadInput(
+                f"--times {item!r} is no window of a topic: write TOPIC=TIME/TIME, as "
+                "orders=2026-01-01T00:00:00Z/2026-02-01T00:00:00Z"
+            )
+        if topic in found:
+            raise BadInput(f"--times names topic {topic} twice: leave one of the two out")
+        window = TimeWindow(from_ms=_time("times", start), to_ms=_time("times", end), allow_deleted=allow_deleted)
+        found[topic] = window
+    return found
 
 
 def _of_offsets(starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> OffsetWindow:

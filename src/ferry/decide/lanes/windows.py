@@ -23,6 +23,8 @@ from ferry.model import (
     Receipt,
     TimeWindow,
     TopicPartition,
+    TopicWindow,
+    TopicWindows,
     Window,
     WindowRecord,
     lane_kind,
@@ -83,12 +85,12 @@ class WindowLook:
 
 def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
     """Raise BadInput for a window that ends in the future, or names what the source does not have."""
+    if isinstance(window, TopicWindows):
+        for name, times in sorted(window.windows.items()):
+            _refuse_future(facts, times, f"the window of {name}")
+        return
     if isinstance(window, TimeWindow):
-        if window.to_ms > facts.now_ms:
-            raise BadInput(
-                f"the window ends at {time_text(window.to_ms)}, which is in the future (it is "
-                f"{time_text(facts.now_ms)} now): end it now or earlier, what comes later belongs to a later window"
-            )
+        _refuse_future(facts, window, "the window")
         return
     for place, (_, end) in sorted(window.ranges.items()):
         topic = facts.sources.get(place.topic)
@@ -105,6 +107,14 @@ def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
                 f"the window of {place} ends before offset {end}, but the source's log ends at {part.log_end}: end it "
                 "there or earlier"
             )
+
+
+def _refuse_future(facts: Facts, window: TimeWindow, what: str) -> None:
+    if window.to_ms > facts.now_ms:
+        raise BadInput(
+            f"{what} ends at {time_text(window.to_ms)}, which is in the future (it is "
+            f"{time_text(facts.now_ms)} now): end it now or earlier, what comes later belongs to a later window"
+        )
 
 
 def window_parts(
@@ -126,7 +136,7 @@ def window_parts(
         known = [one for one in recorded if one.topic == name and one.topic_id in ("", topic.topic_id)]
         for number in sorted(topic.partitions):
             source = TopicPartition(topic=name, partition=number)
-            found = _part(lane, window, topic, source, lasts.get(source), listed.get(source), known)
+            found = _part(lane, window.of(name), topic, source, lasts.get(source), listed.get(source), known)
             if found is not None:
                 parts.append(found)
     return parts
@@ -134,7 +144,7 @@ def window_parts(
 
 def _part(
     lane: str,
-    window: Window,
+    window: TopicWindow,
     topic: SourceTopic,
     source: TopicPartition,
     last: Receipt | None,
@@ -158,7 +168,7 @@ def _part(
     return _served(part, window, topic, listed, fresh=own is None)
 
 
-def _wanted(window: Window, topic: SourceTopic, source: TopicPartition, listed: Listed | None) -> Range | None:
+def _wanted(window: TopicWindow, topic: SourceTopic, source: TopicPartition, listed: Listed | None) -> Range | None:
     """What the window means by the source alone; None when it leaves the partition out, or nobody told."""
     if isinstance(window, OffsetWindow):
         return window.ranges.get(source)
@@ -169,7 +179,7 @@ def _wanted(window: Window, topic: SourceTopic, source: TopicPartition, listed: 
     return start, max(start, listed.end if listed.end >= 0 else upto)
 
 
-def _touches(earlier: WindowRecord, window: Window) -> bool:
+def _touches(earlier: WindowRecord, window: TopicWindow) -> bool:
     """Whether an earlier window of time ends just where this one begins."""
     return isinstance(window, TimeWindow) and earlier.to_ms == window.from_ms
 
@@ -217,7 +227,9 @@ def _refuse_disorder(
         )
 
 
-def _served(part: WindowPart, window: Window, topic: SourceTopic, listed: Listed | None, *, fresh: bool) -> WindowPart:
+def _served(
+    part: WindowPart, window: TopicWindow, topic: SourceTopic, listed: Listed | None, *, fresh: bool
+) -> WindowPart:
     """The part as the source still has it. Raises Refused when records of it are deleted, unless that is allowed."""
     log_start = topic.partitions[part.source.partition].log_start
     begin = max(part.start, part.stands)
@@ -259,7 +271,7 @@ def unserved(
 ) -> tuple[str, ...]:
     """What of the window nobody can tell now, by name; but for what the ledger shows to be copied."""
     ends = {last.source: last.end for last in facts.receipts.values()}
-    own = {one.topic: one.ranges for one in recorded if one.window == window.id}
+    own = {one.topic: one.ranges for one in recorded if one.topic in topics and one.window == window.of(one.topic).id}
     found = sorted(set(topics) - facts.sources.keys())
     for name in sorted(facts.sources.keys() & topics):
         for number in facts.sources[name].leaderless:
@@ -305,23 +317,23 @@ def new_records(
     run: str,
 ) -> list[WindowRecord]:
     """What the ledger is to keep of the window: of each topic of which it does not know all of these parts."""
-    before = {one.topic: one for one in recorded if one.window == window.id}
+    recorded = list(recorded)
     found: dict[str, dict[int, Range]] = {}
     for part in parts:
         found.setdefault(part.source.topic, {})[part.source.partition] = (part.start, part.end)
     records = []
     for topic, ranges in sorted(found.items()):
-        topic_id = facts.sources[topic].topic_id
-        old = before.get(topic)
+        own, topic_id = window.of(topic), facts.sources[topic].topic_id
+        old = next((one for one in reversed(recorded) if (one.topic, one.window) == (topic, own.id)), None)
         kept = dict(old.ranges) if old is not None and old.topic_id in ("", topic_id) else {}
         if ranges.keys() <= kept.keys():
             continue
-        times = (window.from_ms, window.to_ms) if isinstance(window, TimeWindow) else (None, None)
+        times = (own.from_ms, own.to_ms) if isinstance(own, TimeWindow) else (None, None)
         records.append(
             WindowRecord(
                 lane=lane,
                 topic=topic,
-                window=window.id,
+                window=own.id,
                 from_ms=times[0],
                 to_ms=times[1],
                 topic_id=topic_id,

@@ -7,7 +7,7 @@ from functools import cache
 
 from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.plan.rules import Rules
-from ferry.model import LaneKind, OffsetWindow, Window, lane_kind
+from ferry.model import LaneKind, Window, lane_kind
 
 DEFAULT_LEDGER_REPLICATION = 3
 
@@ -28,7 +28,8 @@ class RunOptions:
     @property
     def topics(self) -> frozenset[str] | None:
         """The source topics that the run is for; None is all."""
-        return self.window.topics if isinstance(self.window, OffsetWindow) else self.only
+        named = None if self.window is None else self.window.topics
+        return self.only if named is None else named
 
 
 WHOLE = RunOptions()

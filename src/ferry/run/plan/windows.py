@@ -67,8 +67,10 @@ async def _listed(
         before = {place: at for place, at in starts.items() if place in window.ranges and window.ranges[place][0] < at}
         times = await first_timestamps(source, before)
         return {place: Listed(start=at, end=at, oldest_ms=times.get(place)) for place, at in before.items()}, {}
-    first = await listed_offsets(source, dict.fromkeys(starts, window.from_ms), isolation=READ_UNCOMMITTED)
-    end = await listed_offsets(source, dict.fromkeys(first.found, window.to_ms), isolation=READ_UNCOMMITTED)
+    own = {place: window.of(place.topic) for place in starts}
+    begins = {place: times.from_ms for place, times in own.items()}
+    first = await listed_offsets(source, begins, isolation=READ_UNCOMMITTED)
+    end = await listed_offsets(source, {place: own[place].to_ms for place in first.found}, isolation=READ_UNCOMMITTED)
     cut = {place: at for place, at in starts.items() if at > 0 and first.found.get(place) in (at, -1)}
     oldest = await first_timestamps(source, cut) if cut else {}
     listed = {

@@ -144,7 +144,7 @@ def test_a_window_by_the_form_in_times_or_offsets(flows: Flows) -> None:
     assert flows.rest.tasks(DAG, run)["copy"]["pool"] == "ferry_backfill_tbackfill"
 
     # An earlier window, in times this time: it would lie behind the later one.
-    times = {"from": begin.isoformat(), "to": (begin + timedelta(hours=1)).isoformat(), "topics": ["backfill-form"]}
+    times = {"times": [f"backfill-form={begin.isoformat()}/{(begin + timedelta(hours=1)).isoformat()}"]}
     run = flows.rest.trigger(DAG, {"lane": "backfill-form", **times})
     assert flows.rest.wait_run(DAG, run) == "failed"
     assert "Kafka only appends" in flows.rest.log(DAG, run, "plan")

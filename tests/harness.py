@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.decide.groups.offset_map import Exact, OffsetMap
+from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
@@ -94,15 +95,9 @@ class Lab:
         return run_slot(spec, lambda: False, lambda _: None)
 
     def receipts(self) -> list[Receipt]:
-        """All committed receipts of the flow, once the markers of commits just acknowledged have arrived.
-
-        Somebody else's transaction may stay open for longer than that: five seconds are enough for markers.
-        """
+        """All committed receipts of the flow."""
         with self.runs() as runs:
-            until = time.monotonic() + 5
-            while (view := runs.ledger()).open and time.monotonic() < until:
-                time.sleep(0.02)
-            return list(receipts(view))
+            return list(receipts(settled(runs)))
 
     def assert_equal(
         self, *, upto: Mapping[tuple[str, int], int] | None = None, isolation: str = "read_committed"
@@ -151,6 +146,17 @@ class Lab:
                     assert all(back.translate(places[here]) == Exact(offset=here) for here in places)
                 compared += len(wanted)
         return compared
+
+
+def settled(runs: MicroRuns) -> LedgerView:
+    """The ledger, once the markers of commits just acknowledged have arrived.
+
+    Somebody else's transaction may stay open for longer than that: five seconds are enough for markers.
+    """
+    until = time.monotonic() + 5
+    while (view := runs.ledger()).open and time.monotonic() < until:
+        time.sleep(0.02)
+    return view
 
 
 def new_alias() -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ferry.model import Attempt, Plan, TopicPartition
 from ferry.run.copy.chunk import PartProgress
-from ferry.run.copy.kafka_port import KafkaSlot
+from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.port import AnyReceipt
 from ferry.run.copy.slot import SlotResult, copy_slot
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -65,21 +65,19 @@ class HeldSlot(KafkaSlot):
         self.hooks.fire(self.hooks.after, "commit")
 
 
-def copy_held(runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks, attempt: Attempt | None = None) -> SlotResult:
+def copy_held(
+    runs: MicroRuns,
+    plan: Plan,
+    slot: int,
+    hooks: Hooks,
+    attempt: Attempt | None = None,
+    writer: Callable[[SlotWiring], HeldSlot] = HeldSlot,
+) -> SlotResult:
     """Copy one slot in this process with hooks, in an attempt of its own unless one is given; raises as `copy_slot`."""
     spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
 
     with spec.connections() as connections:
-        held = HeldSlot(
-            source=connections.source,
-            target=connections.target,
-            ledger=connections.ledger,
-            ref=spec.ref,
-            limits=spec.limits,
-            origin=spec.origin,
-            began_ms=spec.began_ms,
-            stop=lambda: False,
-        )
+        held = writer(spec.wiring(connections, lambda: False))
         held.hooks = hooks
         hooks.writer = held.writer
         return connections.run(lambda: copy_slot(held, spec.ref, lambda: False, lambda _: None))

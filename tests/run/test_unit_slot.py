@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -11,14 +11,14 @@ import pytest
 from ferry.decide.ledger.unit_codec import eras, unit_receipts
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
-from ferry.model import Attempt, Plan, TopicPartition
-from ferry.run.copy.port import AnyReceipt, ChunkPart
-from ferry.run.copy.slot import SlotResult, copy_slot
-from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.model import Plan
+from ferry.run.copy.kafka_port import SlotWiring
+from ferry.run.copy.slot import SlotResult
+from ferry.run.micro_run import MicroRuns
 from ferry.run.records.rows import Rows
 from ferry.run.records.unit_slot import UnitSlot
-from tests.harness import Lab, create_topic, new_alias, producer, send
-from tests.run.hooks import STEPS, Hooks
+from tests.harness import Lab, create_topic, new_alias, producer, send, settled
+from tests.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.run.unit_flows import SOURCES, TARGETS, Units, messages
 
 
@@ -36,49 +36,15 @@ def units(source_cluster: RunningCluster, target_cluster: RunningCluster, topic:
     return Units(lab, topic)
 
 
-class HeldUnits(UnitSlot):
+class HeldUnits(HeldSlot, UnitSlot):
     """A real slot of units with hooks around its steps."""
 
-    hooks: Hooks
-
-    async def initialise(self) -> None:
-        self.hooks.fire(self.hooks.before, "initialise")
-        await super().initialise()
-
-    async def copy_chunk(self) -> Sequence[ChunkPart]:  # type: ignore[override]
-        self.hooks.fire(self.hooks.before, "copy_chunk")
-        return await super().copy_chunk()
-
-    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        self.hooks.fire(self.hooks.before, "send_positions")
-
-    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
-        self.hooks.fire(self.hooks.before, "append_receipts")
-        return await super().append_receipts(receipts)
-
-    async def commit(self) -> None:
-        self.hooks.fire(self.hooks.before, "commit")
-        await super().commit()
-        self.hooks.fire(self.hooks.after, "commit")
+    def __init__(self, rows: Rows, wiring: SlotWiring) -> None:
+        UnitSlot.__init__(self, rows, wiring)
 
 
-def copy_held(runs: MicroRuns, units: Units, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
-    attempt: Attempt = runs.begin(plan, local_origin())
-    spec = runs.task_spec(plan, slot, attempt)
-    with spec.connections() as connections:
-        held = HeldUnits(
-            Rows(units.rows(plan, slot)),
-            source=connections.source,
-            target=connections.target,
-            ledger=connections.ledger,
-            ref=spec.ref,
-            limits=spec.limits,
-            origin=spec.origin,
-            began_ms=spec.began_ms,
-            stop=lambda: False,
-        )
-        held.hooks = hooks
-        return connections.run(lambda: copy_slot(held, spec.ref, lambda: False, lambda _: None))
+def copy_units(runs: MicroRuns, units: Units, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
+    return copy_held(runs, plan, slot, hooks, writer=partial(HeldUnits, Rows(units.rows(plan, slot))))
 
 
 def test_whatever_step_kills_it_each_record_is_written_once(units: Units) -> None:
@@ -89,15 +55,15 @@ def test_whatever_step_kills_it_each_record_is_written_once(units: Units) -> Non
         plan = units.plan(runs)
         for step in STEPS:
             with pytest.raises(Killed):
-                copy_held(runs, units, plan, 0, Hooks(before={step: killed}))
+                copy_units(runs, units, plan, 0, Hooks(before={step: killed}))
         # Killed behind a commit, again and again: each attempt has one chunk more.
         for chunks in (1, 2):
             with pytest.raises(Killed):
-                copy_held(runs, units, plan, 0, Hooks(after={"commit": killed}))
-            view = runs.ledger()
+                copy_units(runs, units, plan, 0, Hooks(after={"commit": killed}))
+            view = settled(runs)
             assert len(unit_receipts(view, runs.lane, plan.run, plan.generation)) >= chunks
         units.copy(runs, plan)
-        receipts = unit_receipts(runs.ledger(), runs.lane, plan.run, plan.generation)
+        receipts = unit_receipts(settled(runs), runs.lane, plan.run, plan.generation)
     assert units.assert_once() == 1_500
     assert sum(one.records for one in receipts) == 1_500
     assert len(receipts) > TARGETS
@@ -114,7 +80,7 @@ def test_a_lost_commit_is_read_and_not_guessed(units: Units) -> None:
 
     with units.lab.runs() as runs:
         plan = units.plan(runs)
-        done = copy_held(runs, units, plan, 0, Hooks(after={"commit": lost}))
+        done = copy_units(runs, units, plan, 0, Hooks(after={"commit": lost}))
         assert done.retries == 1
         units.copy(runs, plan)
     assert units.assert_once() == 1_500
@@ -125,7 +91,7 @@ def test_a_zombie_wakes_after_a_newer_run_has_finished(units: Units, step: str) 
     with units.lab.runs() as runs:
         plan = units.plan(runs)
         with pytest.raises((Superseded, Retryable)):
-            copy_held(runs, units, plan, 0, Hooks(before={step: lambda: units.run() and None}))
+            copy_units(runs, units, plan, 0, Hooks(before={step: lambda: units.run() and None}))
     assert units.assert_once() == 1_500
 
 
@@ -136,7 +102,7 @@ def test_a_run_that_ended_early_is_gone_on_with_by_the_next_plan_and_a_changed_t
     with units.lab.runs() as runs:
         plan = units.plan(runs)
         with pytest.raises(Killed):
-            copy_held(runs, units, plan, 0, Hooks(after={"commit": killed}))
+            copy_units(runs, units, plan, 0, Hooks(after={"commit": killed}))
     send(producer(units.lab.source), units.topic, messages(500, start=1_500))
 
     old, new = units, replace(units, digest="few", kept=lambda _p, _o, key: key is not None and key[-1] % 2 == 0)
@@ -147,7 +113,7 @@ def test_a_run_that_ended_early_is_gone_on_with_by_the_next_plan_and_a_changed_t
         begun = new.plan(runs)
         assert {unit.digest for unit in begun.units} == {"few"}
         new.copy(runs, begun)
-        era = eras(runs.ledger(), runs.lane)[units.target]
+        era = eras(settled(runs), runs.lane)[units.target]
     assert era.since == begun.generation
 
     def rule(partition: int, offset: int, key: bytes | None) -> bool:

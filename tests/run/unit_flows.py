@@ -6,6 +6,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
@@ -15,10 +16,11 @@ from ferry.decide.ledger.unit_codec import era_record, eras, last_units
 from ferry.decide.records.partitioner import partition_of_record
 from ferry.decide.records.units import Log, replanned, slots_of, wants
 from ferry.model import Era, OpenedRun, Plan, TopicPartition, Unit
+from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.opening import open_run
 from ferry.run.records.rows import COLUMNS, Rows
-from ferry.run.records.unit_task import run_unit_slot
+from ferry.run.records.unit_slot import UnitSlot
 from tests.harness import Lab, Message, read_topic
 
 SOURCES, TARGETS = 5, 3
@@ -132,7 +134,8 @@ class Units:
     def copy(self, runs: MicroRuns, plan: Plan) -> None:
         attempt = runs.begin(plan, local_origin())
         for slot in plan.unit_slots:
-            run_unit_slot(runs.task_spec(plan, slot, attempt), Rows(self.rows(plan, slot)), lambda: False)
+            spec, rows = runs.task_spec(plan, slot, attempt), Rows(self.rows(plan, slot))
+            run_slot(spec, lambda: False, lambda _: None, writer=partial(UnitSlot, rows))
 
     def run(self) -> Plan:
         with self.lab.runs() as runs:

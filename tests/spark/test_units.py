@@ -18,7 +18,7 @@ from ferry.decide.records.partitioner import partition_of_record
 from ferry.dev import RunningCluster
 from ferry.run.micro_run import local_origin
 from ferry.spark.submit import submit_conf
-from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, wait_until
+from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled, wait_until
 from tests.run.unit_flows import Units, messages
 from tests.spark.jobs import LOCAL, ROOT
 
@@ -60,7 +60,7 @@ def test_200_partitions_to_12_in_order_per_key_and_once_whatever_is_killed(
             assert program.wait(180) == 0, (tmp_path / "log").read_text(errors="replace")[-3_000:]
         finally:
             program.kill()
-        receipts = unit_receipts(runs.ledger(), runs.lane, plan.run, plan.generation)
+        receipts = unit_receipts(settled(runs), runs.lane, plan.run, plan.generation)
 
     ends = pickle.loads((tmp_path / "out").read_bytes())
     assert [(slot, failure) for slot, _, failure in ends] == [(0, "None"), (1, "None")]

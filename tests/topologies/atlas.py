@@ -12,7 +12,7 @@ from ferry.decide.ledger.report import Report
 from ferry.dev import RunningCluster
 from ferry.model import Plan, Receipt, Refusal
 from ferry.run.micro_run import MicroRuns, local_origin
-from tests.harness import Lab, Row, new_alias, read_topic
+from tests.harness import Lab, Row, new_alias, read_topic, settled
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
@@ -79,7 +79,7 @@ class Atlas:
     def receipts(self, flow: str) -> list[Receipt]:
         """All committed receipts of a flow."""
         with self.runs(flow) as runs:
-            return list(receipts(runs.ledger()))
+            return list(receipts(settled(runs)))
 
     def rows(self, letter: str, topic: str) -> list[list[Row]]:
         """The records of a topic by partition, without their offsets."""

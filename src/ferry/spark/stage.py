@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from ferry.decide.ledger.unit_codec import parse_unit_receipt, unit_receipt_json
 from ferry.errors import BadInput, Corrupt, FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.model import Receipt, UnitReceipt
 from ferry.run.copy.ends import SlotEnd, end_of
+from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import TaskSpec, run_slot
 from ferry.spark.columns import ints, strings
@@ -47,7 +48,7 @@ def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
     """
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
-            yield batch_of_rows(rows(_attempt(specs[slot])))
+            yield batch_of_rows(rows(attempted(specs[slot])))
 
 
 def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -55,7 +56,8 @@ def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[
     return copy_slots(unpacked(name), batches)
 
 
-def _attempt(spec: TaskSpec) -> SlotEnd:
+def attempted(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
+    """Copy one slot in a Spark task, with this `writer`, and say how it ended. Raises what is no FerryError."""
     parent = os.getppid()
 
     def orphaned() -> bool:
@@ -65,7 +67,7 @@ def _attempt(spec: TaskSpec) -> SlotEnd:
     result = SlotResult()
     failure: FerryError | None = None
     try:
-        run_slot(spec, orphaned, lambda _: None, result)
+        run_slot(spec, orphaned, lambda _: None, result, writer)
     except FerryError as error:
         failure = error
     if result.stopped:  # nobody asks a Spark task to stop but the end of its parent: it is to be tried again

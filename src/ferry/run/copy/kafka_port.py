@@ -111,42 +111,46 @@ class KafkaLane:
                 raise Unreachable(f"slot {name} could not be fenced ({error}); {state}: nothing was planned") from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotWiring:
+    """What a slot's writer works with: the clusters, which slot of which run it is, and within which limits."""
+
+    source: Cluster
+    target: Cluster
+    ledger: LedgerTopic
+    ref: SlotRef
+    limits: CopyLimits
+    origin: Origin
+    began_ms: int
+    stop: Callable[[], bool]
+
+
 class KafkaSlot:
     """One slot's writer on a real target, reading from a real source."""
 
-    def __init__(
-        self,
-        *,
-        source: Cluster,
-        target: Cluster,
-        ledger: LedgerTopic,
-        ref: SlotRef,
-        limits: CopyLimits,
-        origin: Origin,
-        began_ms: int,
-        stop: Callable[[], bool],
-    ) -> None:
-        self._source = source
-        self._target = target
-        self._ledger = ledger
+    def __init__(self, wiring: SlotWiring) -> None:
+        ref, limits = wiring.ref, wiring.limits
+        self._source = wiring.source
+        self._target = wiring.target
+        self._ledger = wiring.ledger
         self._ref = ref
         self._limits = limits
-        self._origin = origin
-        self._stop = stop
+        self._origin = wiring.origin
+        self._stop = wiring.stop
         self._transaction = Transaction(
-            target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
+            wiring.target, transactional_id(ref.flow, ref.lane, ref.slot), limits.transaction_timeout_ms
         )
         # The two clocks may be of two machines: one that is behind costs time at most, one ahead leaves a chunk a try.
-        self._until_now = max(0.0, time.time() - began_ms / 1000)
+        self._until_now = max(0.0, time.time() - wiring.began_ms / 1000)
         self._started = time.monotonic()
         self._committed = False
         self._reader: SourceReader | None = None
         self._pump: Pump | None = None
         self._plan: Plan | None = None
         self._chunk: dict[TopicPartition, PartProgress] = {}
-        self._logs = TargetLogs(target)
+        self._logs = TargetLogs(wiring.target)
         self._refusals: dict[TopicPartition, Refusal] = {}
-        self._share = None if limits.rate is None else Share(source, ledger, limits.rate)
+        self._share = None if limits.rate is None else Share(wiring.source, wiring.ledger, limits.rate)
         self._told = NOT_THROTTLED  # what committed receipts say
         self._telling = NOT_THROTTLED
 

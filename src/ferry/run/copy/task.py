@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.clients import ConnectionOptions
 from ferry.model import Origin, Receipt
-from ferry.run.copy.kafka_port import CopyLimits, KafkaSlot
+from ferry.run.copy.kafka_port import CopyLimits, KafkaSlot, SlotWiring
 from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
 from ferry.run.flow.connections import FlowConnections
 
@@ -28,30 +28,35 @@ class TaskSpec:
         """Connections of its own for the slot; a context manager."""
         return FlowConnections(self.ref.flow, self.target, self.source, patience_s=self.patience_s)
 
+    def wiring(self, connections: FlowConnections, stop: Callable[[], bool]) -> SlotWiring:
+        """What the slot's writer works with, over these connections."""
+        return SlotWiring(
+            source=connections.source,
+            target=connections.target,
+            ledger=connections.ledger,
+            ref=self.ref,
+            limits=self.limits,
+            origin=self.origin,
+            began_ms=self.began_ms,
+            stop=stop,
+        )
+
 
 def run_slot(
     spec: TaskSpec,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
     result: SlotResult | None = None,
+    writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot,
 ) -> SlotResult:
-    """Copy the slot that `spec` names; `result` as of `copy_slot`.
+    """Copy the slot that `spec` names; `result` as of `copy_slot`. `writer` is what reads and writes.
 
     Raises as `copy_slot`, and Unreachable when a cluster does not answer.
     """
     with spec.connections() as connections:
 
         async def work() -> SlotResult:
-            port = KafkaSlot(
-                source=connections.source,
-                target=connections.target,
-                ledger=connections.ledger,
-                ref=spec.ref,
-                limits=spec.limits,
-                origin=spec.origin,
-                began_ms=spec.began_ms,
-                stop=stop,
-            )
+            port = writer(spec.wiring(connections, stop))
             try:
                 return await copy_slot(port, spec.ref, stop, committed, result)
             finally:

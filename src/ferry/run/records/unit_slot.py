@@ -7,19 +7,16 @@ rows, a retry gives those since the last commit again, and what an earlier attem
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ferry.decide.records.units import reached_at, wants
 from ferry.errors import Refused, Retryable
-from ferry.model import Codec, Compression, Origin, Piece, Plan, RefusalKind, TopicPartition, Unit
+from ferry.model import Codec, Compression, Piece, Plan, RefusalKind, TopicPartition, Unit
 from ferry.net.admin.topic_settings import batch_limits
-from ferry.net.connect.cluster import Cluster
-from ferry.net.write.ledger import LedgerTopic
 from ferry.run.copy.dropped import Hindered, drop, verdict
-from ferry.run.copy.kafka_port import CopyLimits, KafkaSlot
+from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.outbox import Entry, Outbox, Request
 from ferry.run.copy.outgoing import Outgoing
-from ferry.run.copy.slot import SlotRef
 from ferry.run.records.rows import Row, Rows
 from ferry.run.records.unit_part import UnitPart
 from ferry.wire.batch import restamped
@@ -37,29 +34,8 @@ _MOST_RECORDS = 10_000
 class UnitSlot(KafkaSlot):
     """One slot's writer of units on a real target."""
 
-    def __init__(
-        self,
-        rows: Rows,
-        *,
-        source: Cluster,
-        target: Cluster,
-        ledger: LedgerTopic,
-        ref: SlotRef,
-        limits: CopyLimits,
-        origin: Origin,
-        began_ms: int,
-        stop: Callable[[], bool],
-    ) -> None:
-        super().__init__(
-            source=source,
-            target=target,
-            ledger=ledger,
-            ref=ref,
-            limits=limits,
-            origin=origin,
-            began_ms=began_ms,
-            stop=stop,
-        )
+    def __init__(self, rows: Rows, wiring: SlotWiring) -> None:
+        super().__init__(wiring)
         self._rows = rows
         self._left: list[Unit] = []  # not wholly copied yet, in the order of the rows
         self._next: dict[TopicPartition, tuple[tuple[int, ...], int, int]] = {}  # reached, target_next, expected

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 import pyarrow as pa
 
 from ferry.decide.records.filters import Narrowing
-from ferry.errors import FerryError, Retryable
-from ferry.run.copy.ends import end_of
-from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.rows import COLUMNS, Rows
-from ferry.run.records.unit_task import run_unit_slot
+from ferry.run.records.unit_slot import UnitSlot
 from ferry.spark.records.dealing import SLOT
 from ferry.spark.records.rows import record_rows
-from ferry.spark.stage import batch_of_rows, rows
+from ferry.spark.stage import attempted, batch_of_rows, rows
 
 FIRST = -1
 """Target partition of the row that names a task's slot; it sorts before all records."""
@@ -44,18 +41,5 @@ def write_slot(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
         return
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT)[0].as_py()]]
-    parent = os.getppid()
-
-    def orphaned() -> bool:
-        return os.getppid() != parent
-
-    result = SlotResult()
-    failure: FerryError | None = None
     records = (batch.select(COLUMNS) for batch in chain([first.slice(1)], left) if batch.num_rows)
-    try:
-        run_unit_slot(spec, Rows(records), orphaned, result)
-    except FerryError as error:
-        failure = error
-    if result.stopped:
-        failure = Retryable(f"slot {spec.ref.slot} was stopped before its end")
-    yield batch_of_rows(rows(end_of(spec.ref.slot, result, failure)))
+    yield batch_of_rows(rows(attempted(spec, partial(UnitSlot, Rows(records)))))

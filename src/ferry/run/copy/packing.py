@@ -81,7 +81,7 @@ class Packing:
                 self._begun.add(place)
                 self._intake.release([passed.answer])
                 continue
-            if not self._is_anew(place, part):
+            if not self._begin_anew(place, part):
                 taken = self._intake.take(place)
                 self._ready[place] = deque([as_it_is(taken.batch, taken.answer)])
                 self._begun.add(place)
@@ -104,10 +104,10 @@ class Packing:
         """Have made what comes after all that `part` has sent, if it is there and must be written anew."""
         queue = self._intake.queues[place]
         if place in self._said and queue and not queue[0].hidden and not self._ready.get(place):
-            self._is_anew(place, part)
+            self._begin_anew(place, part)
 
-    def _is_anew(self, place: TopicPartition, part: PartProgress) -> bool:
-        """Whether the first batch that waits must be written anew; if so, that is under way, or done."""
+    def _begin_anew(self, place: TopicPartition, part: PartProgress) -> bool:
+        """Have the first batch that waits written anew, if it must be; whether it must."""
         if place in self._making:
             return True
         batch = self._intake.queues[place][0].batch

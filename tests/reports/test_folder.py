@@ -225,6 +225,30 @@ def test_what_has_ended_is_told_once_by_however_many_and_what_was_unfinished_bef
     assert len(checked(tmp_path)) == 3
 
 
+class Overtaken(LocalStore):
+    """Once it has been listed so often, somebody else tells of the same before whoever listed it goes on."""
+
+    def __init__(self, path: Path, listings: int) -> None:
+        super().__init__(path)
+        self._left, self._path_of_others = listings, path
+
+    def names(self) -> list[str]:
+        found = super().names()
+        self._left -= 1
+        if self._left == 0:
+            ReportFolder(LocalStore(self._path_of_others), None).write(EVIDENCE, once=True)
+        return found
+
+
+@pytest.mark.parametrize("listings", range(1, 5))
+def test_whoever_is_overtaken_between_two_looks_tells_nothing_twice(tmp_path: Path, listings: int) -> None:
+    filled(tmp_path, count=1)
+    written = ReportFolder(Overtaken(tmp_path, listings), None).write(EVIDENCE, once=True)
+    found = checked(tmp_path)
+    assert [(one.kept.number, one.problem) for one in found] == [(1, ""), (2, "")]
+    assert written.sha256 == found[1].kept.sha256
+
+
 def test_an_object_store_keeps_reports_and_gives_no_number_twice() -> None:
     url = "memory://bucket/reports"
     filled(url, count=2)

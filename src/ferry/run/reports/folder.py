@@ -91,10 +91,10 @@ class ReportFolder:
         `once`: where one tells of the same already, by whomever, it is that one; cut short, it is made whole.
         """
         for _ in range(_TRIES):
+            before = self._newest()  # first: what somebody tells from now on is found below, or takes the number
             known = told_of(read_folder(self._store), evidence) if once else None
             if known is not None and known.report is not None:
                 return self._made_whole(known, known.report)
-            before = self._newest()
             report = SealedReport(
                 number=1 if before is None else before.number + 1,
                 evidence=evidence,

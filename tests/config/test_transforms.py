@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import (
     AddHeader,
     Change,
@@ -231,3 +232,68 @@ def test_a_refused_class_stops_the_file() -> None:
 def test_where_records_of_a_topic_go_is_known_before_they_are_read(lines: str, wanted: str | None) -> None:
     (found,) = transforms(f"transforms = x\ntransforms.{lines}\n".replace("@", CONNECT).replace("a\\.", "a\\\\."))
     assert found.target_of("a.orders") == wanted
+
+
+ONE = "ferry.transforms = one\nferry.transform.one.topics = x\nferry.transform.one.where = TRUE\n"
+LETTERS = "errors.deadletterqueue.topic."
+
+
+def letters(text: str) -> DeadLetters:
+    return parse_settings(BASE + text, "f").flow("a->b").dead_letters
+
+
+def test_errors_tolerance_says_what_becomes_of_poison_where_no_transform_does() -> None:
+    def poison(text: str) -> list[Poison]:
+        return [one.poison for one in transforms(ONE + text)]
+
+    assert poison("") == poison("errors.tolerance = none\n") == [Poison.FAIL]
+    assert poison("errors.tolerance = all\n") == poison("a->b.errors.tolerance = all\n") == [Poison.SKIP]
+    assert poison("errors.tolerance = all\nferry.transform.one.poison = fail\n") == [Poison.FAIL]
+    assert poison("ferry.transform.one.poison = skip\n") == [Poison.SKIP]
+    (connect,) = transforms(f"errors.tolerance = all\ntransforms = t\ntransforms.t.type = {CONNECT}Filter\n")
+    assert connect.poison is Poison.SKIP
+    (wrong,) = errors(ONE + "errors.tolerance = some\n")
+    assert "errors.tolerance" in wrong
+    assert "none" in wrong
+
+
+def test_dead_letters_have_a_topic_of_their_own() -> None:
+    skip = ONE + "ferry.transform.one.poison = skip\n"
+    assert letters(skip) == DeadLetters(topic="ferry-dead-letters.a.internal")
+    own = skip + f"{LETTERS}name = dead\na->b.{LETTERS}replication.factor = 2\n"
+    assert letters(own + "errors.deadletterqueue.context.headers.enable = false\n") == DeadLetters(
+        topic="dead", replication_factor=2, context=False
+    )
+    plain, named = (parse_settings(BASE + one, "f").flow("a->b") for one in (skip, own))
+    assert plain.digest() != named.digest()
+    of_old = parse_settings(BASE + ONE, "f").flow("a->b").digest()
+    assert (
+        parse_settings(BASE + ONE + f"{LETTERS}replication.factor = -1\n", "f").flow("a->b").digest() != plain.digest()
+    )
+    assert of_old != plain.digest()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("topics = x\n" + LETTERS + "name = a.x", "a.x is where the flow copies topic x to, and dead letters may not"),
+        (
+            "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\ntopics = .*\n"
+            + LETTERS
+            + "name = dead",
+            "dead is where the flow copies topic dead to",
+        ),
+        (LETTERS + "name = ferry-ledger.a.internal", "is a topic that Ferry keeps for itself"),
+        (LETTERS + "name = heartbeats", "is a topic that Ferry keeps for itself"),
+        (LETTERS + "name = no/name", "topic 'no/name'"),
+        (LETTERS + "replication.factor = 0", "replication.factor"),
+    ],
+)
+def test_a_topic_that_is_for_something_else_takes_no_dead_letters(lines: str, said: str) -> None:
+    (found,) = errors(f"{ONE}ferry.transform.one.poison = skip\n{lines}\n")
+    assert said in found
+
+
+def test_a_dead_letters_line_without_dead_letters_is_told() -> None:
+    (found,) = errors(f"{ONE}{LETTERS}name = dead\n")
+    assert "is for dead letters, and no transform of the flow has any" in found

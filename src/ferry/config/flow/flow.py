@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from ferry.config.flow.acls import AclSync
 from ferry.config.flow.alerts import Alerts
+from ferry.config.flow.dead_letters import DeadLetters, usual_topic
 from ferry.config.flow.guards import Guards
 from ferry.config.flow.lag_start import LagStart
 from ferry.config.flow.origins import Origin
@@ -194,6 +195,8 @@ class FlowConfig:
     """Where reports of drills and switches go, and the goals in them."""
     transforms: tuple[TransformSpec, ...] = ()
     """What is copied record by record, and changed on the way; all else goes as bytes (ADR 39)."""
+    dead_letters: DeadLetters
+    """Where records go that a transform with `poison = skip` cannot be applied to."""
     unknown: frozenset[str] = frozenset()
     """Aliases whose connection is not looked up: their clients cannot be had."""
 
@@ -281,6 +284,8 @@ class FlowConfig:
             shown["acls"] = [self.acls.policy, [[r.pattern, r.replacement] for r in self.acls.mapping.rules]]
         if self.transforms:
             shown["transforms"] = [one.meaning() for one in self.transforms]
+            if self.dead_letters != DeadLetters(topic=usual_topic(self.flow.source)):
+                shown["dead_letters"] = asdict(self.dead_letters)
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 

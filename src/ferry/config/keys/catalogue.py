@@ -85,6 +85,28 @@ FAMILIES = (
         "[those that are known](record-path.md#connects-transforms); another class is refused",
     ),
     Family(
+        name=re.compile(r"errors\.deadletterqueue\.topic\.name"),
+        shown="errors.deadletterqueue.topic.name",
+        groups=("flow",),
+        fate=Fate.USED,
+        text="the topic on the target for [dead letters](dead-letters.md), as Connect's sinks have one; "
+        "`ferry-dead-letters.S.internal` unless set",
+    ),
+    Family(
+        name=re.compile(r"errors\.deadletterqueue\.topic\.replication\.factor"),
+        shown="errors.deadletterqueue.topic.replication.factor",
+        groups=("flow",),
+        fate=Fate.USED,
+        text="replicas of that topic when Ferry makes it; as of other topics unless set",
+    ),
+    Family(
+        name=re.compile(r"errors\.deadletterqueue\.context\.headers\.enable"),
+        shown="errors.deadletterqueue.context.headers.enable",
+        groups=("flow",),
+        fate=Fate.USED,
+        text="whether dead letters tell in headers where they come from and why; `true` unless set",
+    ),
+    Family(
         name=re.compile(r"(key|value|header)\.converter\..+"),
         shown="key.converter.{parameter}",
         groups=("flow", "worker"),

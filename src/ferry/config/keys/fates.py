@@ -142,6 +142,8 @@ _FLOW = _rules(
     (r"name|connector\.(class|plugin\.version)", _UNNEEDED, "MirrorMaker sets it for its connectors"),
     (r"admin\.timeout\.ms|consumer\.poll\.timeout\.ms", _UNNEEDED, "a run's patience bounds each request"),
     (r"metric\.names\.formats?", _UNNEEDED, _NO_METRICS),
+    (r"errors\.tolerance", _USED,
+     "`all`: what [a transform](record-path.md#poison) cannot be applied to becomes a dead letter, unless it says so"),
     (r"errors\..*|config\.action\.reload", _UNNEEDED,
      "a run that meets an error refuses the partition, and says so; the next run tries again"),
     (r"exactly\.once\.support|transaction\.boundary(\.interval\.ms)?|offsets\.storage\.topic", _UNNEEDED,

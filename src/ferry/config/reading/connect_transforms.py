@@ -25,7 +25,7 @@ from ferry.config.flow.steps import (
     TopicMatches,
     When,
 )
-from ferry.config.flow.transforms import TransformSpec, java_replacement
+from ferry.config.flow.transforms import Poison, TransformSpec, java_replacement
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.reading.findings import Findings, Setting
@@ -59,6 +59,7 @@ class ConnectReader:
     providers: Providers
     findings: Findings
     settings: list[Setting] = field(default_factory=list)
+    poison: Poison = Poison.FAIL
 
     def read(self) -> TransformSpec | None:
         """The transform of all topics that the classes are together; None where there are none."""
@@ -74,7 +75,13 @@ class ConnectReader:
         steps: list[Step] = []
         for name in names:
             steps += self._one(name)
-        return TransformSpec(name=NAME, topics=PatternList(items=(".*",)), steps=tuple(steps), providers=self.providers)
+        return TransformSpec(
+            name=NAME,
+            topics=PatternList(items=(".*",)),
+            steps=tuple(steps),
+            poison=self.poison,
+            providers=self.providers,
+        )
 
     def _one(self, name: str) -> list[Step]:
         key = f"{NAME}.{name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 from ferry.config.flow import alerts
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
@@ -25,12 +25,13 @@ from ferry.config.flow.origins import origins_of
 from ferry.config.flow.policies import flow_policy
 from ferry.config.flow.report import FOLDER, KEY, PASSWORD, ReportConfig
 from ferry.config.flow.start import Start, parse_start
-from ferry.config.flow.transforms import TransformSpec
+from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import default_of
 from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
 from ferry.config.reading.connect_transforms import ConnectReader
+from ferry.config.reading.dead_letters import DeadLetterReader
 from ferry.config.reading.findings import Findings, Setting
 from ferry.config.reading.transforms import TransformReader, transform_names
 from ferry.config.text.filters import GroupFilter, TopicFilter, TopicSelection
@@ -62,6 +63,14 @@ _BYTES_AS_THEY_ARE = (_BYTE_ARRAY, "ByteArrayConverter", "ByteArray")
 """The converter that changes nothing, as Connect lets it be called."""
 
 
+class _Parts(TypedDict):
+    flow: Flow
+    entries: Entries
+    providers: Providers
+    findings: Findings
+    settings: list[Setting]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowReader:
     """Reads one flow; what it meets goes to `findings`, where each value came from to `settings`."""
@@ -85,6 +94,9 @@ class FlowReader:
         policy_properties = self._policy_properties()
         policy_name, policy = self._policy(policy_properties)
         heartbeats = self._value("heartbeats.replication.enabled", values.boolean)
+        selection = TopicSelection(flow=self.flow, filter=topics, policy=policy, heartbeats=heartbeats)
+        dead = DeadLetterReader(**self._parts())
+        transforms = self._transforms(dead.poison())
         self._refuse_foreign_filters()
         self._refuse_what_changes_records(clients)
         timeout_ms = self._value("ferry.transaction.timeout.ms", values.integer(2000, 2**31 - 1))
@@ -92,7 +104,7 @@ class FlowReader:
             flow=self.flow,
             enabled=True,
             topics=topics,
-            selection=TopicSelection(flow=self.flow, filter=topics, policy=policy, heartbeats=heartbeats),
+            selection=selection,
             groups=GroupFilter(
                 include=self._value("groups", values.pattern_list),
                 exclude=self._value("groups.exclude", values.pattern_list),
@@ -178,28 +190,26 @@ class FlowReader:
             origins={place: origins_of(self.entries.file, entries) for place, entries in clients.items()},
             providers=self.providers,
             connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
-            transforms=self._transforms(),
+            transforms=transforms,
+            dead_letters=dead.letters(transforms, selection, policy),
             unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
             report=self._report(),
         )
 
-    def _transforms(self) -> tuple[TransformSpec, ...]:
-        reader = TransformReader(
+    def _transforms(self, poison: Poison) -> tuple[TransformSpec, ...]:
+        own = TransformReader(**self._parts(), poison=poison).read(self._value("ferry.transforms", transform_names))
+        connect = ConnectReader(**self._parts(), poison=poison).read()
+        return own if connect is None else (*own, connect)
+
+    def _parts(self) -> _Parts:
+        """What each reader of a part of the flow works with."""
+        return _Parts(
             flow=self.flow,
             entries=self.entries,
             providers=self.providers,
             findings=self.findings,
             settings=self.settings,
         )
-        own = reader.read(self._value("ferry.transforms", transform_names))
-        connect = ConnectReader(
-            flow=self.flow,
-            entries=self.entries,
-            providers=self.providers,
-            findings=self.findings,
-            settings=self.settings,
-        ).read()
-        return own if connect is None else (*own, connect)
 
     def _value(self, name: str, convert: Callable[[str], T], *, default: str | None = None) -> T:
         """The flow's value, else the top level's, else the default of Ferry or Kafka."""

@@ -38,6 +38,8 @@ class TransformReader:
     providers: Providers
     findings: Findings
     settings: list[Setting] = field(default_factory=list)
+    poison: Poison = Poison.FAIL
+    """Where a transform does not say it."""
 
     def read(self, names: tuple[str, ...]) -> tuple[TransformSpec, ...]:
         """Those that `ferry.transforms` names, in its order."""
@@ -121,7 +123,8 @@ class TransformReader:
         return "" if entry is None or not hashes else entry.value
 
     def _poison(self, name: str, steps: tuple[Step, ...]) -> Poison:
-        poison = Poison(self._value(name, "poison", values.one_of(tuple(Poison))))
+        written = Poison(self._value(name, "poison", values.one_of(tuple(Poison))))
+        poison = self.poison if self._entry(name, "poison") is None else written
         if poison is Poison.PASS and any(isinstance(one, Json | HashKey) for one in steps):
             message = "lets values that are no JSON through as they are, unmasked; write fail or skip where that counts"
             entry = self._entry(name, "poison")

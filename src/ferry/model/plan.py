@@ -10,7 +10,7 @@ from ferry.model.acl import AclChange
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
 from ferry.model.refusal import Refusal, RefusalKind
-from ferry.model.unit import Unit
+from ferry.model.unit import Era, Unit
 
 PLAN_VERSION = 2
 """The newest that this Ferry reads: 2 has units, which an earlier Ferry must not pass over."""
@@ -133,6 +133,8 @@ class Plan:
     """Changes to the target's ACLs: those that a run made when it was planned."""
     units: tuple[Unit, ...] = ()
     """What the record path copies, in slots of its own."""
+    eras: tuple[Era, ...] = ()
+    """By which rules `units` are dealt: one for each of their target topics, also where the file wants another one."""
 
     @property
     def version(self) -> int:
@@ -163,10 +165,12 @@ class Plan:
         return tuple(sorted({unit.slot for unit in self.units}))
 
     def without(self, refused: Mapping[str, Refusal]) -> Plan:
-        """The plan without the slices of the source topics in `refused`, whose refusals join it."""
+        """The plan without the slices and units of the source topics in `refused`, whose refusals join it."""
         return replace(
             self,
             slices=tuple(piece for piece in self.slices if piece.source.topic not in refused),
+            units=tuple(unit for unit in self.units if unit.source_topic not in refused),
+            eras=tuple(era for era in self.eras if era.source_topic not in refused),
             gaps=tuple(gap for gap in self.gaps if gap.source.topic not in refused),
             refusals=(*self.refusals, *(refusal for _, refusal in sorted(refused.items()))),
         )

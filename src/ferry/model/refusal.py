@@ -41,6 +41,8 @@ class RefusalKind(StrEnum):
     TOMBSTONES_PASSED = "tombstones-passed"
     CLUSTER_CHANGED = "cluster-changed"
     CLOCK_SKEW = "clock-skew"
+    TRANSFORM = "transform"
+    """A topic cannot be changed on its way as the file, or what was copied before, would have it."""
     STUCK = "stuck"
     """A place that somebody passed by hand (`ferry skip`)."""
 

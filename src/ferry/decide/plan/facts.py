@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ferry.decide.ledger.neighbours import Neighbour
 from ferry.decide.plan.topic_settings import TopicSettings
-from ferry.model import Gap, Pause, Position, Range, Receipt, RefusalKind, TopicPartition
+from ferry.model import Era, Gap, Pause, Position, Range, Receipt, RefusalKind, TopicPartition, UnitReceipt
 
 T = TypeVar("T")
 
@@ -214,6 +214,10 @@ class Facts:
     """Whether the flow straight back is paused in its own ledger, until somebody resumes it."""
     strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By merged target partition the first offset that none of the flows' ledgers accounts for."""
+    units: Mapping[TopicPartition, UnitReceipt] = field(default_factory=dict)
+    """Last receipt per target partition of topics that get other partitions, in this lane."""
+    eras: Mapping[str, Era] = field(default_factory=dict)
+    """By target topic the rule by which the lane deals records to its partitions."""
     held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """Source partitions with an open transaction, where that bounds what is read (read_committed)."""
 

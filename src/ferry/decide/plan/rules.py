@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ferry.config.flow.guards import Guards
 from ferry.model import Flow
 from ferry.policy import ReplicationPolicy
+
+
+class Transform(NamedTuple):
+    """By which transform of the flow's file a topic's records are made."""
+
+    name: str
+    digest: str = ""
+    """Empty where nothing of the plan is written."""
+    partitions: int | None = None
+    """Of the target topic, to which records are dealt by their keys; None: each record keeps its partition."""
+    text: str = ""
+    """The transform itself (`ferry.decide.records.rule_text`), where it deals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +51,8 @@ class Rules:
     """The other flows that would bring a source topic's records back to be copied again, in order; none: empty."""
     merges: Callable[[str], bool] = lambda _: False
     """Whether a source topic's target is shared with other flows (`ferry.merge.topics`)."""
+    transform_of: Callable[[str], Transform | None] = lambda _: None
+    """The transform of a source topic; raises Refused for one that two name."""
     guards: Guards = field(default_factory=Guards)
     beside_live: bool = False
     """Whether the lane writes to topics of the live lane, behind whatever they hold."""

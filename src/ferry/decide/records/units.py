@@ -68,15 +68,15 @@ def joined(vectors: Sequence[Vector]) -> Vector:
 def is_level(vectors: Sequence[Vector]) -> bool:
     """Whether all of them are the same place."""
     common = joined(vectors)
-    return all(_widened(vector, len(common)) == common for vector in vectors)
+    return all(_widened(vector, (), len(common)) == common for vector in vectors)
 
 
 def replanned(known: Era | None, lasts: Iterable[UnitReceipt], wish: Era, logs: Sequence[Log]) -> Replanned:
     """What a run copies of a topic by now. Pure.
 
-    `wish` is the rule that the file wants: it counts with its `begins` where nothing is `known`, and else begins where
-    the era before it ends. `logs` are those of the source partitions, by number. Raises BadInput when the source has
-    fewer partitions than were read.
+    `wish` is the rule that the file wants. Its `begins` count where nothing is `known`, and for partitions that the
+    source has got since; else it begins where the era before it ends. `logs` are those of the source partitions, by
+    number. Raises BadInput when the source has fewer partitions than were read.
     """
     era, ends, finishing = known, tuple(log.end for log in logs), False
     if era is None:
@@ -88,22 +88,20 @@ def replanned(known: Era | None, lasts: Iterable[UnitReceipt], wish: Era, logs: 
                 f"topic {era.source_topic} has {len(logs)} partitions where {max(map(len, places))} were read: it was "
                 "made again meanwhile; give its copy another name, or delete both"
             )
-        if (era.digest, era.partitions) != (wish.digest, wish.partitions):
-            if is_level(places):
-                begins = joined(places)
-                era = _begun(wish, begins)
-                places = [begins] * era.partitions
-            else:
-                ends, finishing = _widened(joined(places), len(logs)), True
-    starts = [_widened(place, len(logs)) for place in places]
-    passed = _passed(starts, logs, ends)
-    cut = [
-        Cut(at, max(s[at] for s in starts), log.end)
-        for at, log in enumerate(logs)
-        if any(s[at] > log.end for s in starts)
-    ]
-    ranges = tuple((_behind(start, logs, ends), ends) for start in starts)
-    return Replanned(era, ranges, finishing, passed, tuple(cut))
+    places = [_widened(place, wish.begins, len(logs)) for place in places]
+    passed, cut = _passed(places, logs, ends), _cut(places, logs)
+    if (era.digest, era.partitions) != (wish.digest, wish.partitions):
+        # What a log does not have any more keeps nobody waiting.
+        here = [tuple(max(at, log.start) for at, log in zip(place, logs, strict=True)) for place in places]
+        if is_level(here):
+            begins = joined(here)
+            era = _begun(wish, begins)
+            places = [begins] * era.partitions
+        else:
+            ends, finishing = joined(places), True
+    starts = [_behind(place, logs, ends) for place in places]
+    ranges = tuple((start, tuple(map(max, start, ends))) for start in starts)
+    return Replanned(era, ranges, finishing, passed, cut)
 
 
 def _begun(wish: Era, begins: Vector) -> Era:
@@ -120,14 +118,21 @@ def _begun(wish: Era, begins: Vector) -> Era:
     )
 
 
-def _widened(vector: Vector, width: int) -> Vector:
-    """With partitions that the source has got since: nothing of them was read."""
-    return vector + (0,) * (width - len(vector))
+def _widened(vector: Vector, begins: Vector, width: int) -> Vector:
+    """With partitions that the source has got since, at their beginnings: nothing of them was read."""
+    more = range(len(vector), width)
+    return vector + tuple(begins[number] if number < len(begins) else 0 for number in more)
 
 
 def _behind(start: Vector, logs: Sequence[Log], ends: Vector) -> Vector:
     """Not before the log's first offset: what lies before it cannot be read, and is told as passed."""
     return tuple(min(max(at, log.start), max(at, end)) for at, log, end in zip(start, logs, ends, strict=True))
+
+
+def _cut(starts: Sequence[Vector], logs: Sequence[Log]) -> tuple[Cut, ...]:
+    reached = [max(start[number] for start in starts) for number in range(len(logs))]
+    pairs = enumerate(zip(reached, logs, strict=True))
+    return tuple(Cut(number, at, log.end) for number, (at, log) in pairs if at > log.end)
 
 
 def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tuple[Passed, ...]:

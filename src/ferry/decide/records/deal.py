@@ -1,0 +1,436 @@
+"""What a run copies of a topic that gets other partitions: facts -> parts of target partitions, or what stands against.
+
+The source's partitions and the target's are in trouble each by itself: one of the source is left out of all parts, one
+of the target has no part. What is left out now is where it was when the next plan is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ferry.config.flow.guards import OnGuard
+from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.decide.plan.guards import ANEW, leaderless_refusal, retention_trouble, unserved_refusal
+from ferry.decide.plan.origins import returning_refusal
+from ferry.decide.plan.progress import estimated_bytes, place_of_lane
+from ferry.decide.plan.rules import Rules, Transform
+from ferry.decide.plan.undecided import undecided_sentence
+from ferry.decide.records.units import Log, Passed, Replanned, replanned
+from ferry.model import (
+    Era,
+    Gap,
+    LaneKind,
+    Lifted,
+    Refusal,
+    RefusalKind,
+    TopicPartition,
+    UnitReceipt,
+    Vector,
+    lane_kind,
+)
+from ferry.words import several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What lies before one target partition: `[starts, ends)` of the source's. `last` is its last receipt."""
+
+    target: TopicPartition
+    starts: Vector
+    ends: Vector
+    last: UnitReceipt | None
+    target_end: int
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets of the source, of all partitions together."""
+        return sum(self.ends) - sum(self.starts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What lies before a topic in one source partition: so many offsets, and about so many bytes (`Candidate`)."""
+
+    source: TopicPartition
+    start: int
+    offsets: int
+    bytes: int
+    last_generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deal:
+    """A topic's rule and its parts, none of which is in trouble; `is_new`: the rule counts from this plan on.
+
+    `finishing`: the file wants another rule, which has to wait. `bytes` lie ahead, by source partition.
+    """
+
+    era: Era
+    is_new: bool
+    finishing: bool
+    parts: tuple[Part, ...]
+    bytes: Mapping[int, int] = field(default_factory=dict)
+    refusals: tuple[Refusal, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> list[Need]:
+        """What budgets are shared over."""
+        last = max((part.last.generation for part in self.parts if part.last is not None), default=-1)
+        found = []
+        for number in range(len(self.parts[0].starts) if self.parts else 0):
+            start = min(part.starts[number] for part in self.parts)
+            end = max(part.ends[number] for part in self.parts)
+            if start < end:
+                source = TopicPartition(topic=self.era.source_topic, partition=number)
+                bytes_ahead = self.bytes.get(number, 0)
+                found.append(
+                    Need(source=source, start=start, offsets=end - start, bytes=bytes_ahead, last_generation=last)
+                )
+        return found
+
+    def limited(self, shares: Mapping[TopicPartition, int]) -> Deal:
+        """So many offsets of each source partition, from the first one that some part wants on."""
+        stops = {need.source.partition: need.start + shares.get(need.source, 0) for need in self.needs}
+
+        def ends_of(part: Part) -> Vector:
+            pairs = enumerate(zip(part.starts, part.ends, strict=True))
+            return tuple(max(start, min(end, stops.get(number, end))) for number, (start, end) in pairs)
+
+        return replace(self, parts=tuple(replace(part, ends=ends_of(part)) for part in self.parts))
+
+
+def deal_of(
+    rules: Rules, facts: Facts, topic: SourceTopic, target: str, rule: Transform, run: str, generation: int
+) -> Deal | tuple[Refusal, ...]:
+    """The parts of a topic, or why it has none. Pure. `target` is the name of its copy.
+
+    A `rule` without digest is taken for the one that is in force: nobody writes what comes of it.
+    """
+    partitions = rule.partitions or 1
+    lasts = {place: last for place, last in facts.units.items() if place.topic == target}
+    known = facts.eras.get(target)
+    against = _against(rules, facts, topic, target, rule, known, lasts)
+    if against is not None:
+        return (against,)
+    read = max([len(known.begins) if known else 0, *(len(last.reached) for last in lasts.values())])
+    width = _width(topic, read)
+    unserved = tuple(leaderless_refusal(topic, number) for number in topic.leaderless)
+    if known is None and unserved:
+        return (*unserved, _not_begun(topic, unserved))
+    begins = tuple(
+        place_of_lane(facts, TopicPartition(topic.name, number), part, None)
+        if (part := topic.partitions.get(number)) is not None
+        else 0
+        for number in range(width)
+    )
+    copy = facts.targets.get(target)
+    wish = Era(
+        source_topic=topic.name,
+        target_topic=target,
+        since=generation,
+        begins=begins,
+        digest=rule.digest or ("" if known is None else known.digest),
+        partitions=partitions,
+        source_topic_id=topic.topic_id,
+        target_topic_id="" if copy is None else copy.topic_id,
+        spec=rule.text,
+    )
+    look = _Look(rules, facts, topic, known, lasts, wish, width)
+    found, refusals, passed = look.sources()
+    if not found.finishing and copy is not None and copy.partitions > partitions:
+        return (_too_many(topic, copy, rule),)
+    parts, lost = look.parts(found, copy)
+    note = _note(rule, found, known)
+    return Deal(
+        era=found.era,
+        is_new=found.era != known,
+        finishing=found.finishing,
+        parts=tuple(parts),
+        bytes=_bytes_ahead(topic, parts),
+        refusals=(*unserved, *refusals, *lost),
+        gaps=tuple(_gap(rules, facts, topic, one, run, generation) for one in passed),
+        notes=(*([] if note is None else [note]), *(_passed_note(topic, one) for one in passed)),
+    )
+
+
+def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
+    """Why a topic may not keep its partitions now: records of its copy were dealt to others; None: none were."""
+    last = max((one for one in facts.units.values() if one.target.topic == target), key=_at, default=None)
+    if last is None:
+        return None
+    era = facts.eras.get(target)
+    count = f"{era.partitions} partitions" if era is not None else "other partitions"
+    return _refusal(
+        topic,
+        f"target topic {target} was dealt to {count} by run {last.run}, and topic {topic} is to keep its own now: "
+        f"write ferry.transform.NAME.partitions again, or {ANEW}",
+    )
+
+
+def _at(last: UnitReceipt) -> int:
+    return last.at_ms
+
+
+def _refusal(topic: str, message: str, kind: RefusalKind = RefusalKind.TRANSFORM) -> Refusal:
+    return Refusal(topic=topic, partition=None, kind=kind, message=message)
+
+
+def _against(
+    rules: Rules,
+    facts: Facts,
+    topic: SourceTopic,
+    target: str,
+    rule: Transform,
+    known: Era | None,
+    lasts: Mapping[TopicPartition, UnitReceipt],
+) -> Refusal | None:
+    """What stands against the whole topic."""
+    key = f"ferry.transform.{rule.name}.partitions"
+    if lane_kind(rules.lane) in (LaneKind.BACKFILL, LaneKind.APPEND):
+        return _refusal(
+            topic.name,
+            f"topic {topic.name} gets other partitions ({key}), and a window of it cannot be copied by itself: name "
+            "other topics (--topic), or copy all of it anew under another alias of the source cluster",
+        )
+    if rules.merges(topic.name):
+        return _refusal(
+            topic.name,
+            f"topic {topic.name} gets other partitions ({key}), and its target {target} is shared with other flows "
+            "(ferry.merge.topics): take it out of one of both",
+        )
+    before = next((last for last in facts.receipts.values() if last.target.topic == target), None)
+    if before is not None:
+        return _refusal(
+            topic.name,
+            f"target topic {target} was copied partition by partition up to now, and transform {rule.name} would deal "
+            f"topic {topic.name} to {rule.partitions} partitions: remove {key}, or {ANEW}",
+        )
+    ids = {last.source_topic_id for last in lasts.values()} | {"" if known is None else known.source_topic_id}
+    read = max([0 if known is None else len(known.begins), *(len(last.reached) for last in lasts.values())])
+    count = len(topic.partitions) + len(topic.leaderless)
+    if (topic.topic_id and ids - {"", topic.topic_id}) or read > count:
+        how = f"it has {count} partition(s) where {read} were read" if read > count else f"its id is {topic.topic_id}"
+        return _refusal(
+            topic.name,
+            f"source topic {topic.name} was deleted and created again since it was copied to {target} ({how}): {ANEW}",
+            RefusalKind.TOPIC_RECREATED,
+        )
+    if any(
+        last.source_cluster_id and facts.source_cluster_id and last.source_cluster_id != facts.source_cluster_id
+        for last in lasts.values()
+    ):
+        return _refusal(
+            topic.name,
+            f"topic {topic.name} was dealt to {target} from another cluster than {rules.flow.source} leads to now, and "
+            f"cannot go on behind that: {ANEW}",
+            RefusalKind.CLUSTER_CHANGED,
+        )
+    return _changed_target(facts, topic, target, lasts)
+
+
+def _changed_target(
+    facts: Facts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, UnitReceipt]
+) -> Refusal | None:
+    copy = facts.targets.get(target)
+    written = [last for last in lasts.values() if last.target_next >= 0]
+    if not written:
+        return None
+    if copy is None:
+        what = f"target topic {target} is gone although records were dealt to {len(written)} partition(s) of it"
+    elif copy.topic_id and any(last.target_topic_id not in ("", copy.topic_id) for last in written):
+        what = f"target topic {target} was deleted and created again since the last receipt"
+    elif max(last.target.partition for last in written) >= copy.partitions:
+        what = f"target topic {target} has {copy.partitions} partition(s), fewer than were written"
+    else:
+        return None
+    return _refusal(topic.name, f"{what}: find out who did it, then {ANEW}", RefusalKind.TARGET_CHANGED)
+
+
+def _width(topic: SourceTopic, read: int) -> int:
+    """How many source partitions are copied: those that were read, and new ones up to the first that nobody serves."""
+    count = len(topic.partitions) + len(topic.leaderless)
+    return next((number for number in range(read, count) if number not in topic.partitions), count)
+
+
+def _not_begun(topic: SourceTopic, unserved: Sequence[Refusal]) -> Refusal:
+    names = several([f"{topic.name}-{one.partition}" for one in unserved])
+    return _refusal(
+        topic.name,
+        f"the copy of topic {topic.name} does not begin, for where it begins is settled for all partitions at once and "
+        f"{names} cannot be asked: bring their brokers back, the next run copies it",
+        RefusalKind.NO_LEADER,
+    )
+
+
+def _too_many(topic: SourceTopic, copy: TargetTopic, rule: Transform) -> Refusal:
+    return _refusal(
+        topic.name,
+        f"target topic {copy.name} has {copy.partitions} partitions, transform {rule.name} wants {rule.partitions}, "
+        f"and Kafka takes none away: write ferry.transform.{rule.name}.partitions = {copy.partitions}, or "
+        f"{'delete the target topic so that Ferry creates it' if not any(copy.ends.values()) else ANEW}",
+        RefusalKind.PARTITION_COUNT,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One topic's facts, and what they say partition by partition."""
+
+    rules: Rules
+    facts: Facts
+    topic: SourceTopic
+    known: Era | None
+    lasts: Mapping[TopicPartition, UnitReceipt]
+    wish: Era
+    width: int
+
+    def sources(self) -> tuple[Replanned, list[Refusal], tuple[Passed, ...]]:
+        """What is copied of which source partitions, what stands against others, and what a policy passes over."""
+        found = self._replanned(frozenset())
+        skips = self.rules.guards.retention_passed.of(self.topic.name) is OnGuard.SKIP
+        refusals: dict[int, Refusal] = {}
+        for number, start, _ in found.passed:
+            trouble = retention_trouble(self.topic, number, start)
+            if trouble is not None and not skips:
+                refusals[number] = trouble.refusal
+        for number, reached, _ in found.cut:
+            part = self.topic.partitions[number]
+            if reached > part.log_end:
+                refusals[number] = self._truncated(number, reached, part)
+        for number in range(self.width):
+            place = TopicPartition(self.topic.name, number)
+            low, high = _span(found, number)
+            loop = returning_refusal(self.rules, place, low, high, self.facts.returned.get(place, ()))
+            if loop is not None:
+                refusals[number] = loop
+        if refusals:
+            found = self._replanned(frozenset(refusals))
+        passed = tuple(one for one in found.passed if one.partition not in refusals)
+        return found, [refusal for _, refusal in sorted(refusals.items())], passed
+
+    def _replanned(self, shut: frozenset[int]) -> Replanned:
+        """As `ferry.decide.records.units.replanned`, with nothing to copy of the partitions in `shut`, or unserved."""
+        closed = shut | {number for number in range(self.width) if number not in self.topic.partitions}
+        found = replanned(self.known, self.lasts.values(), self.wish, [self._log(n, closed) for n in range(self.width)])
+        if not closed:
+            return found
+        ranges = tuple(
+            (
+                starts,
+                tuple(start if n in closed else end for n, (start, end) in enumerate(zip(starts, ends, strict=True))),
+            )
+            for starts, ends in found.ranges
+        )
+        return found._replace(ranges=ranges)
+
+    def _log(self, number: int, closed: frozenset[int]) -> Log:
+        if number in closed:
+            places = [self.wish.begins, *(last.reached for last in self.lasts.values())]
+            places += [] if self.known is None else [self.known.begins]
+            return Log(0, max(vector[number] for vector in places if number < len(vector)))
+        part = self.topic.partitions[number]
+        return Log(part.log_start, max(part.log_start, part.end))
+
+    def _truncated(self, number: int, reached: int, part: SourcePartition) -> Refusal:
+        return Refusal(
+            topic=self.topic.name,
+            partition=number,
+            kind=RefusalKind.SOURCE_TRUNCATED,
+            message=f"source {self.topic.name}-{number} ends at offset {part.log_end} but was copied up to {reached}: "
+            f"its log was truncated (unclean leader election?); compare both sides, then {ANEW}",
+        )
+
+    def parts(self, found: Replanned, copy: TargetTopic | None) -> tuple[list[Part], list[Refusal]]:
+        """The target partitions' parts, and what stands against others."""
+        parts, refusals = [], []
+        for number, (starts, ends) in enumerate(found.ranges):
+            place = TopicPartition(self.wish.target_topic, number)
+            last = self.lasts.get(place)
+            refusal = unserved_refusal(self.topic, number, copy) or self._trouble(place, last, copy)
+            if refusal is not None:
+                refusals.append(refusal)
+                continue
+            end = -1 if copy is None else copy.ends.get(number, -1)
+            parts.append(Part(target=place, starts=starts, ends=ends, last=last, target_end=end))
+        return parts, refusals
+
+    def _trouble(self, place: TopicPartition, last: UnitReceipt | None, copy: TargetTopic | None) -> Refusal | None:
+        """A target partition that lost records, or has some of somebody else's."""
+        kind, behind = RefusalKind.TARGET_CHANGED, -1 if last is None else last.target_next
+        end = 0 if copy is None else copy.ends.get(place.partition, 0)
+        if behind >= 0 and (end < behind or place in self.facts.cut):
+            at = min(end, self.facts.cut.get(place, end))
+            message = f"target {place} was written up to {behind} by the last receipt and has that up to {at}: it lost "
+            message += f"records; find out who did it, then {ANEW}"
+        elif place in self.facts.foreign:
+            kind, offset = RefusalKind.FOREIGN_WRITER, self.facts.foreign[place]
+            ours = f"behind our last record at {behind - 1}" if behind > 0 else "where the ledger has no receipt of any"
+            message = f"target {place} has a record of somebody else at offset {offset}, {ours}: find the writer and "
+            message += f"take its right to write, then {ANEW}"
+        elif place in self.facts.undecided:
+            kind = RefusalKind.FOREIGN_WRITER
+            message = undecided_sentence(f"target {place}", place, self.facts.undecided[place])
+        else:
+            return None
+        return Refusal(topic=self.topic.name, partition=place.partition, kind=kind, message=message)
+
+
+def _span(found: Replanned, number: int) -> tuple[int, int]:
+    """What of a source partition some target partition wants."""
+    return min(starts[number] for starts, _ in found.ranges), max(ends[number] for _, ends in found.ranges)
+
+
+def _bytes_ahead(topic: SourceTopic, parts: Iterable[Part]) -> dict[int, int]:
+    ahead: dict[int, tuple[int, int]] = {}
+    for part in parts:
+        for number, (start, end) in enumerate(zip(part.starts, part.ends, strict=True)):
+            low, high = ahead.get(number, (start, end))
+            ahead[number] = min(low, start), max(high, end)
+    return {
+        number: estimated_bytes(topic.partitions[number], high - low).bytes
+        for number, (low, high) in ahead.items()
+        if number in topic.partitions
+    }
+
+
+def _note(rule: Transform, found: Replanned, known: Era | None) -> str | None:
+    """That the rule changes, or is going to."""
+    era = found.era
+    if known is None or (not found.finishing and era == known):
+        return None
+    partitions = f"{era.partitions} partitions of {era.target_topic}"
+    if found.finishing:
+        return (
+            f"topic {era.source_topic}: transform {rule.name} has changed, and counts once all {partitions} stand at "
+            "one place; this run finishes by the rule of before what some of them have"
+        )
+    return (
+        f"topic {era.source_topic}: transform {rule.name} counts as it is now from here on, for {partitions}; what was "
+        "copied before stays where it is"
+    )
+
+
+def _gap(rules: Rules, facts: Facts, topic: SourceTopic, one: Passed, run: str, generation: int) -> Gap:
+    trouble = retention_trouble(topic, one.partition, one.start)
+    return Gap(
+        source=TopicPartition(topic.name, one.partition),
+        start=one.start,
+        end=one.end,
+        why=RefusalKind.RETENTION_PASSED,
+        run=run,
+        at_ms=facts.now_ms,
+        how=Lifted.SKIP,
+        who="ferry.guard.retention.passed",
+        reason="" if trouble is None else trouble.refusal.message.partition(": ")[0],
+        generation=generation,
+        topic_id=topic.topic_id,
+    )
+
+
+def _passed_note(topic: SourceTopic, one: Passed) -> str:
+    trouble = retention_trouble(topic, one.partition, one.start)
+    what = "" if trouble is None else trouble.refusal.message.partition(": ")[0]
+    return f"{what}: skipped, as ferry.guard.retention.passed says"

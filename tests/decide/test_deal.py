@@ -1,0 +1,375 @@
+"""Topics that get other partitions: what stands against them, and that nothing is lost or doubled by what happens."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
+from ferry.decide.plan.facts import OpenTransaction, SourceTopic
+from ferry.decide.plan.rules import Rules, Transform
+from ferry.decide.records.deal import Deal, deal_of, dealt_before
+from ferry.decide.records.partitioner import partition_of_record
+from ferry.decide.records.units import reached_at, resumed, wants
+from ferry.model import Era, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
+from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic
+
+SKIP = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
+RULE = Transform(name="small", partitions=2, digest="all")
+ERA = Era(
+    source_topic="t",
+    target_topic="a.t",
+    since=1,
+    begins=(0, 0),
+    digest="all",
+    partitions=2,
+    source_topic_id="id-t",
+    target_topic_id="id-a.t",
+)
+
+
+def receipt(number: int, reached: Vector, *, era: int = 1, generation: int = 1, target_next: int = -1) -> UnitReceipt:
+    return UnitReceipt(
+        flow=FLOW,
+        lane=LANE,
+        run="r",
+        generation=generation,
+        slot=0,
+        source_topic="t",
+        target=place("a.t", number),
+        era=era,
+        begins=(0,) * len(reached),
+        reached=reached,
+        target_start=-1,
+        target_next=target_next,
+        records=0,
+        bytes=0,
+        batches=0,
+        digest="",
+        transform="all",
+        at_ms=0,
+        source_topic_id="id-t",
+        target_topic_id="id-a.t",
+        source_cluster_id="cluster-a",
+    )
+
+
+HALF = {one.target: one for one in (receipt(0, (5, 3), target_next=4), receipt(1, (5, 1), target_next=3))}
+TWO = topic("t", part(end=9), part(end=9))
+FACTS_HALF = replace(
+    FACTS, sources={"t": TWO}, targets={"a.t": target("a.t", 5, 4)}, units=HALF, eras={"a.t": ERA}, claims={"a.t": LANE}
+)
+
+
+def dealt(rule: Transform = RULE, rules: Rules = RULES, source: SourceTopic = TWO, **facts: Any) -> Deal:
+    found = deal_of(rules, replace(FACTS_HALF, **facts), source, "a.t", rule, "run", 7)
+    assert isinstance(found, Deal), found
+    return found
+
+
+def refused(
+    rule: Transform = RULE, rules: Rules = RULES, source: SourceTopic = TWO, **facts: Any
+) -> tuple[Refusal, ...]:
+    found = deal_of(rules, replace(FACTS_HALF, **facts), source, "a.t", rule, "run", 7)
+    assert isinstance(found, tuple), found
+    return found
+
+
+def test_each_target_partition_goes_on_where_it_stands() -> None:
+    found = dealt()
+    assert not found.is_new
+    assert not found.finishing
+    assert [(one.starts, one.ends) for one in found.parts] == [((5, 3), (9, 9)), ((5, 1), (9, 9))]
+    assert [(need.source.partition, need.start, need.offsets) for need in found.needs] == [(0, 5, 4), (1, 1, 8)]
+    assert found.needs[0].bytes == 4 * (10_000 // 9)
+    cut = found.limited({place("t", 0): 2, place("t", 1): 3})
+    assert [(one.starts, one.ends) for one in cut.parts] == [((5, 3), (7, 4)), ((5, 1), (7, 4))]
+    nothing = found.limited({})
+    assert [one.offsets for one in nothing.parts] == [0, 0]
+
+
+def test_a_changed_rule_waits_and_then_says_that_it_counts() -> None:
+    waiting = dealt(RULE._replace(digest="few"))
+    assert waiting.finishing
+    assert [(one.starts, one.ends) for one in waiting.parts] == [((5, 3), (5, 3)), ((5, 1), (5, 3))]
+    assert "finishes by the rule of before" in waiting.notes[0]
+    level = {**HALF, place("a.t", 1): receipt(1, (5, 3), target_next=3)}
+    begun = dealt(RULE._replace(digest="few", partitions=3, text="text"), units=level)
+    assert begun.is_new
+    assert begun.era == replace(ERA, since=7, begins=(5, 3), digest="few", partitions=3, spec="text")
+    assert [one.starts for one in begun.parts] == [(5, 3)] * 3
+    assert "stays where it is" in begun.notes[0]
+    (fewer,) = refused(RULE._replace(partitions=1), units=level)
+    assert fewer.kind is RefusalKind.PARTITION_COUNT
+    assert "ferry.transform.small.partitions = 2" in fewer.message
+
+
+def test_a_copy_that_is_empty_and_too_wide_may_be_deleted() -> None:
+    (found,) = refused(units={}, eras={}, targets={"a.t": target("a.t", 0, 0, 0)})
+    assert "delete the target topic" in found.message
+
+
+def test_a_source_partition_in_trouble_is_left_out_of_all() -> None:
+    short = topic("t", part(end=9), part(log_start=4, end=9))
+    found = dealt(source=short)
+    assert [(one.topic, one.partition, one.kind) for one in found.refusals] == [("t", 1, RefusalKind.RETENTION_PASSED)]
+    assert [(one.starts, one.ends) for one in found.parts] == [((5, 3), (9, 3)), ((5, 1), (9, 1))]
+    lifted = dealt(rules=SKIP, source=short)
+    assert not lifted.refusals
+    assert [(gap.source, gap.start, gap.end, gap.generation) for gap in lifted.gaps] == [(place("t", 1), 1, 4, 7)]
+    assert "skipped, as ferry.guard.retention.passed says" in lifted.notes[0]
+    assert [one.starts for one in lifted.parts] == [(5, 4), (5, 4)]
+    # And what nobody has any more keeps a changed rule no longer waiting.
+    assert dealt(RULE._replace(digest="few"), SKIP, short).era.begins == (5, 4)
+
+    cut = dealt(source=topic("t", part(end=4), part(end=9)))
+    assert [(one.partition, one.kind) for one in cut.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
+    assert [(one.starts, one.ends) for one in cut.parts] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
+    held = dealt(source=topic("t", replace(part(end=4), high_watermark=6), part(end=9)))
+    assert not held.refusals  # an open transaction, no cut
+    assert [one.ends for one in held.parts] == [(5, 9), (5, 9)]
+
+    unled = dealt(source=topic("t", part(end=9), leaderless=(0,)))
+    assert [(one.partition, one.kind) for one in unled.refusals] == [(0, RefusalKind.NO_LEADER)]
+    assert [(one.starts, one.ends) for one in unled.parts] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
+    looped = dealt(returned={place("t", 0): ((6, 7),)})
+    assert [(one.partition, one.kind) for one in looped.refusals] == [(0, RefusalKind.LOOP)]
+    assert [one.ends for one in looped.parts] == [(5, 9), (5, 9)]
+
+
+def test_a_target_partition_in_trouble_has_no_part() -> None:
+    cases: list[tuple[dict[str, Any], RefusalKind]] = [
+        ({"foreign": {place("a.t", 1): 4}}, RefusalKind.FOREIGN_WRITER),
+        (
+            {"undecided": {place("a.t", 1): OpenTransaction(producer_id=1, start=4, last_ms=0)}},
+            RefusalKind.FOREIGN_WRITER,
+        ),
+        ({"cut": {place("a.t", 1): 2}}, RefusalKind.TARGET_CHANGED),
+        ({"targets": {"a.t": target("a.t", 5, 2)}}, RefusalKind.TARGET_CHANGED),
+        ({"targets": {"a.t": target("a.t", 5, 4, replicas={1: (1, 3)}, min_in_sync=2)}}, RefusalKind.TOO_FEW_REPLICAS),
+    ]
+    for facts, kind in cases:
+        found = dealt(**facts)
+        assert [(one.partition, one.kind) for one in found.refusals] == [(1, kind)]
+        assert [one.target.partition for one in found.parts] == [0]
+
+
+def test_a_first_copy_waits_for_all_partitions_of_the_source() -> None:
+    first: dict[str, Any] = {"units": {}, "eras": {}, "targets": {}, "first_run": True}
+    found = refused(source=topic("t", part(), leaderless=(1,)), **first)
+    assert [(one.partition, one.kind) for one in found] == [(1, RefusalKind.NO_LEADER), (None, RefusalKind.NO_LEADER)]
+    begun = dealt(source=topic("t", part(log_start=3, start=3), part(start=60)), **first)
+    assert begun.is_new
+    assert begun.era.begins == (3, 60)
+    assert not begun.notes
+    # A partition that came later and has no leader waits, with those behind it; the others do not.
+    later = dealt(source=topic("t", part(end=9), part(end=9), part(end=9), leaderless=(2,)))
+    assert {len(one.starts) for one in later.parts} == {2}
+
+
+def test_a_new_source_partition_begins_where_a_plan_first_saw_it() -> None:
+    grown = topic("t", part(end=9), part(end=9), part(log_start=5, end=9))
+    assert [one.starts[2] for one in dealt(source=grown).parts] == [5, 5]
+    late = dealt(source=grown, starts={place("t", 2): 2})
+    assert [(one.partition, one.kind) for one in late.refusals] == [(2, RefusalKind.RETENTION_PASSED)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "says"),
+    [
+        ({"receipts": {place("a.t"): replace(RECEIPT, target=place("a.t"))}}, RefusalKind.TRANSFORM, "by partition up"),
+        ({"targets": {}}, RefusalKind.TARGET_CHANGED, "is gone"),
+        ({"targets": {"a.t": target("a.t", 5, 4, topic_id="new")}}, RefusalKind.TARGET_CHANGED, "created again"),
+        ({"targets": {"a.t": target("a.t", 5)}}, RefusalKind.TARGET_CHANGED, "fewer than were written"),
+        ({"source_cluster_id": "other"}, RefusalKind.CLUSTER_CHANGED, "from another cluster"),
+    ],
+)
+def test_what_stands_against_the_whole_topic_is_one_sentence(facts: dict[str, Any], kind: str, says: str) -> None:
+    (found,) = refused(**facts)
+    assert (found.topic, found.partition, found.kind) == ("t", None, kind)
+    assert says in found.message
+
+
+def test_another_source_topic_of_the_name_is_refused() -> None:
+    (again,) = refused(source=replace(TWO, topic_id="new"))
+    assert again.kind is RefusalKind.TOPIC_RECREATED
+    (fewer,) = refused(source=replace(topic("t", part()), topic_id=""))
+    assert fewer.kind is RefusalKind.TOPIC_RECREATED
+
+
+def test_windows_and_shared_topics_are_refused() -> None:
+    for rules in (replace(RULES, lane="backfill-x"), replace(RULES, merges=lambda _: True)):
+        (found,) = refused(rules=rules)
+        assert found.kind is RefusalKind.TRANSFORM
+    assert dealt_before(FACTS, "t", "a.t") is None
+    before = dealt_before(FACTS_HALF, "t", "a.t")
+    assert before is not None
+    assert "dealt to 2 partitions" in before.message
+
+
+# Whatever happens
+
+
+@dataclass
+class World:
+    """A source and what was written of it; `begun` is where its partitions were when a plan first saw them."""
+
+    source: list[list[int]]
+    log_starts: list[int]
+    target: dict[int, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
+    units: dict[TopicPartition, UnitReceipt] = field(default_factory=dict)
+    era: Era | None = None
+    eras: list[Era] = field(default_factory=list)
+    planned: list[Unit] = field(default_factory=list)
+    passed: set[tuple[int, int]] = field(default_factory=set)
+    begun: dict[int, int] = field(default_factory=dict)
+    partitions: int = 0
+    generation: int = 0
+
+    def plan(
+        self, digest: str, partitions: int, *, unled: int = -1, foreign: int = -1, skip: bool = True, budget: int = 100
+    ) -> Deal | None:
+        """Plan; None where the topic is refused. `unled` and `foreign`: a partition in trouble, on either side."""
+        self.generation += 1
+        served = [number for number in range(len(self.source)) if number != unled]
+        parts = [part(log_start=self.log_starts[n], end=len(self.source[n]), start=self.log_starts[n]) for n in served]
+        facts = replace(
+            FACTS,
+            sources={"t": topic("t", *parts, leaderless=tuple(n for n in (unled,) if 0 <= n < len(self.source)))},
+            targets={"a.t": target("a.t", *[10**6] * self.partitions)} if self.partitions else {},
+            units=self.units,
+            eras={} if self.era is None else {"a.t": self.era},
+            starts={place("t", n): at for n, at in self.begun.items()},
+            foreign={} if foreign < 0 else {place("a.t", foreign): 5},
+        )
+        self.planned = []
+        rule = Transform(name="x", partitions=max(partitions, self.partitions), digest=digest)
+        found = deal_of(SKIP if skip else RULES, facts, facts.sources["t"], "a.t", rule, "run", self.generation)
+        self.begun = {n: self.log_starts[n] for n in served} | self.begun
+        if not isinstance(found, Deal):
+            return None
+        if found.is_new:
+            self.eras.append(found.era)
+        self.era, self.partitions = found.era, max(self.partitions, found.era.partitions)
+        self.passed |= {(gap.source.partition, at) for gap in found.gaps for at in range(gap.start, gap.end)}
+        limited = found.limited({need.source: budget for need in found.needs})
+        self.planned = [
+            Unit(
+                source_topic="t",
+                target=one.target,
+                starts=one.starts,
+                ends=one.ends,
+                slot=0,
+                era=found.era.since,
+                partitions=found.era.partitions,
+                digest=found.era.digest,
+            )
+            for one in limited.parts
+        ]
+        return found
+
+    def attempt(self, number: int, chunks: int, size: int) -> None:
+        """Copy at most so many chunks of one unit, then die; nothing where the source has lost what it wants."""
+        if not self.planned:
+            return
+        unit = self.planned[number % len(self.planned)]
+        at = resumed(unit, self.units.get(unit.target), self.generation)
+        if any(start < low and start < end for start, low, end in zip(at, self.log_starts, unit.ends, strict=False)):
+            return
+        rows = [
+            (part, offset)
+            for part, keys in enumerate(self.source)
+            for offset, key in enumerate(keys)
+            if wants(unit, part, offset)
+            and offset >= at[part]
+            and selects(unit.digest, key)
+            and number_of(key, part, offset, unit.partitions) == unit.target.partition
+        ]
+        for _ in range(chunks):
+            done, rows = rows[:size], rows[size:]
+            reached = reached_at(unit, *done[-1]) if rows else unit.ends
+            self.target[unit.target.partition] += [(*row, unit.digest) for row in done]
+            behind = len(self.target[unit.target.partition])
+            self.units[unit.target] = receipt(
+                unit.target.partition, reached, era=unit.era, generation=self.generation, target_next=behind
+            )
+            if not rows:
+                return
+
+
+def selects(digest: str, key: int) -> bool:
+    return digest == "all" or key % 2 == (digest == "odd")
+
+
+def number_of(key: int, part: int, offset: int, partitions: int) -> int:
+    return partition_of_record(None if key == 0 else bytes([key]), part, offset, partitions)
+
+
+KEYS = st.lists(st.integers(0, 5), max_size=6)
+DIGESTS = st.sampled_from(["all", "odd", "even"])
+TROUBLED = st.integers(-1, 3)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("plan"), DIGESTS, st.integers(1, 4), TROUBLED, TROUBLED, st.booleans(), st.integers(0, 7)),
+        st.tuples(st.just("attempt"), st.integers(0, 3), st.integers(1, 3), st.integers(1, 3)),
+        st.tuples(st.just("append"), st.integers(0, 2), KEYS),
+        st.tuples(st.just("retain"), st.integers(0, 2), st.integers(1, 4)),
+        st.tuples(st.just("grow"), KEYS),
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS, wish=DIGESTS)
+def test_each_record_is_dealt_once_by_one_rule_and_in_order(source, steps, wish) -> None:
+    world = World([list(keys) for keys in source], [0] * len(source))
+    for step in steps:
+        match step:
+            case ("plan", digest, partitions, unled, foreign, skip, budget):
+                world.plan(digest, partitions, unled=unled, foreign=foreign, skip=skip, budget=budget)
+            case ("attempt", number, chunks, size):
+                world.attempt(number, chunks, size)
+            case ("append", at, keys):
+                world.source[at % len(world.source)] += keys
+            case ("retain", at, count):
+                at %= len(world.source)
+                world.log_starts[at] = min(len(world.source[at]), world.log_starts[at] + count)
+            case ("grow", keys):
+                world.source.append(list(keys))
+                world.log_starts.append(0)
+    found: Deal | None = None
+    for _ in range(2):  # one plan may have to finish what the rule before began
+        found = world.plan(wish, 3)
+        assert found is not None
+        assert not found.refusals
+        for number in range(len(world.planned)):
+            world.attempt(number, 1000, 2)
+    assert found is not None
+    assert not found.finishing
+    written = [row[:2] for rows in world.target.values() for row in rows]
+    assert len(written) == len(set(written))
+    assert {(number, *row) for number, rows in world.target.items() for row in rows} >= expected(world)
+    assert not set(written) - {row[1:3] for row in expected(world, also_passed=True)}
+    for rows in world.target.values():
+        for at in range(len(world.source)):
+            offsets = [offset for number, offset, _ in rows if number == at]
+            assert offsets == sorted(offsets)
+
+
+def expected(world: World, *, also_passed: bool = False) -> set[tuple[int, int, int, str]]:
+    """Each record by the rule of the era that its offset lies in; where policies passed over it, it may be missing."""
+    rows: set[tuple[int, int, int, str]] = set()
+    for number, keys in enumerate(world.source):
+        for offset, key in enumerate(keys):
+            own = [one for one in world.eras if (one.begins[number] if number < len(one.begins) else 0) <= offset]
+            if not own or offset < world.begun[number] or (not also_passed and (number, offset) in world.passed):
+                continue
+            if selects(own[-1].digest, key):
+                rows.add((number_of(key, number, offset, own[-1].partitions), number, offset, own[-1].digest))
+    return rows

@@ -122,6 +122,11 @@ def redacted(replacement: str | None) -> Edit:
     return edit
 
 
+def redacted_string(replacement: str | None) -> str:
+    """What `redacted` makes of every string."""
+    return json.dumps(replacement or "", ensure_ascii=False)
+
+
 def hashed(salt: bytes) -> Edit:
     """The HMAC-SHA-256 of a string, or of the text of another value, in hexadecimal; null stays null."""
 

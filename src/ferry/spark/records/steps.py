@@ -40,16 +40,16 @@ from ferry.config.text.json_path import parse_path
 from ferry.decide.records.json_edit import (
     Edit,
     NotJson,
-    edited,
     hash_of,
     hashed,
-    is_object,
     only_fields,
     redacted,
+    redacted_string,
     removed,
-    tree_of,
 )
+from ferry.decide.records.json_quick import editor
 from ferry.errors import BadInput, Refused
+from ferry.spark.columns import nullable_binaries
 from ferry.spark.records.selection import selected
 
 T = TypeVar("T")
@@ -256,7 +256,7 @@ def _provenance(step: Provenance) -> list[tuple[str, str | Column]]:
 def _key_hash(salt: bytes) -> Callable[..., Column]:
     def hashes(keys: pa.Array) -> pa.Array:
         found = [None if key is None else hash_of(key, salt).encode() for key in keys.to_pylist()]
-        return pa.array(found, type=pa.binary())
+        return nullable_binaries(found, pa.binary())
 
     hashes.__annotations__ = {"keys": pa.Array, "return": pa.Array}
     return _arrow_udf(hashes, "binary")
@@ -267,27 +267,19 @@ def _change(step: Json | OnlyFields, salt: bytes) -> Callable[[bytes], bytes]:
     if isinstance(step, OnlyFields):
         include, renames = frozenset(step.include), dict(step.renames)
         return lambda value: only_fields(value, include, renames)
-    tree = tree_of(parse_path(path) for path in step.paths)
     edit: Edit = {
         Change.REDACT: redacted(step.replacement),
         Change.HASH: hashed(salt),
         Change.REMOVE: removed,
     }[step.change]
-    if not step.is_object:
-        return lambda value: edited(value, tree, edit)
-
-    def change(value: bytes) -> bytes:
-        if not is_object(value):
-            raise NotJson("it is no JSON object")
-        return edited(value, tree, edit)
-
-    return change
+    of_string = redacted_string(step.replacement) if step.change is Change.REDACT else None
+    return editor(map(parse_path, step.paths), edit, is_object_wanted=step.is_object, of_string=of_string)
 
 
 def _json(steps: Sequence[Callable[[bytes], bytes]]) -> Callable[..., Column]:
     def changes(values: pa.Array, wanted: pa.Array) -> pa.Array:
         found: list[bytes | None] = []
-        poison: list[str | None] = []
+        poison: list[bytes | None] = []
         for value, is_for in zip(values.to_pylist(), wanted.to_pylist(), strict=True):
             why = None
             now = value
@@ -296,12 +288,11 @@ def _json(steps: Sequence[Callable[[bytes], bytes]]) -> Callable[..., Column]:
                     for change in steps:
                         now = change(now)
                 except NotJson as error:
-                    why = f"its value cannot be changed: {error}"
+                    why = f"its value cannot be changed: {error}".encode()
             found.append(now)
             poison.append(why)
-        return pa.StructArray.from_arrays(
-            [pa.array(found, type=pa.binary()), pa.array(poison, type=pa.string())], names=["value", "poison"]
-        )
+        columns = [nullable_binaries(found, pa.binary()), nullable_binaries(poison, pa.string())]
+        return pa.StructArray.from_arrays(columns, names=["value", "poison"])
 
     changes.__annotations__ = {"values": pa.Array, "wanted": pa.Array, "return": pa.Array}
     return _arrow_udf(changes, _EDITED)

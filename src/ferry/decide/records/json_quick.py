@@ -1,0 +1,167 @@
+"""The edits of `ferry.decide.records.json_edit`, for most values in a fourth of their time. Pure.
+
+orjson says whether a value is JSON and what a path leads to; where that stands is then found by the path's last name.
+That is sure in bytes without a backslash in which each name of the path stands once, in its quotes: a quote there
+begins or ends a string and nothing else, and between the end of one string and the beginning of the next there is a
+colon or a comma, which no such name has. All other values are left to `edited`, and so is the reason why a value is no
+JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+import orjson
+
+from ferry.config.text.json_path import Path
+from ferry.decide.records.json_edit import Edit, NotJson, Number, edited, is_object, tree_of
+
+_PLAIN = re.compile(r'[^"\\,:\x00-\x1f\ud800-\udfff]+')
+_COLON = re.compile(rb"[ \t\n\r]*:[ \t\n\r]*")
+_WORD = re.compile(rb"[^,\]} \t\n\r]+")
+_NUMBERS = (int, float)
+_QUOTE = b'"'
+_BLANKS = b" \t\n\r"
+
+
+def editor(
+    paths: Iterable[Path], edit: Edit, *, is_object_wanted: bool = False, of_string: str | None = None
+) -> Callable[[bytes], bytes]:
+    """What changes each place of a value that a path leads to, as `edited` does, with which it answers and raises.
+
+    With `is_object_wanted` it raises NotJson for what is no object, too. `of_string` is what `edit` makes of every
+    string, if it is the same for all.
+    """
+    every = tuple(dict.fromkeys(paths))
+    tree = tree_of(every)
+    quick = _Quick(every, edit, of_string) if _are_plain(every) else None
+
+    def change(value: bytes) -> bytes:
+        if is_object_wanted and not is_object(value):
+            raise NotJson("it is no JSON object")
+        found = quick.changed(value) if quick is not None else None
+        return edited(value, tree, edit) if found is None else found
+
+    return change
+
+
+def _are_plain(paths: tuple[Path, ...]) -> bool:
+    """Whether all lead by names alone that need no escapes, and none leads to below another."""
+    below = {path[:size] for path in paths for size in range(len(path))}
+    return all(
+        path and path not in below and all(name is not None and _PLAIN.fullmatch(name) for name in path)
+        for path in paths
+    )
+
+
+class _Quick:
+    """One list of paths and what becomes of the places that they lead to."""
+
+    def __init__(self, paths: tuple[Path, ...], edit: Edit, of_string: str | None) -> None:
+        self._edit = edit
+        self._of_string = None if of_string is None else of_string.encode("utf-8", "surrogatepass")
+        quoted = {name: f'"{name}"'.encode() for path in paths for name in path if name is not None}
+        self._paths = [
+            (tuple((name, quoted[name]) for name in names[:-1]), names[-1], quoted[names[-1]])
+            for names in ([name for name in path if name is not None] for path in paths)
+        ]
+
+    def changed(  # noqa: C901, PLR0911, PLR0912  # one pass over each value: calls in it would cost half as much again
+        self, value: bytes
+    ) -> bytes | None:
+        """The value with its places changed; None when nothing is sure."""
+        if b"\\" in value:
+            return None
+        try:
+            whole = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return None
+        splices: list[tuple[int, int, bytes]] = []
+        gone: list[tuple[bytes, object]] = []
+        find, edit, constant = value.find, self._edit, self._of_string
+        for above, last, quoted in self._paths:
+            start = find(quoted)
+            if start < 0:
+                continue  # then no place has that name
+            if find(quoted, start + 1) >= 0:
+                return None
+            node = whole
+            for name, also_quoted in above:
+                at = find(also_quoted)
+                if at >= 0 and find(also_quoted, at + 1) >= 0:
+                    return None
+                node = node.get(name) if type(node) is dict else None
+            if type(node) is not dict or last not in node:
+                continue
+            node = node[last]
+            if type(node) is str:
+                begin = find(_QUOTE, start + len(quoted))
+                end = find(_QUOTE, begin + 1) + 1
+                if constant is not None:
+                    splices.append((begin, end, constant))
+                    continue
+                text = value[begin:end].decode()
+                new = edit(node, text)
+            else:
+                span = _word(value, start + len(quoted), node)
+                if span is None:
+                    return None
+                begin, end = span
+                text = value[begin:end].decode()
+                new = edit(Number(text) if type(node) in _NUMBERS else node, text)
+            if new is None:
+                gone.append((quoted, node))
+            elif new != text:
+                splices.append((begin, end, new.encode("utf-8", "surrogatepass")))
+        if not gone:
+            return _spliced(value, splices) if splices else value
+        if splices:
+            return None  # what was put in may look like a name
+        for quoted, node in gone:
+            value = _without(value, quoted, node)
+        return value
+
+
+def _word(value: bytes, behind_name: int, node: object) -> tuple[int, int] | None:
+    """Where a number, true, false or null of a member begins and ends, of whose name the end is given.
+
+    None for a list or an object, whose end nobody knows.
+    """
+    colon = _COLON.match(value, behind_name)
+    if colon is None or type(node) in (dict, list):
+        return None
+    word = _WORD.match(value, colon.end())
+    return None if word is None else word.span()
+
+
+def _spliced(value: bytes, splices: list[tuple[int, int, bytes]]) -> bytes:
+    if len(splices) == 1:
+        ((start, end, new),) = splices
+        return b"".join((value[:start], new, value[end:]))
+    out: list[bytes] = []
+    at = 0
+    for start, end, new in sorted(splices):
+        out += (value[at:start], new)
+        at = end
+    out.append(value[at:])
+    return b"".join(out)
+
+
+def _without(value: bytes, quoted: bytes, node: object) -> bytes:
+    """Without the member of that name; each that stays keeps the comma and the blanks before it."""
+    start = value.index(quoted)
+    behind_name = start + len(quoted)
+    if type(node) is str:
+        end = value.index(_QUOTE, value.index(_QUOTE, behind_name) + 1) + 1
+    else:
+        span = _word(value, behind_name, node)
+        assert span is not None  # it was there before
+        end = span[1]
+    before = value[:start].rstrip(_BLANKS)
+    if before.endswith(b","):
+        return before[:-1].rstrip(_BLANKS) + value[end:]
+    behind = value[end:].lstrip(_BLANKS)
+    if behind.startswith(b","):
+        return value[:start] + behind[1:].lstrip(_BLANKS)
+    return value[:start] + value[end:]

@@ -1,0 +1,117 @@
+"""Quick edits of JSON are the plain ones, byte for byte, whatever the value is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ferry.config.text.json_path import Path, parse_path
+from ferry.decide.records.json_edit import (
+    Edit,
+    NotJson,
+    edited,
+    hashed,
+    is_object,
+    redacted,
+    redacted_string,
+    removed,
+    tree_of,
+)
+from ferry.decide.records.json_quick import editor
+
+NAMES = ["a", "b", "c", 'q"q', "ü", "a b", ":", ",", "true", "\\"]
+EDITS: dict[str, Edit] = {
+    "redact": redacted(None),
+    "replace": redacted("7"),
+    "name": redacted("b"),
+    "hash": hashed(b"0123456789abcdef"),
+    "remove": removed,
+}
+OF_STRING = {"redact": redacted_string(None), "replace": redacted_string("7"), "name": redacted_string("b")}
+PATHS = st.lists(
+    st.lists(st.sampled_from([*NAMES, None]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=3, unique=True
+)
+BLANK = st.sampled_from(["", "", "", " ", "\n\t"])
+SCALARS = st.sampled_from(
+    [
+        "null",
+        "true",
+        "false",
+        "0",
+        "-1",
+        "1.50",
+        "12345678901234567890123.10E+2",
+        '""',
+        '"a"',
+        '"b"',
+        '"x,:]}"',
+        '"ü"',
+        '"\\u0061"',
+        '"\\""',
+        '"a":',
+        "NaN",
+        "01",
+        "",
+    ]
+)
+
+
+@st.composite
+def texts(draw: st.DrawFn, depth: int = 3) -> str:
+    """JSON with blanks anywhere, names that repeat, and now and then something that is none."""
+    kind = draw(st.sampled_from("oooal" if depth else "s"))
+    before, behind = draw(BLANK), draw(BLANK)
+    if kind == "o":
+        members = []
+        for name in draw(st.lists(st.sampled_from(NAMES), max_size=4)):
+            written = json.dumps(name, ensure_ascii=draw(st.booleans()))
+            members.append(f"{draw(BLANK)}{written}{draw(BLANK)}:{draw(texts(depth - 1))}")
+        return f"{before}{{{','.join(members) or draw(BLANK)}}}{behind}"
+    if kind == "a":
+        return f"{before}[{','.join(draw(st.lists(texts(depth - 1), max_size=3)))}]{behind}"
+    return f"{before}{draw(SCALARS)}{behind}"
+
+
+def outcome(change: Callable[[bytes], bytes], value: bytes) -> bytes | str:
+    try:
+        return change(value)
+    except NotJson as error:
+        return str(error)
+
+
+def plain(paths: list[Path], edit: Edit, *, wanted: bool) -> Callable[[bytes], bytes]:
+    def change(value: bytes) -> bytes:
+        if wanted and not is_object(value):
+            raise NotJson("it is no JSON object")
+        return edited(value, tree_of(paths), edit)
+
+    return change
+
+
+@given(value=texts().map(str.encode) | st.binary(max_size=12), paths=PATHS, name=st.sampled_from(list(EDITS)))
+@example(value=b'{"a":{"b":1},"a":{}}', paths=[("a", "b")], name="redact")
+@example(value=b'{"c":"a","d":{"a":1}}', paths=[("a",)], name="redact")
+@example(value=b'{"x":":","y":1}', paths=[(":",)], name="redact")
+@example(value=b'{"a":1,"b":"x"}', paths=[("b",), ("a",)], name="name")
+@example(value=b'{ "a":1 , "b":2 , "c":3 }', paths=[("b",), ("a",)], name="remove")
+@example(value=b'{"a":{"b":1}}', paths=[("a",), ("a", "b")], name="hash")
+def test_they_are_the_same(value: bytes, paths: list[Path], name: str) -> None:
+    for wanted in (False, True):
+        expected = outcome(plain(paths, EDITS[name], wanted=wanted), value)
+        for of_string in {None, OF_STRING.get(name)}:
+            quick = editor(paths, EDITS[name], is_object_wanted=wanted, of_string=of_string)
+            assert outcome(quick, value) == expected
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_usual_values_are_not_read_by_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    value = '{"id": 1, "card": {"number": "4111", "state": null}, "ü": [1, 2], "mail": "a@b"}'.encode()
+    paths = [parse_path("$.card.number"), parse_path("$.mail"), parse_path("$.nowhere")]
+    wanted = edited(value, tree_of(paths), EDITS[name])
+    monkeypatch.setattr("ferry.decide.records.json_quick.edited", None)
+    assert wanted != value
+    assert editor(paths, EDITS[name])(value) == wanted

@@ -30,7 +30,11 @@ def columns(batch: Batch, most: int, start: int = LOWEST, end: int = HIGHEST) ->
                 for column, field in zip(found, one, strict=True):
                     column.append(field)  # type: ignore[attr-defined]  # the five are in the same order
         return found
-    data = bytes(decompressed(batch.codec, batch.payload, most))
+    return opened_columns(batch, bytes(decompressed(batch.codec, batch.payload, most)), start, end)
+
+
+def opened_columns(batch: Batch, data: bytes, start: int = LOWEST, end: int = HIGHEST) -> Columns:
+    """As `columns`, of a batch of format v2 whose payload, decompressed, is `data`. Raises Malformed."""
     try:
         return _columns(batch, data, start, end)
     except IndexError as error:

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from ferry.decide.ledger.codec import UNIT_VERSION, encode
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.plan_codec import PART_BYTES, parse_plan, plan_records
+from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.runs import sealed_plan
 from ferry.errors import BadInput
 from ferry.model import PLAN_VERSION, Plan, Record
-from tests.decide.values import LANE, PLAN, lying, piece, place, plans, refusal
+from tests.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, plans, refusal
 
 WIDE = replace(PLAN, slices=tuple(piece("orders", number) for number in range(9)), refusals=(refusal(),))
 
@@ -105,3 +106,15 @@ def test_plans_of_other_runs_and_lanes_are_others() -> None:
     view = fold(lying(*plan_records(WIDE)), 99)
     assert sealed_plan(view, LANE, "run-2", WIDE.generation) is None
     assert sealed_plan(view, "drill", WIDE.run, WIDE.generation) is None
+
+
+def test_an_earlier_ferry_stops_at_a_plan_with_transformed_slices_and_at_their_receipts() -> None:
+    plan = replace(PLAN, slices=(replace(piece("orders"), transform="masked", transform_digest="d1"),))
+    assert json.loads(plan_records(plan)[-1].value or b"")["head"]["v"] == 2
+    masked, plain = (
+        json.loads(receipt_records(one)[1].value or b"")
+        for one in (replace(RECEIPT, transform="masked", transform_digest="d1"), RECEIPT)
+    )
+    assert (masked["v"], masked["transform"], masked["transform_digest"]) == (UNIT_VERSION, "masked", "d1")
+    assert plain["v"] == 1
+    assert "transform" not in plain

@@ -12,8 +12,8 @@ from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.plan.facts import Facts, SourcePartition
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.progress import UNKNOWN_RECORD_BYTES
-from ferry.decide.plan.rules import Rules
-from ferry.errors import BadInput
+from ferry.decide.plan.rules import Rules, Transform
+from ferry.errors import BadInput, Refused
 from ferry.model import Gap, Lifted, Pause, Plan, Receipt, RefusalKind, TopicPartition
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
 
@@ -252,3 +252,30 @@ def test_a_topic_that_another_lane_claimed_meanwhile_is_refused_and_the_others_s
     (refused,) = mine.refusals
     assert (refused.topic, refused.partition, refused.kind) == ("users", None, RefusalKind.OWNED)
     assert "a.users belongs to lane drill" in refused.message
+
+
+MASKED = Transform("masked", "d1")
+MIXED = replace(FACTS, sources={name: topic(name, part(), part()) for name in ("clicks", "orders")})
+
+
+def changed(rules: Rules) -> Rules:
+    return replace(rules, transform_of=lambda name: MASKED if name == "orders" else None)
+
+
+def test_what_a_transform_names_is_in_slots_of_its_own_and_says_by_which_one_it_is_made() -> None:
+    plan = decide_plan(changed(RULES), MIXED, "r", 1)
+    made = {piece.source.topic: (piece.transform, piece.transform_digest) for piece in plan.slices}
+    assert made == {"clicks": ("", ""), "orders": MASKED}
+    assert plan.row_slots == (1,)
+    assert {piece.slot for piece in plan.slices if not piece.transform} == {0}
+    assert plan.version == 2
+    assert decide_plan(RULES, MIXED, "r", 1).version == 1
+
+
+def test_one_task_cannot_both_copy_and_change() -> None:
+    one = replace(changed(RULES), max_tasks=1)
+    with pytest.raises(Refused, match=r"changes topic orders by transform masked and copies clicks .*tasks.max = 2"):
+        decide_plan(one, MIXED, "r", 1)
+    for name in ("clicks", "orders"):
+        plan = decide_plan(replace(one, only=frozenset({name})), MIXED, "r", 1)
+        assert {piece.slot for piece in plan.slices} == {0}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.plan.shares import SLICE_OVERHEAD_BYTES, even_bins, fair_shares
+from ferry.decide.plan.shares import SLICE_OVERHEAD_BYTES, dealt_slots, even_bins, fair_shares
 
 needs = st.dictionaries(st.integers(0, 30), st.integers(0, 1000), max_size=20)
 budgets = st.integers(0, 20_000)
@@ -82,3 +82,23 @@ def test_equal_input_is_dealt_equally(loads: list[int], bins: int) -> None:
 def test_a_thousand_tiny_slices_do_not_land_in_one_task_beside_a_large_one() -> None:
     dealt = even_bins([64 << 20, *[1] * 1000], 4)
     assert [dealt[1:].count(number) for number in range(4)] == [0, 334, 333, 333]
+
+
+kinds = st.lists(st.tuples(st.integers(0, 10**9), st.booleans()), min_size=1, max_size=30)
+
+
+@given(kinds, st.integers(2, 8))
+def test_what_is_transformed_shares_no_slot_with_what_is_copied(pieces: list[tuple[int, bool]], slots: int) -> None:
+    found = dealt_slots([weight for weight, _ in pieces], [kind for _, kind in pieces], slots)
+    by_kind = {kind: {slot for slot, (_, one) in zip(found, pieces, strict=True) if one == kind} for kind in (0, 1)}
+    assert not by_kind[0] & by_kind[1]
+    assert set(found) <= set(range(slots))
+    if not (by_kind[0] and by_kind[1]):
+        assert found == even_bins([weight for weight, _ in pieces], slots)
+
+
+def test_a_transformed_byte_counts_for_several() -> None:
+    same = [(10**9, False)] * 20 + [(10**9, True)] * 20
+    found = dealt_slots([weight for weight, _ in same], [kind for _, kind in same], 10)
+    assert len(set(found[:20])) == 2
+    assert len(set(found[20:])) == 8

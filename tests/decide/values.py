@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -222,7 +223,7 @@ receipts = st.builds(
     target_epoch=st.integers(-1, 2**31),
     adopted=st.sampled_from(["", "mm1", "mm2"]),
     origin=origins,
-)
+) | st.builds(replace, st.just(RECEIPT), transform=names, transform_digest=texts)
 pauses = st.builds(Pause, topic=names | st.just(""), who=texts, why=texts, since_ms=counts, until_ms=counts)
 refusals = st.builds(
     Refusal, topic=names, partition=st.none() | small, kind=st.sampled_from(RefusalKind), message=texts
@@ -262,6 +263,8 @@ slices = st.builds(
     read_epoch=st.integers(-1, 2**31),
     read_end=st.integers(-1, 2**62),
     target_epoch=st.integers(-1, 2**31),
+    transform=st.just("") | names,
+    transform_digest=texts,
 )
 changes = st.builds(
     TopicChange,

@@ -15,8 +15,8 @@ from ferry.model import Plan
 from ferry.run.copy.kafka_port import SlotWiring
 from ferry.run.copy.slot import SlotResult
 from ferry.run.micro_run import MicroRuns
+from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
-from ferry.run.records.unit_slot import UnitSlot
 from tests.harness import Lab, create_topic, new_alias, producer, send, settled
 from tests.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.run.unit_flows import SOURCES, TARGETS, Units, messages
@@ -36,11 +36,11 @@ def units(source_cluster: RunningCluster, target_cluster: RunningCluster, topic:
     return Units(lab, topic)
 
 
-class HeldUnits(HeldSlot, UnitSlot):
+class HeldUnits(HeldSlot, RowSlot):
     """A real slot of units with hooks around its steps."""
 
     def __init__(self, rows: Rows, wiring: SlotWiring) -> None:
-        UnitSlot.__init__(self, rows, wiring)
+        RowSlot.__init__(self, rows, wiring)
 
 
 def copy_units(runs: MicroRuns, units: Units, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:

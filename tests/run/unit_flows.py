@@ -19,8 +19,8 @@ from ferry.model import Era, OpenedRun, Plan, TopicPartition, Unit
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.plan.opening import open_run
+from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import COLUMNS, Rows
-from ferry.run.records.unit_slot import UnitSlot
 from tests.harness import Lab, Message, read_topic
 
 SOURCES, TARGETS = 5, 3
@@ -133,9 +133,9 @@ class Units:
 
     def copy(self, runs: MicroRuns, plan: Plan) -> None:
         attempt = runs.begin(plan, local_origin())
-        for slot in plan.unit_slots:
+        for slot in plan.row_slots:
             spec, rows = runs.task_spec(plan, slot, attempt), Rows(self.rows(plan, slot))
-            run_slot(spec, lambda: False, lambda _: None, writer=partial(UnitSlot, rows))
+            run_slot(spec, lambda: False, lambda _: None, writer=partial(RowSlot, rows))
 
     def run(self) -> Plan:
         with self.lab.runs() as runs:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ferry.config.flow.transforms import TransformSpec
 from ferry.config.text.filters import PatternList
 from ferry.model import Plan
-from ferry.spark.records.sink import write_units
+from ferry.spark.records.sink import Stream, write_rows
 from ferry.spark.records.transform import prepare, transformed
 from ferry.spark.session import session
 
@@ -22,7 +22,8 @@ def main(given: Path, taken: Path) -> None:
     prepare(spark)
     ((topic, target),) = {(unit.source_topic, unit.target.topic) for unit in plan.units}
     wish = TransformSpec(name="t", topics=PatternList(items=(topic,)), sql=sql)
-    ends = write_units(spark, plan, specs, partial(transformed, spec=wish, targets={topic: target}))
+    change = partial(transformed, spec=wish, targets={topic: target})
+    ends = write_rows(spark, plan, specs, [Stream(change=change, pieces=plan.units)])
     taken.write_bytes(pickle.dumps([(end.slot, len(end.units), str(end.failure)) for end in ends]))
     spark.stop()
 

@@ -13,7 +13,7 @@ from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.unit import Era, Unit
 
 PLAN_VERSION = 2
-"""The newest that this Ferry reads: 2 has units, which an earlier Ferry must not pass over."""
+"""The newest that this Ferry reads: 2 has what the record path copies, which no earlier one must copy as bytes."""
 
 
 class ChangeKind(StrEnum):
@@ -88,6 +88,10 @@ class Slice:
     read_end: int = -1
     target_epoch: int = -1
     """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
+    transform: str = ""
+    """The name of the transform by which its records are made; empty: they are copied as they are."""
+    transform_digest: str = ""
+    """Digest of that transform."""
 
     @property
     def offsets(self) -> int:
@@ -132,14 +136,14 @@ class Plan:
     acls: tuple[AclChange, ...] = ()
     """Changes to the target's ACLs: those that a run made when it was planned."""
     units: tuple[Unit, ...] = ()
-    """What the record path copies, in slots of its own."""
+    """What the record path deals to other partitions."""
     eras: tuple[Era, ...] = ()
     """By which rules `units` are dealt: one for each of their target topics, also where the file wants another one."""
 
     @property
     def version(self) -> int:
         """The format that it takes: the oldest that has all of it."""
-        return PLAN_VERSION if self.units else 1
+        return PLAN_VERSION if self.row_slots else 1
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:
         """The slices that one slot copies."""
@@ -154,6 +158,12 @@ class Plan:
     def used_slots(self) -> tuple[int, ...]:
         """Slots that have slices to copy, ascending."""
         return tuple(sorted({piece.slot for piece in self.slices}))
+
+    @property
+    def row_slots(self) -> tuple[int, ...]:
+        """Slots of the record path, ascending: all that they copy is transformed, and nothing of any other slot is."""
+        slots = {piece.slot for piece in self.slices if piece.transform}
+        return tuple(sorted(slots | {unit.slot for unit in self.units}))
 
     def units_of(self, slot: int) -> tuple[Unit, ...]:
         """The units that one slot copies, in the order in which it does."""

@@ -62,6 +62,9 @@ class Receipt:
     """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
     adopted: str = ""
     """Who copied the partition up to here where the lane did not itself (`Predecessor`): an empty receipt (ADR 23)."""
+    transform: str = ""
+    """The name of the transform that made the records, of which it may have left some out; empty: none did."""
+    transform_digest: str = ""
     origin: Origin = LOCAL
     throttled: Throttled = NOT_THROTTLED
 

@@ -15,14 +15,15 @@ import threading
 import time
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 
-from ferry.errors import FerryError
+from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError, Refused
 from ferry.model import Attempt, Plan, Receipt
 from ferry.run.copy.ends import AGAIN, SlotEnd, end_of, failure_of, joined
 from ferry.run.copy.slot import SlotResult
@@ -33,6 +34,9 @@ log = logging.getLogger(__name__)
 
 STOP_SECONDS = 15.0
 """How long a worker that was asked to stop may take to end its open chunk; a healthy cluster needs about one."""
+
+NEEDS_SPARK = "run the flow's DAG in Airflow, or jobs/copy_job.py by spark-submit"
+"""What to do where a transform cannot be carried out, for it takes Spark."""
 
 _LOOK_SECONDS = 0.2
 _ENDING_SECONDS = 5.0
@@ -76,11 +80,23 @@ def copy_all(
     At most as many processes as there are CPUs. When `stop()` becomes true, open chunks are ended and committed and no
     further one is begun; ends then say `stopped`. A slot that gave up is tried once more when that may help.
     """
+    if plan.row_slots:
+        raise Refused(f"run {plan.run} of {plan.flow} has transformed topics, which are copied in Spark: {NEEDS_SPARK}")
     crew = _Crew(runs, plan, attempt, progress)
     try:
         return crew.work(stop)
     finally:
         crew.dismiss()
+
+
+def refuse_transforms(flow: FlowConfig, only: Collection[str] | None) -> None:
+    """Raise Refused, before a run is opened, for topics (None: all) among which a transform may name some."""
+    names = {one.name for one in flow.transforms}
+    if only is not None:
+        names = {one.name for topic in only if (one := flow.transform_of(topic)) is not None}
+    if names:
+        named = ", ".join(sorted(names))
+        raise Refused(f"flow {flow.flow} has transforms ({named}), which are carried out in Spark: {NEEDS_SPARK}")
 
 
 CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]

@@ -12,25 +12,25 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import throttled_sentence, throttling
-from ferry.errors import FerryError
+from ferry.errors import FerryError, Retryable
 from ferry.model import Attempt, Origin, Plan
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
-from ferry.spark.session import is_remote, sent_apart, session
+from ferry.spark.records.sink import write_rows
+from ferry.spark.records.streams import Transforms, streams_of, transforms_of
+from ferry.spark.session import at_once, gist, is_remote, sent_apart, session
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
 
 FENCE_PATIENCE_SECONDS = 5.0
-
-_MANY_ROWS = 100_000
-"""More than any Spark has cores."""
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -63,11 +63,12 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         if not runs.left(plan):
             request.say(f"run {plan.run} of {plan.flow}: nothing is left to copy")
             return
+        transforms = transforms_of(request.flow, plan)
         attempt = runs.begin(plan, request.origin)
         specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {len(plan.slices)} slices in {len(specs)} tasks")
         with ProgressLog(plan, next(iter(specs.values())), request.say):
-            ends = _on_spark(request, connect, plan, attempt, specs)
+            ends = _on_spark(request, connect, plan, attempt, specs, transforms)
         runs.record_outcome(plan, attempt, ends)
         _tell(plan, ends, request.say)
 
@@ -78,14 +79,32 @@ def _on_spark(
     plan: Plan,
     attempt: Attempt,
     specs: dict[int, TaskSpec],
+    transforms: Transforms,
 ) -> list[SlotEnd]:
     return on_spark(
         connect,
         f"ferry-{plan.generation}",
-        lambda spark: _rounds(spark, specs, request.say),
+        lambda spark: _both_kinds(spark, request, plan, specs, transforms),
         what=f"run {plan.run} of {plan.flow}",
         broken=lambda: end_chunks(request, plan, attempt),
     )
+
+
+def _both_kinds(
+    spark: SparkSession, request: CopyRequest, plan: Plan, specs: dict[int, TaskSpec], transforms: Transforms
+) -> list[SlotEnd]:
+    """Copy what goes as bytes, then write what is transformed; nothing before all transforms are checked."""
+    streams = streams_of(spark, request.flow, transforms)
+    of_rows = {slot: spec for slot, spec in specs.items() if slot in plan.row_slots}
+    of_bytes = {slot: spec for slot, spec in specs.items() if slot not in of_rows}
+    ends = _rounds(spark, of_bytes, request.say) if of_bytes else []
+    if not of_rows:
+        return ends
+    try:
+        return [*ends, *write_rows(spark, plan, of_rows, streams)]
+    except PySparkException as error:  # of those that are copied the outcome is known
+        failure = Retryable(f"Spark gave up the transformed topics ({gist(error)}): see its log")
+        return [*ends, *(SlotEnd(slot=slot, failure=failure) for slot in of_rows)]
 
 
 def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
@@ -111,19 +130,13 @@ def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int,
     """
     if len(specs) == 1 or all(spec.limits.rate is None for spec in specs.values()):
         return specs, len(specs)
-    tasks = min(len(specs), _at_once(spark))
+    tasks = min(len(specs), at_once(spark))
     return {slot: _told(spec, tasks) for slot, spec in specs.items()}, tasks
 
 
 def _told(spec: TaskSpec, at_once: int) -> TaskSpec:
     rate = spec.limits.rate
     return spec if rate is None else replace(spec, limits=replace(spec.limits, rate=replace(rate, at_once=at_once)))
-
-
-def _at_once(spark: SparkSession) -> int:
-    """How many tasks Spark runs at the same time: it cuts a range into as many parts as it has cores."""
-    parts = spark.range(_MANY_ROWS).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()[0][0] + 1
-    return max(1, int(parts) // int(spark.conf.get("spark.task.cpus", "1") or 1))
 
 
 def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> list[SlotEnd]:

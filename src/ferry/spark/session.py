@@ -10,10 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
 from ferry.spark.package import zip_package, zip_specs
 
 REMOTE_VARIABLE = "SPARK_REMOTE"
+
+_MANY_ROWS = 100_000
+"""More than any Spark has cores."""
 
 
 def is_remote(spark: SparkSession) -> bool:
@@ -48,6 +52,12 @@ def connect(url: str) -> SparkSession:
 def session(name: str) -> SparkSession:
     remote = os.environ.get(REMOTE_VARIABLE)
     return connect(remote) if remote else SparkSession.builder.appName(name).getOrCreate()
+
+
+def at_once(spark: SparkSession) -> int:
+    """How many tasks Spark runs at the same time: it cuts a range into as many parts as it has cores."""
+    parts = spark.range(_MANY_ROWS).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()[0][0] + 1
+    return max(1, int(parts) // int(spark.conf.get("spark.task.cpus", "1") or 1))
 
 
 def sent_apart(spark: SparkSession, specs: Mapping[int, object]) -> str:

@@ -60,6 +60,7 @@ def run_command(
     # Imported here: the command line starts light.
     from ferry.cli.shapes import run_json
     from ferry.decide.ledger.report import RunState
+    from ferry.run.local import refuse_transforms
     from ferry.run.metrics.told import PATIENCE_S, tell_run
     from ferry.run.micro_run import MicroRuns, local_origin
     from ferry.run.plan.options import RunOptions
@@ -79,6 +80,8 @@ def run_command(
             plan = runs.preview(options)
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
+        if resume is None:
+            refuse_transforms(chosen, only)
         plan = (
             runs.resume(resume) if resume is not None else runs.open_new(run or new_run("cli"), local_origin(), options)
         )

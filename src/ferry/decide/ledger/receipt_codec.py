@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.decide.ledger.codec import LEDGER_VERSION, UNIT_VERSION, Json, encode
 from ferry.model import Ages, Flow, Origin, Receipt, Record, Segment, Throttled, TopicPartition, parse_topic_id
 
 
@@ -27,10 +27,14 @@ def receipt_key(lane: str, target: TopicPartition, start: int, since: int) -> by
 
 
 def receipt_json(receipt: Receipt) -> Json:
-    """A receipt as the documented JSON object; `adopted` where there is something to say."""
+    """A receipt as the documented JSON object; `adopted` and `transform` where there is something to say.
+
+    One of transformed records has format 2: a Ferry that does not know them would go on with bytes.
+    """
     return {
         **({"adopted": receipt.adopted} if receipt.adopted else {}),
-        "v": LEDGER_VERSION,
+        **({"transform": receipt.transform, "transform_digest": receipt.transform_digest} if receipt.transform else {}),
+        "v": UNIT_VERSION if receipt.transform else LEDGER_VERSION,
         "kind": "receipt",
         "flow": str(receipt.flow),
         "lane": receipt.lane,
@@ -106,6 +110,8 @@ def parse_receipt(body: Json) -> Receipt:
         since=body.get("since", -1),
         target_epoch=body.get("target_epoch", -1),
         adopted=body.get("adopted", ""),
+        transform=body.get("transform", ""),
+        transform_digest=body.get("transform_digest", ""),
         origin=Origin(**body["origin"]),
         throttled=Throttled(**body.get("throttled_ms", {})),
     )

@@ -17,8 +17,9 @@ def slice_json(piece: Slice) -> Json:
     for name in ("since", "target_end", "read_epoch", "read_end", "target_epoch"):  # no earlier Ferry knows them
         if body[name] < 0:
             del body[name]
-    if not piece.compacted:
-        del body["compacted"]
+    for name in ("compacted", "transform", "transform_digest"):
+        if not body[name]:
+            del body[name]
     return {
         "topic": piece.source.topic,
         "partition": piece.source.partition,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ferry.decide.plan.candidates import Candidate
 from ferry.decide.plan.rules import Rules
-from ferry.decide.plan.shares import even_bins, fair_shares
+from ferry.decide.plan.shares import dealt_slots, fair_shares
 from ferry.model import Slice
 
 
@@ -27,7 +27,7 @@ def within_budget(rules: Rules, candidates: Sequence[Candidate]) -> tuple[Slice,
                 wanted[source] = max(1, wanted[source] * share // needs[source]) if share else 0
     chosen = [candidate for candidate in candidates if wanted[candidate.source] > 0]
     weights = [c.bytes * wanted[c.source] // c.offsets for c in chosen]
-    slots = even_bins(weights, rules.max_tasks)
+    slots = dealt_slots(weights, [c.transform is not None for c in chosen], rules.max_tasks)
     return tuple(
         Slice(
             source=candidate.source,
@@ -48,6 +48,8 @@ def within_budget(rules: Rules, candidates: Sequence[Candidate]) -> tuple[Slice,
             read_epoch=candidate.read_epoch,
             read_end=candidate.read_end,
             target_epoch=candidate.target_epoch,
+            transform=candidate.transform.name if candidate.transform else "",
+            transform_digest=candidate.transform.digest if candidate.transform else "",
         )
         for candidate, weight, slot in zip(chosen, weights, slots, strict=True)
     )

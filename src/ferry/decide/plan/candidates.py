@@ -13,7 +13,7 @@ from ferry.decide.plan.lost_ledger import lost_ledger_refusal
 from ferry.decide.plan.onward import onward
 from ferry.decide.plan.origins import returning_refusal, stranger_refusal
 from ferry.decide.plan.progress import estimated_bytes, next_offset
-from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.truncation import read_before, written_before
 from ferry.model import Gap, Receipt, Refusal, RefusalKind, TopicPartition
 
@@ -40,6 +40,7 @@ class Candidate:
     read_epoch: int
     read_end: int
     target_epoch: int
+    transform: Transform | None
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
 
@@ -119,6 +120,7 @@ def _candidate(
         read_epoch=read_epoch,
         read_end=read_end,
         target_epoch=written_before(last, found.gaps),
+        transform=rules.transform_of(topic.name),
         gaps=found.gaps,
         notes=found.notes if note is None else (*found.notes, note),
     )

@@ -129,6 +129,7 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
             "topic, or the filters leave it out"
         )
+    _refuse_one_task_for_both_kinds(rules, facts)
     for last in facts.receipts.values():
         why = cluster_refusal(facts, last)
         if why is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
@@ -136,6 +137,20 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
         why = target_cluster_refusal(facts, last)
         if why is not None:
             raise Refused(why)
+
+
+def _refuse_one_task_for_both_kinds(rules: Rules, facts: Facts) -> None:
+    """Of the topics that there are, not of what is to be copied now: else a run would be refused now and then."""
+    found: dict[bool, tuple[str, str]] = {}
+    for topic in sorted(facts.sources.keys() if rules.only is None else rules.only & facts.sources.keys()):
+        transform = rules.transform_of(topic)
+        found.setdefault(transform is not None, (topic, "" if transform is None else transform.name))
+    if len(found) > 1 and rules.max_tasks < 2:
+        topic, name = found[True]
+        raise Refused(
+            f"flow {rules.flow} changes topic {topic} by transform {name} and copies {found[False][0]} as it is, which "
+            f"takes a task each, and tasks.max is {rules.max_tasks}: set tasks.max = 2 or more"
+        )
 
 
 def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:

@@ -11,6 +11,9 @@ Key = TypeVar("Key", bound=Hashable)
 SLICE_OVERHEAD_BYTES = 16 << 10
 """What a slice costs beside its bytes, so that a thousand tiny slices do not all land in one task."""
 
+TRANSFORMED_COST = 4
+"""About how much longer a transformed byte takes than one that is copied."""
+
 
 def fair_shares(needs: Mapping[Key, int], budget: int) -> dict[Key, int]:
     """How much of `budget` each key gets: small needs wholly, the large ones equal parts of what is left.
@@ -40,3 +43,21 @@ def even_bins(weights: Sequence[int], bins: int) -> list[int]:
         chosen[index] = number
         heapq.heapreplace(lightest, (load + weights[index] + SLICE_OVERHEAD_BYTES, number))
     return chosen
+
+
+def dealt_slots(weights: Sequence[int], transformed: Sequence[bool], slots: int) -> list[int]:
+    """A slot number per weight: what is `transformed` shares none with what is copied, and slots are about even.
+
+    What is copied has the lower numbers. Both kinds at once take two slots or more.
+    """
+    if all(transformed) or not any(transformed):
+        return even_bins(weights, slots)
+    copied = sum(weight for weight, changed in zip(weights, transformed, strict=True) if not changed)
+    changed = TRANSFORMED_COST * (sum(weights) - copied)
+    share = round(slots * changed / (copied + changed)) if copied + changed else slots // 2
+    first = slots - min(max(1, share), slots - 1)
+    kinds = {
+        kind: iter(even_bins([w for w, k in zip(weights, transformed, strict=True) if k == kind], most))
+        for kind, most in ((False, first), (True, slots - first))
+    }
+    return [next(kinds[kind]) + (first if kind else 0) for kind in transformed]

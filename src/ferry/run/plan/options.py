@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
 from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
-from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.rules import Rules, Transform
 from ferry.model import LaneKind, Window, lane_kind
 
 DEFAULT_LEDGER_REPLICATION = 3
@@ -36,8 +38,18 @@ WHOLE = RunOptions()
 """All that the flow selects, within its own budgets."""
 
 
-def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
-    """What planning obeys: the flow's configuration, narrowed to what one run is for."""
+def rules_of(
+    flow: FlowConfig, lane: str, options: RunOptions, digests: Mapping[str, str] = MappingProxyType({})
+) -> Rules:
+    """What planning obeys: the flow's configuration, narrowed to what one run is for.
+
+    `digests` of the flow's transforms by name, as far as the plan is to be written.
+    """
+
+    def transform_of(topic: str) -> Transform | None:
+        found = flow.transform_of(topic)
+        return None if found is None else Transform(found.name, digests.get(found.name, ""))
+
     budget, kind = flow.budget, lane_kind(lane)
     factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
     return Rules(
@@ -58,6 +70,7 @@ def rules_of(flow: FlowConfig, lane: str, options: RunOptions) -> Rules:
         policy_name=flow.policy_name,
         way_back=flow.selection.way_back,
         merges=flow.merge.matches,
+        transform_of=cache(transform_of),
         guards=flow.guards,
         scratch=kind is not None and kind.has_scratch_topics,
         beside_live=kind is LaneKind.APPEND,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -57,7 +57,7 @@ from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
 from ferry.run.plan.sync_acls import AclSyncer
-from ferry.run.plan.transforms import why_not_run
+from ferry.run.plan.transforms import transform_digests, why_not_run
 from ferry.run.plan.truncation import with_truncations
 from ferry.run.plan.windows import Windowed, windowed
 
@@ -124,6 +124,7 @@ class Planner:
         unbuilt = why_not_run(self.flow)
         if unbuilt is not None:
             raise Refused(unbuilt)
+        digests = transform_digests(self.flow)
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         known = await self.known.view()
         await self._refuse_swapped(known)
@@ -137,7 +138,7 @@ class Planner:
             await self.window(known, options)
 
         async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-            return await self._decide(view, opened, options)
+            return await self._decide(view, opened, options, digests)
 
         plan = await open_run(self.fencing_lane(), record, decide, known)
         await self._keep_short(plan)
@@ -201,12 +202,14 @@ class Planner:
                 f"{self.flow.where('target', 'producer', 'bootstrap.servers')}), or use other aliases"
             )
 
-    async def _decide(self, view: LedgerView, opened: OpenedRun, options: RunOptions) -> Plan:
+    async def _decide(
+        self, view: LedgerView, opened: OpenedRun, options: RunOptions, digests: Mapping[str, str]
+    ) -> Plan:
         self.known.learn(view)
         clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
         if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)
-        rules = rules_of(self.flow, self.lane, options)
+        rules = rules_of(self.flow, self.lane, options, digests)
         gathered = facts = await self.facts(view)
         found = None if options.window is None else await self._windowed(view, facts, options, opened.record.run)
         if found is not None:

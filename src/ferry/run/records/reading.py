@@ -7,18 +7,20 @@ within a fixed amount of memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 from ferry.config.flow.clients import ConnectionOptions, FetchOptions
 from ferry.decide.records.ranges import Piece
 from ferry.errors import Corrupt, FerryError, Refused, Unreachable
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.intake import Answer, Fetched, Intake, ReadFailure
+from ferry.net.fetch.lineage import Mark
 from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.net.fetch.source import SourceReader
+from ferry.net.fetch.throttle import Throttle
 from ferry.run.records.cluster import connected
 from ferry.wire.batch import Batch
 
@@ -44,6 +46,11 @@ class ReadSpec:
     pieces: tuple[Piece, ...]
     topic_ids: Mapping[str, str]
     patience_s: float = 60.0
+    isolation: int = READ_COMMITTED
+    marks: Mapping[TopicPartition, Mark] = field(default_factory=dict)
+    """What was read of these logs before; a log that has lost some of it is not read."""
+    bytes_per_second: int | None = None
+    """Most that is fetched; None is no limit."""
 
 
 def read_batches(spec: ReadSpec) -> Iterator[tuple[Piece, Batch]]:
@@ -57,6 +64,12 @@ def read_batches(spec: ReadSpec) -> Iterator[tuple[Piece, Batch]]:
         yield from reading.batches()
     finally:
         reading.stop()
+
+
+def marks_of(slices: Iterable[Slice], pieces: Iterable[Piece]) -> dict[TopicPartition, Mark]:
+    """What was read of the logs of some pieces before, as slices tell."""
+    known = {piece.source: Mark(piece.read_epoch, piece.read_end) for piece in slices}
+    return {piece.place: known[piece.place] for piece in pieces if piece.place in known}
 
 
 class _Reading:
@@ -96,13 +109,16 @@ class _Reading:
             self._found.put(error)
 
     async def _read(self, cluster: Cluster) -> None:
+        rate = self._spec.bytes_per_second
         reader = SourceReader(
             cluster,
             {piece.place: (piece.start, piece.end) for piece in self._spec.pieces},
             self._spec.topic_ids,
-            isolation=READ_COMMITTED,
-            memory_bytes=MEMORY_BYTES,
+            isolation=self._spec.isolation,
+            memory_bytes=MEMORY_BYTES if rate is None else min(MEMORY_BYTES, max(1 << 20, 2 * rate)),
+            marks=self._spec.marks,
             options=self._spec.fetch,
+            throttle=None if rate is None else Throttle(cluster.loop, rate),
         )
         intake = reader.intake
         try:

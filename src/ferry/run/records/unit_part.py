@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ferry.clock import wall_ms
+from ferry.decide.records.units import reached_at, wants
 from ferry.model import Origin, Plan, Unit, UnitReceipt, Vector
+from ferry.run.copy.outgoing import Outgoing
+from ferry.run.records.rows import Row
 from ferry.wire.batch import Batch, extended_digest
 from ferry.wire.renumber import Run
 
@@ -39,8 +42,29 @@ class UnitPart:
         """As of a unit."""
         return sum(self.begins)
 
-    def sent(self, batch: Batch) -> None:
-        """A batch on its way; all answers are awaited before the chunk counts."""
+    @property
+    def moved(self) -> bool:
+        """Whether the chunk got anywhere on this partition."""
+        return self.reached != self.begins
+
+    def wants(self, row: Row) -> bool:
+        """Whether a row is still to be written: `piece` is what is left."""
+        return wants(self.piece, row.partition, row.offset)
+
+    def come_to(self, row: Row) -> None:
+        """All up to this row is on its way."""
+        self.reached = reached_at(self.piece, row.partition, row.offset)
+
+    def come_to_end(self) -> None:
+        """No row is left."""
+        self.reached = self.piece.ends
+
+    def outgoing(self, rows: Sequence[Row], batch: Batch) -> Outgoing:
+        """The batch of these rows, as it is noted; all answers are awaited before the chunk counts."""
+        self._sent(batch)
+        return Outgoing(batch, ((rows[0].offset, batch.record_count),), 0, -1, True, ())
+
+    def _sent(self, batch: Batch) -> None:
         self.records += batch.record_count
         self.bytes += len(batch.data)
         self.batches += 1

@@ -17,12 +17,43 @@ import pyarrow as pa
 from ferry.decide.records.partitioner import partition_of_key, partition_of_record
 from ferry.decide.records.units import wants
 from ferry.errors import Refused
-from ferry.model import Unit
+from ferry.model import Slice, Unit
 from ferry.run.records.rows import COLUMNS
 
 SLOT = "slot"
 _KEYS_KNOWN = 200_000
 _KINDS = (pa.int32(), pa.string(), pa.int32())
+
+
+def kept_rows(
+    indexes: dict[int, int], slices: Iterable[Slice], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The records of slices, each for the partition of its own number. Raises as `dealt_rows`."""
+    places = {tuple(piece.source): (indexes[piece.slot], piece.target.topic) for piece in slices}
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        names = ("topic", "target", "partition", "poison")
+        topics, aims, partitions, poisons = (batch.column(name).to_pylist() for name in names)
+        found = [places[place] for place in zip(topics, partitions, strict=True)]
+        wrong = next(
+            (at for at, (_, target) in enumerate(found) if aims[at] != target or poisons[at] is not None), None
+        )
+        if wrong is not None:
+            offset = batch.column("offset")[wrong].as_py()
+            why = poisons[wrong] or f"it is sent to topic {aims[wrong]} in place of {found[wrong][1]}"
+            raise _refused(topics[wrong], partitions[wrong], offset, why)
+        partition = batch.column("partition")
+        slots = pa.array([slot for slot, _ in found], _KINDS[0])
+        arrays = [slots, batch.column("target"), partition, *(batch.column(name) for name in COLUMNS[2:])]
+        yield pa.RecordBatch.from_arrays(arrays, names=[SLOT, *COLUMNS])
+
+
+def _refused(topic: str, partition: int, offset: int, why: str) -> Refused:
+    return Refused(
+        f"the record at offset {offset} of {topic}-{partition} cannot be transformed: {why}; correct the transform, or "
+        "leave the record out by it"
+    )
 
 
 def dealt_rows(
@@ -70,10 +101,7 @@ def _chosen(
         units = targets.get((topic, aim))
         if poison is not None or units is None:
             why = poison or f"it is sent to topic {aim}, which the plan does not have"
-            raise Refused(
-                f"the record at offset {offset} of {topic}-{partition} cannot be transformed: {why}; correct the "
-                "transform, or leave the record out by it"
-            )
+            raise _refused(topic, partition, offset, why)
         count = next(iter(units.values())).partitions
         number = partition_of_record(None, partition, offset, count) if key is None else of_key(key, count)
         unit = units.get(number)

@@ -21,9 +21,10 @@ from ferry.decide.records.filters import EVERYTHING
 from ferry.errors import BadInput, Refused
 from ferry.run.records.latest import latest_specs, patterns
 from ferry.run.records.reading import ReadSpec
+from ferry.run.records.transform_digest import transform_digest
 from ferry.spark.records.rows import record_rows
 from ferry.spark.records.schema import SCHEMA
-from ferry.spark.records.transform import digest_of, prepare, transformed
+from ferry.spark.records.transform import prepare, transformed
 from ferry.spark.session import REMOTE_VARIABLE, stop
 from ferry.spark.submit import submit_conf
 
@@ -119,7 +120,7 @@ def _sample(
     after = {(row.partition, row.offset): row for row in rows}
     return Sample(
         transform=spec,
-        digest=digest_of(spec),
+        digest=transform_digest(spec),
         topic=topic,
         target=target,
         pairs=tuple(_pair(one, after.get((one["partition"], one["offset"]))) for one in before),

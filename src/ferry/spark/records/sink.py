@@ -8,7 +8,8 @@ A task that is repeated writes what it has not written: the ledger says what tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,15 +21,15 @@ from ferry.config.record_source import TASK_RECORDS
 from ferry.decide.records.ranges import dealt
 from ferry.decide.records.units import read_ranges
 from ferry.errors import Refused
-from ferry.model import Plan
+from ferry.model import Piece, Plan, Slice, Unit
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, joined
 from ferry.run.copy.task import TaskSpec
-from ferry.run.records.reading import ReadSpec
+from ferry.run.records.reading import ReadSpec, marks_of
 from ferry.run.records.rows import COLUMNS
-from ferry.spark.records.dealing import SLOT, dealt_rows
+from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
 from ferry.spark.records.schema import HEADERS, SCHEMA
 from ferry.spark.records.unit_stage import FIRST, read_pieces, write_slot
-from ferry.spark.session import is_remote
+from ferry.spark.session import at_once, is_remote
 from ferry.spark.stage import ROW, parse_rows
 
 Change = Callable[[DataFrame], DataFrame]
@@ -49,17 +50,30 @@ _DEALT = StructType(
 )
 
 
-def write_units(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], change: Change) -> list[SlotEnd]:
-    """Write a plan's units, `specs` by slot; every slot's end. Those that gave up are tried once more.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What one transform makes of a plan: slices, whose records keep their partition, or units, which deal them."""
+
+    change: Change
+    pieces: tuple[Piece, ...]
+
+    def of_slots(self, slots: Collection[int]) -> Stream:
+        """The part that these slots write."""
+        return replace(self, pieces=tuple(piece for piece in self.pieces if piece.slot in slots))
+
+
+def write_rows(
+    spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], streams: Sequence[Stream]
+) -> list[SlotEnd]:
+    """Write what the streams make, `specs` by slot; every slot's end. Those that gave up are tried once more.
 
     Raises Refused on Spark Connect, whose server logs functions with the connection data in them; what Spark raises.
     """
-    if is_remote(spark):
-        raise Refused("transformed topics are not written on Spark Connect: use a Spark session without it")
+    refuse_remote(spark)
     ends: dict[int, SlotEnd] = {}
     todo = dict(specs)
     for _ in range(TRIES):
-        for end in _written(spark, plan, todo, change):
+        for end in _written(spark, plan, todo, [stream.of_slots(todo) for stream in streams]):
             ends[end.slot] = joined(ends.get(end.slot), end)
         todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
         if not todo:
@@ -67,37 +81,61 @@ def write_units(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], 
     return [end for _, end in sorted(ends.items())]
 
 
-def _written(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], change: Change) -> list[SlotEnd]:
+def refuse_remote(spark: SparkSession) -> None:
+    """Raise Refused on Spark Connect."""
+    if is_remote(spark):
+        raise Refused("transformed topics are not written on Spark Connect: use a Spark session without it")
+
+
+def _written(
+    spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], streams: Sequence[Stream]
+) -> list[SlotEnd]:
     slots = sorted(specs)
     indexes = {slot: index for index, slot in enumerate(slots)}
-    units = [unit for unit in plan.units if unit.slot in indexes]
-    some = specs[slots[0]]
-    changed = change(_source(spark, plan, some, units_of=slots))
-    rows = changed.mapInArrow(partial(dealt_rows, indexes, units), _DEALT)
     # Each task has one row at least, which names its slot: a slot without records has receipts to write, too.
-    ordered = rows.unionByName(_first_rows(spark, len(slots))).repartitionById(len(slots), sf.col(SLOT))
-    ordered = ordered.sortWithinPartitions(*COLUMNS[:4])
+    rows = _first_rows(spark, len(slots))
+    for stream in streams:
+        if stream.pieces:
+            rows = rows.unionByName(_rows(spark, plan, specs[slots[0]], indexes, stream))
+    ordered = rows.repartitionById(len(slots), sf.col(SLOT)).sortWithinPartitions(*COLUMNS[:4])
     answer = ordered.mapInArrow(partial(write_slot, dict(specs)), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
 
 
-def _source(spark: SparkSession, plan: Plan, spec: TaskSpec, *, units_of: Sequence[int]) -> DataFrame:
-    """What the units want to have read, and no more."""
-    units = [unit for unit in plan.units if unit.slot in units_of]
+def _rows(spark: SparkSession, plan: Plan, spec: TaskSpec, indexes: dict[int, int], stream: Stream) -> DataFrame:
+    changed = stream.change(_source(spark, plan, spec, stream.pieces))
+    slices = [piece for piece in stream.pieces if isinstance(piece, Slice)]
+    units = [piece for piece in stream.pieces if isinstance(piece, Unit)]
+    deal = partial(kept_rows, indexes, slices) if slices else partial(dealt_rows, indexes, units)
+    return changed.mapInArrow(deal, _DEALT)
+
+
+def _source(spark: SparkSession, plan: Plan, spec: TaskSpec, pieces: Iterable[Piece]) -> DataFrame:
+    """What the pieces want to have read, and no more."""
+    slices = [piece for piece in pieces if isinstance(piece, Slice)]
+    units = [piece for piece in pieces if isinstance(piece, Unit)]
     topic_ids = {unit.source_topic: unit.source_topic_id for unit in units}
-    tasks = [
+    topic_ids |= {piece.source.topic: piece.source_topic_id for piece in slices}
+    ranges = read_ranges(units) | {piece.source: (piece.start, piece.end) for piece in slices}
+    tasks = dealt(ranges, TASK_RECORDS)
+    rate = spec.limits.rate
+    share = None if rate is None else max(1, rate.bytes_per_second // min(max(1, len(tasks)), at_once(spark)))
+    specs = [
         ReadSpec(
             alias=plan.flow.source,
             connection=spec.source,
             fetch=spec.limits.fetch,
-            pieces=pieces,
-            topic_ids={piece.place.topic: topic_ids[piece.place.topic] for piece in pieces},
+            pieces=of_task,
+            topic_ids={piece.place.topic: topic_ids[piece.place.topic] for piece in of_task},
             patience_s=spec.patience_s,
+            isolation=spec.limits.isolation,
+            marks=marks_of(slices, of_task),
+            bytes_per_second=share,
         )
-        for pieces in dealt(read_ranges(units), TASK_RECORDS)
+        for of_task in tasks
     ]
-    read = partial(read_pieces, tasks, to_arrow_schema(SCHEMA, timezone="UTC"))
-    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, SCHEMA)
+    read = partial(read_pieces, specs, to_arrow_schema(SCHEMA, timezone="UTC"))
+    return spark.range(0, len(specs), 1, max(1, len(specs))).mapInArrow(read, SCHEMA)
 
 
 def _first_rows(spark: SparkSession, count: int) -> DataFrame:

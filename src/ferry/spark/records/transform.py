@@ -1,24 +1,18 @@
 """What a transform of the file makes of records, checked before anything is read (ADR 39).
 
-Whoever writes records asks `transformed` for them; whoever plans asks `digest_of` for the transform's digest.
+Whoever writes records asks `transformed` for them; its digest is `ferry.run.records.transform_digest`'s.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import inspect
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.version import __version__ as spark_version
 
 from ferry.config.flow.transforms import ANSI, TIME_ZONE, TransformSpec
 from ferry.errors import BadInput, Refused
+from ferry.run.records.transform_digest import imported
 from ferry.spark.records.selection import own_columns, selected, selected_by
 from ferry.spark.records.steps import about, carried_out
 
@@ -55,21 +49,9 @@ def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, s
     if spec.sql is not None:
         kept = about(spec, "sql", lambda: _completed(named, selected(named, spec.sql or ""), targets))
     elif spec.function is not None:
-        call = about(spec, "function", lambda: _imported(spec.function or ""))
+        call = about(spec, "function", lambda: imported(spec.function or ""))
         kept = about(spec, "function", lambda: _completed(named, _called(named, call), targets))
     return carried_out(kept, spec, secret, targets).select(*COLUMNS)
-
-
-def digest_of(spec: TransformSpec) -> str:
-    """The transform's digest with this Spark, and with the text of the function's module. Raises as `transformed`."""
-    code = ""
-    if spec.function is not None:
-        call = about(spec, "function", lambda: _imported(spec.function or ""))
-        file = inspect.getsourcefile(inspect.unwrap(call)) if inspect.isroutine(call) else None
-        module = sys.modules.get(getattr(call, "__module__", ""))
-        file = file or getattr(module, "__file__", None)
-        code = hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
-    return spec.digest(spark_version=spark_version, code=code)
 
 
 def _named(targets: Mapping[str, str]) -> Column:
@@ -94,26 +76,6 @@ def _completed(records: DataFrame, found: DataFrame, targets: Mapping[str, str])
     if "target" not in types:
         found = found.withColumn("target", _named(targets))
     return found if types.get("poison") == "string" else found.withColumn("poison", sf.lit(None).cast("string"))
-
-
-def _imported(path: str) -> Callable[[DataFrame], DataFrame]:
-    name, _, attribute = path.partition(":")
-    try:
-        found: Any = importlib.import_module(name)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except ModuleNotFoundError as error:
-        raise BadInput(
-            f"{path} cannot be imported: there is no module {error.name}; install it, or put its folder on PYTHONPATH,"
-            " where runs are planned and where Spark's driver is"
-        ) from None
-    except AttributeError:
-        raise BadInput(f"{path} cannot be imported: module {name} has no {attribute}; correct the name") from None
-    except Exception as error:
-        raise BadInput(f"{path} cannot be imported: {type(error).__name__}: {error}; correct the module") from error
-    if not callable(found):
-        raise BadInput(f"{path} is {type(found).__name__}, and cannot be called: name a function of a DataFrame")
-    return found  # type: ignore[no-any-return]
 
 
 def _called(records: DataFrame, call: Callable[[DataFrame], DataFrame]) -> DataFrame:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from ferry.decide.records.filters import Narrowing
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec
+from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import COLUMNS, Rows
-from ferry.run.records.unit_slot import UnitSlot
 from ferry.spark.records.dealing import SLOT
 from ferry.spark.records.rows import record_rows
 from ferry.spark.stage import attempted, batch_of_rows, rows
@@ -42,4 +42,4 @@ def write_slot(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT)[0].as_py()]]
     records = (batch.select(COLUMNS) for batch in chain([first.slice(1)], left) if batch.num_rows)
-    yield batch_of_rows(rows(attempted(spec, partial(UnitSlot, Rows(records)))))
+    yield batch_of_rows(rows(attempted(spec, partial(RowSlot, Rows(records)))))

@@ -1,0 +1,208 @@
+"""The exactly-once sink: one slot's writer of transformed records, from rows that Spark has sorted.
+
+The protocol is the slot's own. What it writes are slices, whose records keep their partition, and units, whose records
+are dealt anew. Rows come in the order in which these are copied, and within each in the order of its content. So a
+chunk is so many rows, a retry gives those since the last commit again, and what an earlier attempt has committed is
+passed over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from ferry.errors import Refused, Retryable
+from ferry.model import Codec, Compression, Piece, Plan, RefusalKind, Slice, TopicPartition, Unit
+from ferry.net.admin.topic_settings import batch_limits
+from ferry.net.write.kept import leader_epochs
+from ferry.run.copy.dropped import Hindered, drop, verdict
+from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
+from ferry.run.copy.outbox import Entry, Outbox, Request
+from ferry.run.copy.pump import MOST_SEGMENTS
+from ferry.run.records.rows import Row, Rows
+from ferry.run.records.slice_part import SlicePart
+from ferry.run.records.unit_part import UnitPart
+from ferry.wire.batch import restamped
+from ferry.wire.written import batch_of
+
+BATCH_BYTES = 512 << 10
+"""Of records before they are compressed."""
+
+_LIMIT_SHARE = 0.9
+"""How much of what the target topic takes a batch may have before it is compressed: then it fits."""
+
+_MOST_RECORDS = 10_000
+
+RowPart = SlicePart | UnitPart
+
+
+class RowSlot(KafkaSlot):
+    """One slot's writer of rows on a real target."""
+
+    def __init__(self, rows: Rows, wiring: SlotWiring) -> None:
+        super().__init__(wiring)
+        self._rows = rows
+        self._left: list[RowPart] = []
+        """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
+        before `copy_chunk` is called."""
+        self._batch_bytes: Mapping[str, int] = {}
+        self._own: frozenset[TopicPartition] = frozenset()
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+        """As SlotPort. The rows since the last commit come again."""
+        expected = await self._begin_targets(plan, todo)
+        self._rows.rewind()
+        slot = self._ref.slot
+        own = {piece.target for piece in plan.of_slot(slot)}
+        self._own = frozenset(own | {unit.target for unit in plan.units_of(slot)})
+        self._batch_bytes = await batch_limits(self._target, {piece.target.topic for piece, _, _ in todo.values()})
+        ends = {piece.source: piece.end for piece, _, _ in todo.values() if isinstance(piece, Slice)}
+        await self._source.refresh({place.topic for place in ends})
+        # What was read reaches these ends. By the epoch the next plan knows whether the log was cut since.
+        epochs = await leader_epochs(self._source, ends) if ends else {}
+        parts = [
+            self._part(plan, piece, source_next, target_next, expected.get(piece.target, -1), epochs)
+            for piece, source_next, target_next in todo.values()
+        ]
+        self._left = sorted(parts, key=lambda part: part.piece.target)
+
+    def _part(
+        self,
+        plan: Plan,
+        piece: Piece,
+        source_next: int,
+        target_next: int,
+        expected: int,
+        epochs: Mapping[TopicPartition, int],
+    ) -> RowPart:
+        if isinstance(piece, Unit):
+            return UnitPart(
+                plan=plan,
+                origin=self._origin,
+                piece=piece,
+                begins=piece.starts,
+                reached=piece.starts,
+                target_next=target_next,
+                expected=expected,
+            )
+        return SlicePart(
+            plan=plan,
+            origin=self._origin,
+            piece=piece,
+            start=source_next,
+            end=source_next,
+            target_next=target_next,
+            source_epoch=epochs[piece.source],
+            expected=expected,
+        )
+
+    async def copy_chunk(self) -> Sequence[RowPart]:  # type: ignore[override]  # parts of both kinds
+        """As SlotPort."""
+        plan = self._plan
+        if plan is None or not self._left:
+            return []
+        found: list[RowPart] = []
+        outbox = Outbox(self._target, self._transaction, lambda: None)
+        until = time.monotonic() + self._limits.chunk_seconds
+        sent = 0
+        while self._left and sent < self._limits.chunk_bytes and time.monotonic() < until and not self._stop():
+            part = self._left[0]
+            if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - _MOST_RECORDS:
+                break
+            rows, is_over = self._next_rows(part)
+            if not found or found[-1] is not part:
+                found.append(part)
+            if rows:
+                sent += await self._send(outbox, part, rows, first=not sent)
+                part.come_to(rows[-1])
+            if is_over:
+                part.come_to_end()
+                self._left.pop(0)
+            await outbox.settle_answered()
+        await outbox.settle_all()
+        found = [part for part in found if part.moved]
+        if not found:
+            return []
+        await self._logs.vouch(found)
+        self._chunk = {part.piece.target: part for part in found if isinstance(part, SlicePart)}
+        if self._left and self._left[0] is found[-1]:
+            self._left[0] = self._following(plan, found[-1])
+        if isinstance(found[0], SlicePart):
+            self._telling = self._throttled()
+            found[0].throttled = self._telling - self._told
+        return found
+
+    def _following(self, plan: Plan, part: RowPart) -> RowPart:
+        """The part of the next chunk that goes on where this one has come to."""
+        expected = part.target_next + 1 if part.segments else part.expected  # behind our marker
+        if isinstance(part, SlicePart):
+            epochs = {part.piece.source: part.source_epoch}
+            return self._part(plan, part.piece, part.end, part.target_next, expected, epochs)
+        following = self._part(plan, part.piece, 0, part.target_next, expected, {})
+        if isinstance(following, UnitPart):
+            following.begins = following.reached = part.reached
+        return following
+
+    def _next_rows(self, part: RowPart) -> tuple[list[Row], bool]:
+        """The rows of a part's next batch, and whether they are its last ones."""
+        target = part.piece.target
+        taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
+        limit = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
+        found: list[Row] = []
+        size = 0
+        while (row := self._rows.next()) is not None and row.target <= target:
+            if row.target < target or not part.wants(row):
+                self._pass(self._rows.take())
+                continue
+            if found and (size + row.record.size > limit or len(found) == _MOST_RECORDS):
+                return found, False
+            size += row.record.size
+            found.append(self._rows.take())
+        return found, True
+
+    def _pass(self, row: Row) -> None:
+        """Leave a row out that was written before; Refused for one that would be left out without ever being."""
+        if row.target not in self._own:
+            raise Refused(
+                f"a record for {row.target} came to slot {self._ref.slot}, which does not write there (a bug): nothing "
+                "of the chunk was written"
+            )
+
+    async def _send(self, outbox: Outbox, part: RowPart, rows: list[Row], *, first: bool) -> int:
+        piece = part.piece
+        batch = batch_of([row.record for row in rows], self._limits.compression or Compression(codec=Codec.NONE))
+        limit = self._batch_bytes.get(piece.target.topic)
+        at = rows[0].offset if isinstance(piece, Slice) else part.start
+        if limit is not None and len(batch.data) > limit:
+            why = (
+                f"the record at offset {rows[0].offset} of {piece.source.topic}-{rows[0].partition} takes "
+                f"{len(batch.data)} bytes, where {piece.target} takes {limit}: raise max.message.bytes there, or let "
+                "the transform shorten it"
+            )
+            raise verdict([drop(piece, RefusalKind.TOO_LARGE, at, why)])
+        try:
+            node = self._target.leader(piece.target)
+        except Retryable as error:
+            why = f"{error}: bring its brokers back"
+            raise Hindered([drop(piece, RefusalKind.NO_LEADER, at, why)]) from error
+        transaction = self._transaction
+        sequence = transaction.next_sequence(piece.target, batch.record_count)
+        data = restamped(batch, transaction.producer_id, transaction.producer_epoch, sequence)
+        request = Request()
+        request.add(Entry(part, part.outgoing(rows, batch)), data)
+        if first:
+            await outbox.send_first(node, request)
+        else:
+            await outbox.send(node, request)
+        return len(data)
+
+    async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """As SlotPort. No group can say how far many source partitions were read: nothing is sent of units."""
+        slices = {place: position for place, position in positions.items() if place in self._chunk}
+        if slices:
+            await super().send_positions(slices)
+
+    async def commit(self) -> None:
+        """As SlotPort. What was taken of the rows is done with."""
+        await super().commit()
+        self._rows.settle()

@@ -1,0 +1,57 @@
+"""Which transforms a plan has carried out, and on what; held against the file before anything is written."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import TransformSpec
+from ferry.errors import Refused
+from ferry.model import Piece, Plan
+from ferry.run.records.transform_digest import transform_digest
+from ferry.spark.records.schema import SCHEMA
+from ferry.spark.records.sink import Stream, refuse_remote
+from ferry.spark.records.transform import prepare, transformed
+
+Transforms = list[tuple[TransformSpec, tuple[Piece, ...]]]
+
+
+def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
+    """The transforms that a plan names, each with what it makes.
+
+    Raises Refused for one that is not what it was when the run was planned, and as `transform_digest`.
+    """
+    pieces: dict[tuple[str, str], list[Piece]] = {}
+    for piece in plan.slices:
+        if piece.transform:
+            pieces.setdefault((piece.transform, piece.transform_digest), []).append(piece)
+    known = {one.name: one for one in flow.transforms}
+    found: Transforms = []
+    for (name, digest), mine in sorted(pieces.items()):
+        spec = known.get(name)
+        if spec is None or transform_digest(spec) != digest:
+            what = "is not in the file any more" if spec is None else "is another one by now"
+            raise Refused(
+                f"ferry.transform.{name} {what}, or PySpark or its function's module is, since run {plan.run} was "
+                "planned: start a new run, which goes on where this one stands"
+            )
+        found.append((spec, tuple(mine)))
+    return found
+
+
+def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) -> list[Stream]:
+    """How Spark carries them out, each of them checked. Raises as `transformed`, and Refused on Spark Connect."""
+    if not transforms:
+        return []
+    refuse_remote(spark)
+    prepare(spark)
+    found = []
+    for spec, pieces in transforms:
+        topics = {piece.source.topic for piece in pieces}
+        targets = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in sorted(topics)}
+        change = partial(transformed, spec=spec, targets=targets)
+        change(spark.createDataFrame([], SCHEMA))
+        found.append(Stream(change=change, pieces=pieces))
+    return found

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -123,13 +124,7 @@ class Units:
                 if number in units and wants(units[number], partition, offset) and self.kept(partition, offset, key):
                     pairs = [{"key": name, "value": data} for name, data in headers]
                     found.append((self.target, number, partition, offset, time, key, value, pairs))
-        found.sort(key=lambda row: row[:4])
-        kinds = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary()]
-        pair = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-        for at in range(0, len(found), batch_rows):
-            columns = list(zip(*found[at : at + batch_rows], strict=True))
-            arrays = [pa.array(column, kind) for column, kind in zip(columns, [*kinds, pair], strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))
+        return record_batches(sorted(found, key=lambda row: row[:4]), batch_rows)
 
     def copy(self, runs: MicroRuns, plan: Plan) -> None:
         attempt = runs.begin(plan, local_origin())
@@ -160,3 +155,13 @@ class Units:
                 assert [row for row in found if row[0] == key] == [row for row in wanted[number] if row[0] == key]
             count += len(found)
         return count
+
+
+def record_batches(rows: list[tuple[Any, ...]], batch_rows: int = 150) -> Iterator[pa.RecordBatch]:
+    """Rows as Spark hands them over, some at a time."""
+    kinds = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary()]
+    pair = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    for at in range(0, len(rows), batch_rows):
+        columns = list(zip(*rows[at : at + batch_rows], strict=True))
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, [*kinds, pair], strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ferry.dev import RunningCluster
 from ferry.model import Receipt
-from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topics, send
+from tests.harness import Lab, create_topic, new_alias, producer, read_topics, send
 from tests.run.unit_flows import messages
 from tests.spark.jobs import plan, submit
 

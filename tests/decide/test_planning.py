@@ -265,7 +265,7 @@ def changed(rules: Rules) -> Rules:
 def test_what_a_transform_names_is_in_slots_of_its_own_and_says_by_which_one_it_is_made() -> None:
     plan = decide_plan(changed(RULES), MIXED, "r", 1)
     made = {piece.source.topic: (piece.transform, piece.transform_digest) for piece in plan.slices}
-    assert made == {"clicks": ("", ""), "orders": MASKED}
+    assert made == {"clicks": ("", ""), "orders": ("masked", "d1")}
     assert plan.row_slots == (1,)
     assert {piece.slot for piece in plan.slices if not piece.transform} == {0}
     assert plan.version == 2

@@ -75,19 +75,21 @@
     x: runs.map((run) => at(run.at)), y: values, name, type: "bar", width: runs.map(() => span(runs)),
     marker: { color: colour("accent") }, ...more,
   });
+  // Figures of runs, up to where measuring began: the two are not taken at the same moments, and would make spikes.
+  const before = (data, points) => points.filter((point) => !data.lag.length || point[0] < at(data.lag[0][0]));
   const recipes = {
     lag: (data) => ({
       head: ["Time", "Seconds behind"],
       rows: [
-        ...data.runs.filter((run) => run.latency !== null).map((run) => [at(run.at), run.latency]),
+        ...before(data, data.runs.filter((run) => run.latency !== null).map((run) => [at(run.at + run.seconds * 1000), run.latency])),
         ...data.lag.filter((point) => point[3] !== null).map((point) => [at(point[0]), point[3]]),
-      ].sort((a, b) => a[0] - b[0]),
+      ],
       traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "seconds behind")],
       layout: { yaxis: { ticksuffix: " s", minallowed: 0 } },
     }),
     due: (data) => ({
       head: ["Time", "Records"],
-      rows: [...data.runs.map((run) => [at(run.at), run.due]), ...data.lag.map((point) => [at(point[0]), point[1]])].sort((a, b) => a[0] - b[0]),
+      rows: [...before(data, data.runs.map((run) => [at(run.at), run.due])), ...data.lag.map((point) => [at(point[0]), point[1]])],
       traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "records behind")],
       layout: { yaxis: { minallowed: 0 } },
     }),

@@ -43,6 +43,8 @@ class RefusalKind(StrEnum):
     CLOCK_SKEW = "clock-skew"
     TRANSFORM = "transform"
     """A topic cannot be changed on its way as the file, or what was copied before, would have it."""
+    POISON = "poison"
+    """A record that the transform cannot be applied to."""
     STUCK = "stuck"
     """A place that somebody passed by hand (`ferry skip`)."""
 

@@ -8,7 +8,7 @@ from ferry.config.flow.flow import FlowConfig, Periodic, Verification
 from ferry.config.flow.guards import Guards
 from ferry.config.flow.start import StartEarliest
 from ferry.config.text.filters import PatternList
-from ferry.model import lane_kind
+from ferry.model import lane_kind, scratch_topic
 from ferry.policy import LanePolicy
 
 _NEVER = Periodic(enabled=False, interval_s=None)
@@ -36,6 +36,7 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
         flow,
         lane=lane,
         policy=LanePolicy(base=flow.policy, lane=lane) if own else flow.policy,
+        dead_letters=replace(flow.dead_letters, topic=scratch_topic(flow.dead_letters.topic, lane)),
         selection=replace(flow.selection, heartbeats=False, others=()),
         back=None,
         merge=PatternList(items=()),

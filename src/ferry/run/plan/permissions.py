@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ferry.config.flow.acls import AclPolicy
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import Poison
 from ferry.config.keys.layers import Side
 from ferry.config.text.filters import LEGAL_NAME
 from ferry.decide.plan.internal_topics import internal_topics
@@ -110,6 +111,10 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
             "to keep positions on them (TxnOffsetCommit asks for it), and to see what others write there",
         )
         yield from _of_features(flow, resource)
+    if any(one.poison is Poison.SKIP for one in flow.transforms):
+        letters = Resource(kind="topic", name=flow.dead_letters.topic)
+        yield acl(letters, "Create", "to make the topic of dead letters")
+        yield acl(letters, "Write", "to write dead letters")
     ledger = Resource(kind="topic", name=ledger_topic(flow.flow.source))
     yield acl(ledger, "Create", "to create the ledger")
     yield acl(ledger, "DescribeConfigs", "to check that its settings keep receipts")

@@ -1,0 +1,69 @@
+"""Dead letters: what becomes of a record that a transform cannot be applied to, and what is told of it.
+
+A letter is the record as it was, with headers behind its own that say where it comes from and why it is here. Their
+names are those of Kafka Connect where it has one for the thing (KIP-298, `DeadLetterQueueReporter`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ferry.config.flow.dead_letters import DeadLetters
+from ferry.config.flow.transforms import Poison
+from ferry.model import Flow
+
+CONNECT = "__connect.errors."
+FERRY = "ferry.errors."
+"""How the headers' names begin: whoever replays letters takes those away."""
+
+_MOST_REASON = 1_000
+"""Characters of a reason: SQL may make it of a whole value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoisonRule:
+    """What one transform does with a record that it cannot be applied to."""
+
+    transform: str
+    poison: Poison
+    letters: DeadLetters
+
+
+def letter_headers(
+    rule: PoisonRule, flow: Flow, topic: str, partition: int, offset: int, timestamp: int, why: str
+) -> list[tuple[bytes, bytes]]:
+    """The headers that a letter has behind the record's own; none where the file wants none. Timestamp in ms."""
+    if not rule.letters.context:
+        return []
+    told = {
+        f"{CONNECT}topic": topic,
+        f"{CONNECT}partition": str(partition),
+        f"{CONNECT}offset": str(offset),
+        f"{CONNECT}connector.name": str(flow),
+        f"{CONNECT}stage": "TRANSFORMATION",
+        f"{CONNECT}class.name": f"ferry.transform.{rule.transform}",
+        f"{CONNECT}exception.message": shortened(why),
+        f"{FERRY}cluster": flow.source,
+        f"{FERRY}timestamp": str(timestamp),
+    }
+    return [(name.encode(), value.encode()) for name, value in told.items()]
+
+
+def letter_partition(source_partition: int, partitions: int) -> int:
+    """Where a letter goes: those of one source partition lie together, in its order."""
+    return source_partition % partitions
+
+
+def poison_sentence(rule: PoisonRule, topic: str, partition: int, offset: int, why: str) -> str:
+    """Why a partition is not copied on from a record, with what to do."""
+    key = f"ferry.transform.{rule.transform}"
+    return (
+        f"{key} cannot be applied to the record at offset {offset} of {topic}-{partition}: {shortened(why)}; leave it "
+        f"out by {key}.where, write {key}.poison = skip to have it among the dead letters, or pass it with ferry skip"
+    )
+
+
+def shortened(why: str) -> str:
+    """A reason as a part of one line."""
+    line = " ".join(why.split())
+    return line if len(line) <= _MOST_REASON else f"{line[:_MOST_REASON]}..."

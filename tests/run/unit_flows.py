@@ -158,10 +158,11 @@ class Units:
 
 
 def record_batches(rows: list[tuple[Any, ...]], batch_rows: int = 150) -> Iterator[pa.RecordBatch]:
-    """Rows as Spark hands them over, some at a time."""
-    kinds = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary()]
+    """Rows as Spark hands them over, some at a time; with refusal and letter, or without."""
+    kinds: list[pa.DataType] = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary()]
     pair = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    kinds += [pair, pa.string(), pa.string()]
     for at in range(0, len(rows), batch_rows):
-        columns = list(zip(*rows[at : at + batch_rows], strict=True))
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, [*kinds, pair], strict=True)]
+        columns = zip(*((*row, None, None)[:10] for row in rows[at : at + batch_rows]), strict=True)
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))

@@ -65,6 +65,8 @@ class Receipt:
     transform: str = ""
     """The name of the transform that made the records, of which it may have left some out; empty: none did."""
     transform_digest: str = ""
+    dead_letters: int = 0
+    """Records that went to the dead letters in place of the copy, in the same transaction."""
     origin: Origin = LOCAL
     throttled: Throttled = NOT_THROTTLED
 

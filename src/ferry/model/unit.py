@@ -110,6 +110,8 @@ class UnitReceipt:
     source_cluster_id: str = ""
     target_cluster_id: str = ""
     target_epoch: int = -1
+    dead_letters: int = 0
+    """Records that went to the dead letters in place of the copy, in the same transaction."""
     origin: Origin = LOCAL
 
     @property

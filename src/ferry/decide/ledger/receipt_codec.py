@@ -33,7 +33,15 @@ def receipt_json(receipt: Receipt) -> Json:
     """
     return {
         **({"adopted": receipt.adopted} if receipt.adopted else {}),
-        **({"transform": receipt.transform, "transform_digest": receipt.transform_digest} if receipt.transform else {}),
+        **(
+            {
+                "transform": receipt.transform,
+                "transform_digest": receipt.transform_digest,
+                "dead_letters": receipt.dead_letters,
+            }
+            if receipt.transform
+            else {}
+        ),
         "v": UNIT_VERSION if receipt.transform else LEDGER_VERSION,
         "kind": "receipt",
         "flow": str(receipt.flow),
@@ -112,6 +120,7 @@ def parse_receipt(body: Json) -> Receipt:
         adopted=body.get("adopted", ""),
         transform=body.get("transform", ""),
         transform_digest=body.get("transform_digest", ""),
+        dead_letters=body.get("dead_letters", 0),
         origin=Origin(**body["origin"]),
         throttled=Throttled(**body.get("throttled_ms", {})),
     )

@@ -84,7 +84,7 @@ def parse_unit_receipt(body: Json) -> UnitReceipt:
         begins=tuple(body["begins"]),
         reached=tuple(body["reached"]),
         origin=Origin(**body["origin"]),
-        **{name: body[name] for name in _PLAIN},
+        **{name: body[name] for name in _PLAIN if name in body},
     )
 
 

@@ -52,6 +52,7 @@ from ferry.run.others.foreign import with_foreign_writers, without_own
 from ferry.run.others.neighbours import with_neighbours
 from ferry.run.plan.change_topics import Changed, change_topics
 from ferry.run.plan.claims import Claims
+from ferry.run.plan.dead_letters import with_letters
 from ferry.run.plan.gather import Positions, gather_facts, gather_outline
 from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
@@ -220,6 +221,7 @@ class Planner:
             facts = await self._changed(view, facts, wish, changed)
             plan = decide_plan(rules, facts, opened.record.run, opened.generation)
         await self._record_starts(view, gathered, windowed=found is not None)
+        plan = await with_letters(self.flow, rules, facts, self.target, plan)
         plan = await self._claims.claim(view, facts, plan)
         kept = seen_records(rules, facts, plan) if found is None else map(window_record, found.records)
         await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept])

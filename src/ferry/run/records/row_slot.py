@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
+from ferry.config.flow.transforms import Poison
+from ferry.decide.records.letters import PoisonRule
 from ferry.errors import Refused, Retryable
 from ferry.model import Codec, Compression, Piece, Plan, RefusalKind, Slice, TopicPartition, Unit
 from ferry.net.admin.topic_settings import batch_limits
 from ferry.net.write.kept import leader_epochs
-from ferry.run.copy.dropped import Hindered, drop, verdict
+from ferry.run.copy.dropped import Dropped, Hindered, drop, verdict
 from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.outbox import Entry, Outbox, Request
 from ferry.run.copy.pump import MOST_SEGMENTS
+from ferry.run.records.letterbox import Letter, Letterbox
 from ferry.run.records.rows import Row, Rows
 from ferry.run.records.slice_part import SlicePart
 from ferry.run.records.unit_part import UnitPart
@@ -33,15 +37,20 @@ _LIMIT_SHARE = 0.9
 
 _MOST_RECORDS = 10_000
 
+_NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
+
 RowPart = SlicePart | UnitPart
 
 
 class RowSlot(KafkaSlot):
     """One slot's writer of rows on a real target."""
 
-    def __init__(self, rows: Rows, wiring: SlotWiring) -> None:
+    def __init__(self, rows: Rows, wiring: SlotWiring, rules: Mapping[str, PoisonRule] = _NO_RULES) -> None:
+        """`rules` by source topic, of those at least whose rows may be letters."""
         super().__init__(wiring)
         self._rows = rows
+        self._rules = rules
+        self._letterbox = Letterbox(wiring.target, self._transaction, wiring.ref.flow)
         self._left: list[RowPart] = []
         """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
         before `copy_chunk` is called."""
@@ -56,6 +65,11 @@ class RowSlot(KafkaSlot):
         own = {piece.target for piece in plan.of_slot(slot)}
         self._own = frozenset(own | {unit.target for unit in plan.units_of(slot)})
         self._batch_bytes = await batch_limits(self._target, {piece.target.topic for piece, _, _ in todo.values()})
+        await self._letterbox.begin(
+            rule.letters.topic
+            for rule in (self._rules.get(piece.source.topic) for piece, _, _ in todo.values())
+            if rule is not None and rule.poison is Poison.SKIP
+        )
         ends = {piece.source: piece.end for piece, _, _ in todo.values() if isinstance(piece, Slice)}
         await self._source.refresh({place.topic for place in ends})
         # What was read reaches these ends. By the epoch the next plan knows whether the log was cut since.
@@ -109,12 +123,16 @@ class RowSlot(KafkaSlot):
             part = self._left[0]
             if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - _MOST_RECORDS:
                 break
-            rows, is_over = self._next_rows(part)
+            rows, letters, is_over = self._next_rows(part)
             if not found or found[-1] is not part:
                 found.append(part)
             if rows:
                 sent += await self._send(outbox, part, rows, first=not sent)
-                part.come_to(rows[-1])
+            if letters:
+                sent += await self._letterbox.post(outbox, part.piece, letters, first=not sent)
+                part.letters += len(letters)
+            if rows or letters:
+                part.come_to(max([*rows[-1:], *(letter.row for letter in letters[-1:])], key=_place))
             if is_over:
                 part.come_to_end()
                 self._left.pop(0)
@@ -143,22 +161,32 @@ class RowSlot(KafkaSlot):
             following.begins = following.reached = part.reached
         return following
 
-    def _next_rows(self, part: RowPart) -> tuple[list[Row], bool]:
-        """The rows of a part's next batch, and whether they are its last ones."""
+    def _next_rows(self, part: RowPart) -> tuple[list[Row], list[Letter], bool]:
+        """The rows of a part's next batch, the dead letters between them, and whether they are its last ones.
+
+        Raises Dropped at one that is refused.
+        """
         target = part.piece.target
         taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
         limit = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
         found: list[Row] = []
+        letters: list[Letter] = []
         size = 0
         while (row := self._rows.next()) is not None and row.target <= target:
             if row.target < target or not part.wants(row):
                 self._pass(self._rows.take())
                 continue
-            if found and (size + row.record.size > limit or len(found) == _MOST_RECORDS):
-                return found, False
+            if row.refusal is not None:
+                raise Dropped([drop(part.piece, RefusalKind.POISON, row.offset, row.refusal)])
+            count = len(found) + len(letters)
+            if count and (size + row.record.size > limit or count == _MOST_RECORDS):
+                return found, letters, False
             size += row.record.size
-            found.append(self._rows.take())
-        return found, True
+            if row.letter is None:
+                found.append(self._rows.take())
+            else:
+                letters.append(Letter(self._rows.take(), self._rules[part.piece.source.topic], row.letter))
+        return found, letters, True
 
     def _pass(self, row: Row) -> None:
         """Leave a row out that was written before; Refused for one that would be left out without ever being."""
@@ -206,3 +234,7 @@ class RowSlot(KafkaSlot):
         """As SlotPort. What was taken of the rows is done with."""
         await super().commit()
         self._rows.settle()
+
+
+def _place(row: Row) -> tuple[int, int]:
+    return row.partition, row.offset

@@ -2,9 +2,10 @@
 
 ```
 target_topic string | target_partition int | partition int | offset bigint | timestamp bigint | key binary
-value binary | headers array<struct<key: string, value: binary>>
+value binary | headers array<struct<key: string, value: binary>> | refusal string | letter string
 ```
-Sorted by target topic, target partition, source partition and offset.
+Sorted by target topic, target partition, source partition and offset. `refusal`: why the partition is not copied past
+the record, as one sentence; `letter`: why it becomes a dead letter; null of all others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ from ferry.wire.written import NewRecord
 if TYPE_CHECKING:  # only whoever has Spark has it
     import pyarrow as pa
 
-COLUMNS = ("target_topic", "target_partition", "partition", "offset", "timestamp", "key", "value", "headers")
+COLUMNS = (
+    "target_topic",
+    "target_partition",
+    "partition",
+    "offset",
+    "timestamp",
+    "key",
+    "value",
+    "headers",
+    "refusal",
+    "letter",
+)
 
 
 class Row(NamedTuple):
@@ -31,6 +43,8 @@ class Row(NamedTuple):
     partition: int
     offset: int
     record: NewRecord
+    refusal: str | None = None
+    letter: str | None = None
 
 
 class Rows:
@@ -76,17 +90,21 @@ class Rows:
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    topics, partitions, sources, offsets, times, keys, values = (
-        batch.column(name).to_pylist() for name in COLUMNS[:-1]
-    )
+    topics, partitions, sources, offsets, times, keys, values = (batch.column(name).to_pylist() for name in COLUMNS[:7])
     headers = _headers(batch.column("headers"))
+    refusals, letters = (_seldom(batch.column(name)) for name in COLUMNS[8:])
     place: TopicPartition = TopicPartition("", -1)
-    for topic, partition, source, offset, time, key, value, pairs in zip(
-        topics, partitions, sources, offsets, times, keys, values, headers, strict=True
+    for topic, partition, source, offset, time, key, value, pairs, refusal, letter in zip(
+        topics, partitions, sources, offsets, times, keys, values, headers, refusals, letters, strict=True
     ):
         if partition != place.partition or topic != place.topic:
             place = TopicPartition(topic, partition)
-        yield Row(place, source, offset, NewRecord(time, key, value, pairs))
+        yield Row(place, source, offset, NewRecord(time, key, value, pairs), refusal, letter)
+
+
+def _seldom(column: pa.Array) -> list[str | None]:
+    """A column that is null but for a few rows."""
+    return [None] * len(column) if column.null_count == len(column) else column.to_pylist()
 
 
 def _headers(column: pa.ListArray) -> Iterator[list[Header]]:

@@ -20,6 +20,9 @@ class SlicePart(PartProgress):
     runs: int = 0
     """At least as many as its segments come to be; each batch may begin one."""
 
+    letters: int = 0
+    """Records that are among the dead letters in place of the copy."""
+
     def wants(self, row: Row) -> bool:
         """Whether a row is still to be written."""
         return self.end <= row.offset < self.piece.end
@@ -47,6 +50,7 @@ class SlicePart(PartProgress):
             missing=None,
             transform=piece.transform,
             transform_digest=piece.transform_digest,
+            dead_letters=self.letters,
         )
 
 

@@ -36,6 +36,8 @@ class UnitPart:
     batches: int = 0
     digest: int = 0
     max_timestamp: int = -1
+    letters: int = 0
+    """As of a slice's part."""
 
     @property
     def start(self) -> int:
@@ -114,6 +116,7 @@ class UnitPart:
             source_cluster_id=plan.source_cluster_id,
             target_cluster_id=plan.target_cluster_id,
             target_epoch=self.target_epoch,
+            dead_letters=self.letters,
             origin=self.origin,
         )
 

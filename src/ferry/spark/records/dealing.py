@@ -4,19 +4,21 @@
 in   COLUMNS of `ferry.spark.records.transform`
 out  slot int, then COLUMNS of `ferry.run.records.rows`
 ```
+A record that the transform cannot be applied to goes along, marked as its rule says: the slot refuses it, or makes it a
+dead letter. So it stops nothing but its own partition.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
 
+from ferry.config.flow.transforms import Poison
+from ferry.decide.records.letters import PoisonRule, poison_sentence
 from ferry.decide.records.partitioner import partition_of_key, partition_of_record
 from ferry.decide.records.units import wants
-from ferry.errors import Refused
 from ferry.model import Slice, Unit
 from ferry.run.records.rows import COLUMNS
 
@@ -26,87 +28,85 @@ _KINDS = (pa.int32(), pa.string(), pa.int32())
 
 
 def kept_rows(
-    indexes: dict[int, int], slices: Iterable[Slice], batches: Iterable[pa.RecordBatch]
+    indexes: dict[int, int], slices: Iterable[Slice], rule: PoisonRule, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of slices, each for the partition of its own number. Raises as `dealt_rows`."""
+    """The records of slices, each for the partition of its own number, with its slot's index.
+
+    `indexes`: by slot, which of Spark's partitions it is.
+    """
     places = {tuple(piece.source): (indexes[piece.slot], piece.target.topic) for piece in slices}
     for batch in batches:
         if not batch.num_rows:
             continue
-        names = ("topic", "target", "partition", "poison")
-        topics, aims, partitions, poisons = (batch.column(name).to_pylist() for name in names)
+        topics, partitions = (batch.column(name).to_pylist() for name in ("topic", "partition"))
         found = [places[place] for place in zip(topics, partitions, strict=True)]
-        wrong = next(
-            (at for at, (_, target) in enumerate(found) if aims[at] != target or poisons[at] is not None), None
-        )
-        if wrong is not None:
-            offset = batch.column("offset")[wrong].as_py()
-            why = poisons[wrong] or f"it is sent to topic {aims[wrong]} in place of {found[wrong][1]}"
-            raise _refused(topics[wrong], partitions[wrong], offset, why)
-        partition = batch.column("partition")
         slots = pa.array([slot for slot, _ in found], _KINDS[0])
-        arrays = [slots, batch.column("target"), partition, *(batch.column(name) for name in COLUMNS[2:])]
-        yield pa.RecordBatch.from_arrays(arrays, names=[SLOT, *COLUMNS])
-
-
-def _refused(topic: str, partition: int, offset: int, why: str) -> Refused:
-    return Refused(
-        f"the record at offset {offset} of {topic}-{partition} cannot be transformed: {why}; correct the transform, or "
-        "leave the record out by it"
-    )
+        yield _rows(rule, batch, slots, [target for _, target in found], batch.column("partition"))
 
 
 def dealt_rows(
-    indexes: dict[int, int], units: Iterable[Unit], batches: Iterable[pa.RecordBatch]
+    indexes: dict[int, int], units: Iterable[Unit], rule: PoisonRule, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records that some unit wants, with its target partition and its slot's index.
+    """The records that some unit wants, with its target partition and its slot's index; `indexes` as above.
 
-    `indexes`: by slot, which of Spark's partitions it is. Raises Refused for a record that cannot be transformed, or
-    goes to a topic that the plan does not have: nothing may be left out in silence.
+    A record that the transform cannot be applied to is dealt by the key that it has.
     """
-    targets: dict[tuple[str, str], dict[int, Unit]] = defaultdict(dict)
+    targets: dict[str, tuple[str, dict[int, Unit]]] = {}
     for unit in units:
-        targets[unit.source_topic, unit.target.topic][unit.target.partition] = unit
+        targets.setdefault(unit.source_topic, (unit.target.topic, {}))[1][unit.target.partition] = unit
     of_key = lru_cache(maxsize=_KEYS_KNOWN)(partition_of_key)
     for batch in batches:
-        kept, numbers, slots = _chosen(indexes, targets, of_key, batch)
-        if not kept:
-            continue
-        chosen = batch.take(pa.array(kept, pa.int32()))
-        arrays = [
-            pa.array(slots, _KINDS[0]),
-            chosen.column("target"),
-            pa.array(numbers, _KINDS[2]),
-            *(chosen.column(name) for name in COLUMNS[2:]),
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, names=[SLOT, *COLUMNS])
+        kept: list[int] = []
+        numbers: list[int] = []
+        slots: list[int] = []
+        aims: list[str] = []
+        columns = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset", "key"))
+        for at, (topic, partition, offset, key) in enumerate(zip(*columns, strict=True)):
+            aim, of_topic = targets[topic]
+            count = next(iter(of_topic.values())).partitions
+            number = partition_of_record(None, partition, offset, count) if key is None else of_key(key, count)
+            dealt = of_topic.get(number)
+            if dealt is not None and wants(dealt, partition, offset):
+                kept.append(at)
+                numbers.append(number)
+                slots.append(indexes[dealt.slot])
+                aims.append(aim)
+        if kept:
+            chosen = batch.take(pa.array(kept, pa.int32()))
+            yield _rows(rule, chosen, pa.array(slots, _KINDS[0]), aims, pa.array(numbers, _KINDS[2]))
 
 
-def _chosen(
-    indexes: dict[int, int],
-    targets: dict[tuple[str, str], dict[int, Unit]],
-    of_key: Callable[[bytes, int], int],
-    batch: pa.RecordBatch,
-) -> tuple[list[int], list[int], list[int]]:
-    """The numbers of the rows that are wanted, and of each its target partition and its slot's index."""
-    kept: list[int] = []
-    numbers: list[int] = []
-    slots: list[int] = []
-    topics, aims, partitions, offsets, keys, poisons = (
-        batch.column(name).to_pylist() for name in ("topic", "target", "partition", "offset", "key", "poison")
-    )
-    for at, (topic, aim, partition, offset, key, poison) in enumerate(
-        zip(topics, aims, partitions, offsets, keys, poisons, strict=True)
-    ):
-        units = targets.get((topic, aim))
-        if poison is not None or units is None:
-            why = poison or f"it is sent to topic {aim}, which the plan does not have"
-            raise _refused(topic, partition, offset, why)
-        count = next(iter(units.values())).partitions
-        number = partition_of_record(None, partition, offset, count) if key is None else of_key(key, count)
-        unit = units.get(number)
-        if unit is not None and wants(unit, partition, offset):
-            kept.append(at)
-            numbers.append(number)
-            slots.append(indexes[unit.slot])
-    return kept, numbers, slots
+def _rows(
+    rule: PoisonRule, batch: pa.RecordBatch, slots: pa.Array, aims: Sequence[str], partitions: pa.Array
+) -> pa.RecordBatch:
+    """The rows as slots take them; `aims` are the topics that they are for."""
+    arrays = [
+        slots,
+        pa.array(aims, _KINDS[1]),
+        partitions,
+        *(batch.column(name) for name in COLUMNS[2:8]),
+        *_judged(rule, batch, aims),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=[SLOT, *COLUMNS])
+
+
+def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+    """Refusals and letters of the rows. None may go to another topic than the plan has for it, whatever the rule."""
+    poisons, named = batch.column("poison"), batch.column("target").to_pylist()
+    if poisons.null_count == batch.num_rows and named == aims:
+        return pa.nulls(batch.num_rows, _KINDS[1]), pa.nulls(batch.num_rows, _KINDS[1])
+    refusals: list[str | None] = [None] * batch.num_rows
+    letters = refusals.copy()
+    topics, partitions, offsets = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset"))
+
+    def refused(at: int, why: str) -> str:
+        return poison_sentence(rule, topics[at], partitions[at], offsets[at], why)
+
+    for at, (why, name, aim) in enumerate(zip(poisons.to_pylist(), named, aims, strict=True)):
+        if why is not None and rule.poison is Poison.SKIP:
+            letters[at] = why
+        elif why is not None and rule.poison is Poison.FAIL:
+            refusals[at] = refused(at, why)
+        elif name != aim:
+            refusals[at] = refused(at, f"it is sent to topic {name} in place of {aim}")
+    return pa.array(refusals, _KINDS[1]), pa.array(letters, _KINDS[1])

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from ferry.config.record_source import TASK_RECORDS
+from ferry.decide.records.letters import PoisonRule
 from ferry.decide.records.ranges import dealt
 from ferry.decide.records.units import read_ranges
 from ferry.errors import Refused
@@ -46,6 +47,8 @@ _DEALT = StructType(
         StructField("key", BinaryType(), nullable=True),
         StructField("value", BinaryType(), nullable=True),
         StructField("headers", HEADERS, nullable=False),
+        StructField("refusal", StringType(), nullable=True),
+        StructField("letter", StringType(), nullable=True),
     ]
 )
 
@@ -55,6 +58,7 @@ class Stream:
     """What one transform makes of a plan: slices, whose records keep their partition, or units, which deal them."""
 
     change: Change
+    rule: PoisonRule
     pieces: tuple[Piece, ...]
 
     def of_slots(self, slots: Collection[int]) -> Stream:
@@ -98,7 +102,8 @@ def _written(
         if stream.pieces:
             rows = rows.unionByName(_rows(spark, plan, specs[slots[0]], indexes, stream))
     ordered = rows.repartitionById(len(slots), sf.col(SLOT)).sortWithinPartitions(*COLUMNS[:4])
-    answer = ordered.mapInArrow(partial(write_slot, dict(specs)), ROW).collect()
+    rules = {piece.source.topic: stream.rule for stream in streams for piece in stream.pieces}
+    answer = ordered.mapInArrow(partial(write_slot, dict(specs), rules), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
 
 
@@ -106,7 +111,8 @@ def _rows(spark: SparkSession, plan: Plan, spec: TaskSpec, indexes: dict[int, in
     changed = stream.change(_source(spark, plan, spec, stream.pieces))
     slices = [piece for piece in stream.pieces if isinstance(piece, Slice)]
     units = [piece for piece in stream.pieces if isinstance(piece, Unit)]
-    deal = partial(kept_rows, indexes, slices) if slices else partial(dealt_rows, indexes, units)
+    rule = stream.rule
+    deal = partial(kept_rows, indexes, slices, rule) if slices else partial(dealt_rows, indexes, units, rule)
     return changed.mapInArrow(deal, _DEALT)
 
 
@@ -148,6 +154,8 @@ def _first_rows(spark: SparkSession, count: int) -> DataFrame:
         "key": sf.lit(None).cast("binary"),
         "value": sf.lit(None).cast("binary"),
         "headers": sf.array().cast(HEADERS),
+        "refusal": sf.lit(None).cast("string"),
+        "letter": sf.lit(None).cast("string"),
     }
     frame = spark.range(0, count, 1, 1).select(
         sf.col("id").cast("int").alias(SLOT), *(v.alias(k) for k, v in empty.items())

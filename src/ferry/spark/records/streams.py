@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
+from ferry.decide.records.letters import PoisonRule
 from ferry.errors import Refused
 from ferry.model import Piece, Plan
 from ferry.run.records.transform_digest import transform_digest
@@ -53,5 +54,6 @@ def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) ->
         targets = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in sorted(topics)}
         change = partial(transformed, spec=spec, targets=targets)
         change(spark.createDataFrame([], SCHEMA))
-        found.append(Stream(change=change, pieces=pieces))
+        rule = PoisonRule(transform=spec.name, poison=spec.poison, letters=flow.dead_letters)
+        found.append(Stream(change=change, rule=rule, pieces=pieces))
     return found

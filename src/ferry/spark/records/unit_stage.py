@@ -9,6 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from ferry.decide.records.filters import Narrowing
+from ferry.decide.records.letters import PoisonRule
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.row_slot import RowSlot
@@ -30,7 +31,9 @@ def read_pieces(
             yield from record_rows(specs[number], Narrowing(), schema)
 
 
-def write_slot(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def write_slot(
+    specs: Mapping[int, TaskSpec], rules: Mapping[str, PoisonRule], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Write the rows of one slot, which the first row names by its index; one that gives up is an answer, too.
 
     Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
@@ -42,4 +45,4 @@ def write_slot(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT)[0].as_py()]]
     records = (batch.select(COLUMNS) for batch in chain([first.slice(1)], left) if batch.num_rows)
-    yield batch_of_rows(rows(attempted(spec, partial(RowSlot, Rows(records)))))
+    yield batch_of_rows(rows(attempted(spec, partial(RowSlot, Rows(records), rules=rules))))

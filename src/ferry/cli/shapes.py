@@ -89,6 +89,7 @@ def run_json(report: Report) -> Json:
         "bytes": report.bytes,
         "transcoded": report.transcoded,
         "missing": report.missing,
+        "dead_letters": report.dead_letters,
         "seconds": report.seconds,
         "changes": [change_json(change) for change in report.plan.changes],
         "drift": [change_json(change) for change in report.plan.drift],

@@ -27,6 +27,7 @@ from ferry.model import (
     VerifyMode,
     Why,
 )
+from ferry.words import count_of
 
 
 class RunState(StrEnum):
@@ -86,9 +87,14 @@ class Report:
         return sum(receipt.missing or 0 for receipt in self.receipts)
 
     @property
+    def dead_letters(self) -> int:
+        """Records that a transform could not be applied to, and that are among the dead letters."""
+        return sum(receipt.dead_letters for receipt in self.receipts)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the plan notes, and what is to be known of the copy."""
-        return (*self.plan.notes, *missing_notes(self.plan, self.receipts))
+        return (*self.plan.notes, *missing_notes(self.plan, self.receipts), *transform_notes(self.receipts))
 
     @property
     def throttled(self) -> Throttled:
@@ -178,6 +184,26 @@ def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[str]:
         "cleanup.policy does not show compact: if it was never compacted, compare the source's replicas with "
         "kafka-dump-log.sh"
         for place, (missing, start, end) in sorted(found.items())
+    ]
+
+
+def transform_notes(receipts: Iterable[Receipt]) -> list[str]:
+    """What each transform made of the offsets that receipts have: the ledger's own figures, which no retry doubles.
+
+    Which offsets without a record in the copy a transform left out, and which were markers or compacted, no receipt
+    tells: the job counts that while it reads.
+    """
+    found: dict[str, list[int]] = {}
+    for receipt in receipts:
+        if receipt.transform:
+            counts = found.setdefault(receipt.transform, [0, 0, 0])
+            counts[0] += receipt.end - receipt.start
+            counts[1] += receipt.records
+            counts[2] += receipt.dead_letters
+    return [
+        f"ferry.transform.{name}: {count_of(offsets, 'offset')} read, {count_of(written, 'record')} written, "
+        f"{count_of(letters, 'dead letter')}; nothing was to be written of the other {offsets - written - letters}"
+        for name, (offsets, written, letters) in sorted(found.items())
     ]
 
 

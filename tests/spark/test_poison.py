@@ -1,0 +1,92 @@
+"""Records that a transform cannot be applied to, by the copy job: refused, dead letters, or copied as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from ferry.dev import RunningCluster
+from ferry.model import RefusalKind
+from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
+from tests.spark.jobs import plan, submit
+
+POLICIES = ("fail", "skip", "pass")
+GOOD, MASKED, POISON = b'{"card": "4111", "n": 1.50}', b'{"card": "", "n": 1.50}', b"no JSON"
+HEADERS = (("h", b"1"), ("h", None))
+LATELY = 1_700_000_000_000
+"""Older than a week: letters keep it, and stay."""
+
+
+def values(partition: int) -> list[bytes | None]:
+    """Of one partition: the second one has poison."""
+    return [GOOD, None, b"", GOOD] if partition == 0 else [GOOD, None, POISON, GOOD]
+
+
+def test_each_policy_does_what_it_says_and_stops_nothing_else(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    settings = {"ferry.transforms": ", ".join(POLICIES)}
+    for policy in POLICIES:
+        name = f"{topic}-{policy}"
+        create_topic(source_cluster, name, 2, {"retention.ms": "-1"})
+        for partition in (0, 1):
+            send(
+                producer(source_cluster),
+                name,
+                [
+                    Message(key=b"k", value=value, partition=partition, headers=HEADERS, timestamp=LATELY + at)
+                    for at, value in enumerate(values(partition))
+                ],
+            )
+        key = f"ferry.transform.{policy}"
+        settings |= {f"{key}.topics": name, f"{key}.redact": "$.card", f"{key}.poison": policy}
+        settings |= {f"{key}.where": "value IS NULL OR length(value) > 0"}
+    lab = Lab(
+        source=source_cluster,
+        target=target_cluster,
+        alias=new_alias(),
+        topics=tuple(f"{topic}-{policy}" for policy in POLICIES),
+        settings=settings,
+    )
+    letters = f"ferry-dead-letters.{lab.alias}.internal"
+
+    made = plan(lab, "r-1")
+    assert f"topic {letters} was created for dead letters" in made.notes
+    job = submit(lab, "r-1", tmp_path)
+    assert job.wait(240) == 0, job.text()
+
+    refused = (
+        f"ferry.transform.fail cannot be applied to the record at offset 2 of {topic}-fail-1: its value cannot be "
+        "changed: it is no JSON from character 1 on; leave it out by"
+    )
+    assert f"ferry: refused: {refused}" in job.text()
+    with lab.runs() as runs:
+        report = runs.report("r-1")
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.partition, refusal.kind) == (f"{topic}-fail", 1, RefusalKind.POISON)
+    assert refusal.message.startswith(refused)
+    assert report.dead_letters == 1
+
+    def copied(policy: str, partition: int) -> list[Any]:
+        return [
+            row[2] for row in read_topic(target_cluster.bootstrap, lab.target_topic(f"{topic}-{policy}"))[partition]
+        ]
+
+    for policy in POLICIES:
+        assert copied(policy, 0) == [MASKED, None, MASKED]
+    assert copied("fail", 1) == [MASKED, None]
+    assert copied("skip", 1) == [MASKED, None, MASKED]
+    assert copied("pass", 1) == [MASKED, None, POISON, MASKED]
+
+    ((_, key, value, headers, time),) = read_topic(target_cluster.bootstrap, letters)[0]
+    assert (key, value, headers[:2], time) == (b"k", POISON, HEADERS, LATELY + 2)
+    told = {name: (data or b"").decode() for name, data in headers[2:]}
+    assert told["__connect.errors.topic"] == f"{topic}-skip"
+    assert (told["__connect.errors.partition"], told["__connect.errors.offset"]) == ("1", "2")
+    assert told["__connect.errors.exception.message"].startswith("its value cannot be changed: it is no JSON")
+    assert told["ferry.errors.cluster"] == lab.alias
+    admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
+    (config,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, letters)]).values()
+    assert config.result(30)["retention.ms"].value == "-1"

@@ -103,24 +103,28 @@ def mirror(
     tasks: int,
     groups: str | None = None,
     before_end: Callable[[], None] | None = None,
+    more: str = "",
+    classes: Path | None = None,
 ) -> Mirrored:
     """Copy `topic` to `{alias}.{topic}` with a fresh MirrorMaker 2, and stop it when it has caught up.
 
     With `groups`, a pattern, it writes the offsets of groups, too; `before_end` waits for what else is wanted of it.
+    `more` are settings, and `classes` a folder of classes that it needs beside Kafka's own.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (rest,) = free_ports(1)
     properties, logging = folder / "mm2.properties", folder / "log4j2.properties"
     text = SETTINGS.format(alias=alias, source=source, target=target, topic=topic, tasks=tasks, rest=rest)
     text += WITHOUT_GROUPS if groups is None else WITH_GROUPS.format(alias=alias, groups=groups)
-    properties.write_text(text)
+    properties.write_text(text + more)
     logging.write_text(LOGGING)
     command = [
         java(),
         # As connect-mirror-maker.sh starts it.
         *("-Xms256m", "-Xmx2g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true"),
         f"-Dlog4j2.configurationFile={logging}",
-        *("-cp", f"{jars(VERSION)}/*", "org.apache.kafka.connect.mirror.MirrorMaker", str(properties)),
+        *("-cp", ":".join([f"{jars(VERSION)}/*", *([str(classes)] if classes else [])])),
+        *("org.apache.kafka.connect.mirror.MirrorMaker", str(properties)),
     ]
     with (folder / "mm2.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder)

@@ -28,6 +28,7 @@ from failover import table as table_of_groups
 from groups import GROUPS, RECORDS, synced
 from groups import PARTITIONS as GROUP_PARTITIONS
 from holes import records, wait_until_cleaned, whole, write_both
+from masked import connect_words, ferry_masked, kept, mirror_masked, sql_words, told_apart, write_orders
 from mirror_maker import mirror
 from page import asked
 from page import table as table_of_routes
@@ -56,6 +57,10 @@ READY = "`ferry readiness`, from its start"
 GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL = "groups written anew", "groups that have moved", "groups that stand still"
 WITH_HOLES, WITHOUT_HOLES = "Ferry, 1 task, with holes", "Ferry, 1 task, without"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
+
+MASK_ONE, MASK_ONE_WHOLE = "Ferry, 1 task, copying", "Ferry, 1 task, plan and Spark included"
+MASK_TWO, MASK_TWO_WHOLE = "Ferry, 2 tasks, copying", "Ferry, 2 tasks, plan and Spark included"
+MASK_SQL_WHOLE = "Ferry, in SQL, 2 tasks, plan and Spark included"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +315,39 @@ def compared(field: Field, shape: Shape, label: str) -> Pair:
     return {ONE_COPY: copied.copying, VERIFY: usage}
 
 
+def masked(field: Field, shape: Shape, label: str) -> Pair:
+    """MirrorMaker 2 and Ferry with the same chain of transforms; their copies are the same record by record."""
+    folder, near, target = field.folder / "contenders", field.source.bootstrap, field.target.bootstrap
+    mirrored = mirror_masked(folder, f"mm-{label}", near, target, shape)
+    copying = mirrored.arrival.copying
+    pair = {
+        MM2_COPY: Usage(wall=copying.wall, cpu=copying.cpu, peak_mb=mirrored.peak_mb),
+        MM2_WHOLE: mirrored.whole,
+    }
+    expected = _taken(target, f"mm-{label}.{shape.topic}", shape)
+    contenders = (
+        (MASK_ONE, MASK_ONE_WHOLE, connect_words, 1),
+        (MASK_TWO, MASK_TWO_WHOLE, connect_words, 2),
+        (None, MASK_SQL_WHOLE, sql_words, 2),
+    )
+    for copy_name, whole_name, words, tasks in contenders:
+        alias = f"f{tasks}-{words.__name__[:3]}-{label}"
+        of_copy, of_whole = ferry_masked(folder, alias, near, target, shape, words(alias, shape.topic), tasks)
+        assert _taken(target, f"{alias}.{shape.topic}", shape) == expected, f"{whole_name}: another copy than MM2's"
+        pair |= ({copy_name: of_copy} if copy_name else {}) | {whole_name: of_whole}
+    for name, usage in pair.items():
+        say(f"  {name}: {usage.wall:.2f} s, {usage.cpu:.2f} CPU-s, {usage.peak_mb:.0f} MB")
+    return pair
+
+
+def _taken(bootstrap: str, topic: str, shape: Shape) -> dict[int, tuple[int, str]]:
+    """What a copy holds, which is then deleted."""
+    found = told_apart(bootstrap, topic, shape.partitions)
+    assert sum(count for count, _ in found.values()) == kept(shape), f"{topic} has {found}, not {kept(shape)} records"
+    delete_topic(bootstrap, topic)
+    return found
+
+
 def warm_up(field: Field, shape: Shape) -> None:
     """Two uncounted copies: the brokers' compilers work for a minute before their speed is what it will be."""
     for number in (1, 2):
@@ -349,6 +387,24 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             shape=Shape(topic="small", partitions=4, records=million, size=200, batch_records=72),
             run=side_by_side,
             aims=beside_mirror_maker,
+        ),
+        *(
+            Scenario(
+                name=name,
+                title=f"{million:,} records of {size} JSON, lz4, 4 partitions: a tenth left out, a header added, two "
+                "fields masked",
+                shape=Shape(topic=name, partitions=4, records=million, size=length),
+                run=masked,
+                aims=(
+                    _cpu("CPU against MirrorMaker 2, 1 task", MASK_ONE, MM2_COPY, 1 / 2),
+                    _time("time against MirrorMaker 2, 2 tasks", MASK_TWO, MM2_COPY, 1.0),
+                    _cpu("CPU against MirrorMaker 2, both from the start, 1 task", MASK_ONE_WHOLE, MM2_WHOLE, 1 / 2),
+                    _time("time against MirrorMaker 2, both from the start, 2 tasks", MASK_TWO_WHOLE, MM2_WHOLE, 1.0),
+                    _cpu("CPU in SQL, both from the start", MASK_SQL_WHOLE, MM2_WHOLE, 1 / 2),
+                ),
+                write=write_orders,
+            )
+            for name, size, length in (("masked1k", "1 KiB", 1024), ("masked200", "200 bytes", 200))
         ),
         Scenario(
             name="many",

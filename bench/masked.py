@@ -1,8 +1,8 @@
 """The same chain of transforms by MirrorMaker 2 and by Ferry: leave some records out, add a header, mask two fields.
 
 A tenth of the records have a header `test`, by which they are left out; the others have none, for the converter of
-headers that InsertHeader needs in MirrorMaker would change them. Masking bytes of JSON is `MaskFields.java`: Kafka's own
-class fails on MirrorMaker's bytes. Ferry reads Kafka's class in its place, or is told the same in SQL and a `redact`.
+headers that InsertHeader needs in MirrorMaker would change them. Masking bytes of JSON is `MaskFields.java`: Kafka's
+own class fails on MirrorMaker's bytes. Ferry reads Kafka's in its place, or is told the same in SQL and a `redact`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,10 @@ import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from ferry.config.flow.transforms import Poison
 from ferry.decide.records.letters import PoisonRule
 from ferry.errors import Refused, Retryable
@@ -23,11 +27,11 @@ from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.outbox import Entry, Outbox, Request
 from ferry.run.copy.pump import MOST_SEGMENTS
 from ferry.run.records.letterbox import Letter, Letterbox
-from ferry.run.records.rows import Row, Rows
+from ferry.run.records.rows import Rows, Stretch
 from ferry.run.records.slice_part import SlicePart
 from ferry.run.records.unit_part import UnitPart
 from ferry.wire.batch import restamped
-from ferry.wire.written import batch_of
+from ferry.wire.encoding import RecordColumns, batch_of_columns
 
 BATCH_BYTES = 512 << 10
 """Of records before they are compressed."""
@@ -36,6 +40,8 @@ _LIMIT_SHARE = 0.9
 """How much of what the target topic takes a batch may have before it is compressed: then it fits."""
 
 _MOST_RECORDS = 10_000
+
+_NONE = np.zeros(1, np.bool_)
 
 _NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
 
@@ -132,7 +138,7 @@ class RowSlot(KafkaSlot):
                 sent += await self._letterbox.post(outbox, part.piece, letters, first=not sent)
                 part.letters += len(letters)
             if rows or letters:
-                part.come_to(max([*rows[-1:], *(letter.row for letter in letters[-1:])], key=_place))
+                part.come_to(*_last(rows, letters))
             if is_over:
                 part.come_to_end()
                 self._left.pop(0)
@@ -161,49 +167,56 @@ class RowSlot(KafkaSlot):
             following.begins = following.reached = part.reached
         return following
 
-    def _next_rows(self, part: RowPart) -> tuple[list[Row], list[Letter], bool]:
+    def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[Letter], bool]:
         """The rows of a part's next batch, the dead letters between them, and whether they are its last ones.
 
         Raises Dropped at one that is refused.
         """
         target = part.piece.target
         taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
-        limit = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
-        found: list[Row] = []
+        room = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
+        found: list[Stretch] = []
         letters: list[Letter] = []
-        size = 0
-        while (row := self._rows.next()) is not None and row.target <= target:
-            if row.target < target or not part.wants(row):
-                self._pass(self._rows.take())
+        count = 0
+        while (stretch := self._rows.next()) is not None and stretch.target <= target:
+            wanted = part.wanted(stretch) if stretch.target == target else _NONE
+            if not wanted[0]:
+                self._pass(stretch)
+                self._rows.take(_leading(~wanted) if stretch.target == target else stretch.size)
                 continue
-            if row.refusal is not None:
-                raise Dropped([drop(part.piece, RefusalKind.POISON, row.offset, row.refusal)])
-            count = len(found) + len(letters)
-            if count and (size + row.record.size > limit or count == _MOST_RECORDS):
+            if stretch.refusal is not None:
+                raise Dropped([drop(part.piece, RefusalKind.POISON, int(stretch.offsets[0]), stretch.refusal)])
+            sizes = np.cumsum(stretch.columns().sizes()[: _MOST_RECORDS - count])
+            fitting = min(int(np.searchsorted(sizes, room, side="right")), _leading(wanted))
+            if not fitting and count:
                 return found, letters, False
-            size += row.record.size
-            if row.letter is None:
-                found.append(self._rows.take())
+            fitting = max(1, fitting)
+            room -= int(sizes[fitting - 1])
+            count += fitting
+            mine = self._rows.take(fitting)
+            if mine.letter is None:
+                found.append(mine)
             else:
-                letters.append(Letter(self._rows.take(), self._rules[part.piece.source.topic], row.letter))
+                letters.append(Letter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
         return found, letters, True
 
-    def _pass(self, row: Row) -> None:
-        """Leave a row out that was written before; Refused for one that would be left out without ever being."""
-        if row.target not in self._own:
+    def _pass(self, stretch: Stretch) -> None:
+        """Leave rows out that were written before; Refused for what would be left out without ever being."""
+        if stretch.target not in self._own:
             raise Refused(
-                f"a record for {row.target} came to slot {self._ref.slot}, which does not write there (a bug): nothing "
-                "of the chunk was written"
+                f"a record for {stretch.target} came to slot {self._ref.slot}, which does not write there (a bug): "
+                "nothing of the chunk was written"
             )
 
-    async def _send(self, outbox: Outbox, part: RowPart, rows: list[Row], *, first: bool) -> int:
+    async def _send(self, outbox: Outbox, part: RowPart, rows: list[Stretch], *, first: bool) -> int:
         piece = part.piece
-        batch = batch_of([row.record for row in rows], self._limits.compression or Compression(codec=Codec.NONE))
+        batch = batch_of_columns(_columns(rows), self._limits.compression or Compression(codec=Codec.NONE))
         limit = self._batch_bytes.get(piece.target.topic)
-        at = rows[0].offset if isinstance(piece, Slice) else part.start
+        offset = int(rows[0].offsets[0])
+        at = offset if isinstance(piece, Slice) else part.start
         if limit is not None and len(batch.data) > limit:
             why = (
-                f"the record at offset {rows[0].offset} of {piece.source.topic}-{rows[0].partition} takes "
+                f"the record at offset {offset} of {piece.source.topic}-{rows[0].partitions[0]} takes "
                 f"{len(batch.data)} bytes, where {piece.target} takes {limit}: raise max.message.bytes there, or let "
                 "the transform shorten it"
             )
@@ -236,5 +249,18 @@ class RowSlot(KafkaSlot):
         self._rows.settle()
 
 
-def _place(row: Row) -> tuple[int, int]:
-    return row.partition, row.offset
+def _last(rows: Sequence[Stretch], letters: Sequence[Letter]) -> tuple[int, int]:
+    """Source partition and offset of the last one."""
+    places = [(int(one.partitions[-1]), int(one.offsets[-1])) for one in rows[-1:]]
+    return max([*places, *((one.row.partition, one.row.offset) for one in letters[-1:])])
+
+
+def _leading(wanted: npt.NDArray[np.bool_]) -> int:
+    """How many at the beginning are."""
+    return len(wanted) if wanted.all() else int(np.argmin(wanted))
+
+
+def _columns(rows: Sequence[Stretch]) -> RecordColumns:
+    """The rows of one batch as columns."""
+    every = [one.columns() for one in rows]
+    return every[0] if len(every) == 1 else RecordColumns(*map(pa.concat_arrays, zip(*every, strict=True)))

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ferry.errors import Refused
 from ferry.model import TopicPartition
-from ferry.wire.headers import Header
+from ferry.wire.encoding import RecordColumns
 from ferry.wire.written import NewRecord
-
-if TYPE_CHECKING:  # only whoever has Spark has it
-    import pyarrow as pa
 
 COLUMNS = (
     "target_topic",
@@ -37,14 +39,45 @@ COLUMNS = (
 
 
 class Row(NamedTuple):
-    """A record, where it came from and where it goes."""
+    """A record, and where it came from."""
 
-    target: TopicPartition
     partition: int
     offset: int
     record: NewRecord
+
+
+class Stretch(NamedTuple):
+    """Rows that follow each other and go to one place; one that is refused or becomes a letter stands alone."""
+
+    target: TopicPartition
+    batch: pa.RecordBatch
+    partitions: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
     refusal: str | None = None
     letter: str | None = None
+
+    @property
+    def size(self) -> int:
+        """How many rows."""
+        return len(self.offsets)
+
+    def part(self, start: int, end: int | None = None) -> Stretch:
+        """Some of the rows, by number."""
+        return self._replace(
+            batch=self.batch.slice(start, None if end is None else end - start),
+            partitions=self.partitions[start:end],
+            offsets=self.offsets[start:end],
+        )
+
+    def columns(self) -> RecordColumns:
+        """What is written of them."""
+        return RecordColumns(*(self.batch.column(name) for name in COLUMNS[4:8]))
+
+    def row(self) -> Row:
+        """The first one."""
+        time, key, value, pairs = (self.batch.column(name)[0].as_py() for name in COLUMNS[4:8])
+        headers = [(pair["key"].encode(), pair["value"]) for pair in pairs]
+        return Row(int(self.partitions[0]), int(self.offsets[0]), NewRecord(time, key, value, headers))
 
 
 class Rows:
@@ -54,24 +87,30 @@ class Rows:
         self._batches = iter(batches)
         self._kept: deque[pa.RecordBatch] = deque()
         self._opened = 0  # how many of those kept
-        self._open: deque[Row] = deque()
+        self._open: deque[Stretch] = deque()
         self._passed = 0  # rows of the first one kept that were settled
+        self._last: tuple[TopicPartition, int, int] | None = None
 
-    def next(self) -> Row | None:
-        """The next row without taking it; None behind the last."""
+    def next(self) -> Stretch | None:
+        """The next rows for one place without taking them; None behind the last. Raises Refused out of order."""
         while not self._open:
             if self._opened == len(self._kept):
                 batch = next(self._batches, None)
                 if batch is None:
                     return None
+                self._check_order(batch)
                 self._kept.append(batch)
-            self._open = deque(_rows(self._kept[self._opened]))
+            self._open = deque(_stretches(self._kept[self._opened]))
             self._opened += 1
         return self._open[0]
 
-    def take(self) -> Row:
-        """Take the row that `next` has shown."""
-        return self._open.popleft()
+    def take(self, count: int) -> Stretch:
+        """Take so many of the rows that `next` has shown."""
+        first = self._open[0]
+        if count == first.size:
+            return self._open.popleft()
+        self._open[0] = first.part(count)
+        return first.part(0, count)
 
     def settle(self) -> None:
         """What was taken is not needed any more."""
@@ -79,38 +118,53 @@ class Rows:
             self._kept.popleft()
         self._opened = min(self._opened, 1)
         if self._opened:
-            self._passed = self._kept[0].num_rows - len(self._open)
+            self._passed = self._kept[0].num_rows - sum(one.size for one in self._open)
 
     def rewind(self) -> None:
         """Give again what was taken since the last `settle`."""
         self._opened, self._open = 0, deque()
         if self._kept:
-            self._open = deque(islice(_rows(self._kept[0]), self._passed, None))
+            self._open = deque(_stretches(self._kept[0].slice(self._passed)))
             self._opened = 1
 
-
-def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    topics, partitions, sources, offsets, times, keys, values = (batch.column(name).to_pylist() for name in COLUMNS[:7])
-    headers = _headers(batch.column("headers"))
-    refusals, letters = (_seldom(batch.column(name)) for name in COLUMNS[8:])
-    place: TopicPartition = TopicPartition("", -1)
-    for topic, partition, source, offset, time, key, value, pairs, refusal, letter in zip(
-        topics, partitions, sources, offsets, times, keys, values, headers, refusals, letters, strict=True
-    ):
-        if partition != place.partition or topic != place.topic:
-            place = TopicPartition(topic, partition)
-        yield Row(place, source, offset, NewRecord(time, key, value, pairs), refusal, letter)
-
-
-def _seldom(column: pa.Array) -> list[str | None]:
-    """A column that is null but for a few rows."""
-    return [None] * len(column) if column.null_count == len(column) else column.to_pylist()
+    def _check_order(self, batch: pa.RecordBatch) -> None:
+        """Raise Refused for a row that comes too late: whoever writes in order would take it for written."""
+        for stretch in _stretches(batch):
+            partitions, offsets = np.diff(stretch.partitions), np.diff(stretch.offsets)
+            first = stretch.target, int(stretch.partitions[0]), int(stretch.offsets[0])
+            rises = (partitions > 0) | ((partitions == 0) & (offsets > 0))
+            if not rises.all() or (self._last is not None and first <= self._last):
+                raise Refused(
+                    f"records for {stretch.target} came out of order (a bug): nothing of the chunk was written"
+                )
+            self._last = stretch.target, int(stretch.partitions[-1]), int(stretch.offsets[-1])
 
 
-def _headers(column: pa.ListArray) -> Iterator[list[Header]]:
-    pairs = column.values  # not flattened: the offsets count from its beginning
-    names = [name.encode() for name in pairs.field("key").to_pylist()]
-    values = pairs.field("value").to_pylist()
-    edges = column.offsets.to_pylist()
+def _stretches(batch: pa.RecordBatch) -> Iterator[Stretch]:
+    count = batch.num_rows
+    if not count:
+        return
+    topics = batch.column("target_topic").dictionary_encode()
+    codes, numbers, partitions, offsets = (
+        np.asarray(column) for column in (topics.indices, *(batch.column(name) for name in COLUMNS[1:4]))
+    )
+    alone = {
+        at
+        for name in COLUMNS[8:]
+        if (column := batch.column(name)).null_count < count
+        for at, why in enumerate(column.to_pylist())
+        if why is not None
+    }
+    changes = np.flatnonzero((np.diff(codes) != 0) | (np.diff(numbers) != 0)) + 1
+    edges = sorted({0, count, *changes.tolist(), *alone, *(at + 1 for at in alone)})
     for start, end in pairwise(edges):
-        yield [(names[at], values[at]) for at in range(start, end)] if start < end else []
+        whole = Stretch(
+            TopicPartition(topics[start].as_py(), int(numbers[start])),
+            batch.slice(start, end - start),
+            partitions[start:end],
+            offsets[start:end],
+        )
+        if start in alone:
+            refusal, letter = (batch.column(name)[start].as_py() for name in COLUMNS[8:])
+            whole = whole._replace(refusal=refusal, letter=letter)
+        yield whole

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+
 from ferry.model import Receipt
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.outgoing import Outgoing
-from ferry.run.records.rows import Row
+from ferry.run.records.rows import Stretch
 from ferry.wire.batch import Batch
 from ferry.wire.renumber import Run
 
@@ -23,21 +26,22 @@ class SlicePart(PartProgress):
     letters: int = 0
     """Records that are among the dead letters in place of the copy."""
 
-    def wants(self, row: Row) -> bool:
-        """Whether a row is still to be written."""
-        return self.end <= row.offset < self.piece.end
+    def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
+        """Whether each of the rows is still to be written."""
+        return (stretch.offsets >= self.end) & (stretch.offsets < self.piece.end)
 
-    def come_to(self, row: Row) -> None:
-        """All up to this row is on its way."""
-        self.end = row.offset + 1
+    def come_to(self, _partition: int, offset: int) -> None:
+        """All up to this source offset is on its way."""
+        self.end = offset + 1
 
     def come_to_end(self) -> None:
         """No row is left: the rest of the slice was left out, or was never there."""
         self.end = self.piece.end
 
-    def outgoing(self, rows: Sequence[Row], batch: Batch) -> Outgoing:
+    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> Outgoing:
         """The batch of these rows, as it is noted."""
-        out = Outgoing(batch, _runs(rows), rows[-1].offset + 1, self.source_epoch, True, ())
+        offsets = np.concatenate([stretch.offsets for stretch in stretches])
+        out = Outgoing(batch, runs_of(offsets), int(offsets[-1]) + 1, self.source_epoch, True, ())
         self.runs += len(out.runs)
         self.sent(out)
         return out
@@ -54,13 +58,8 @@ class SlicePart(PartProgress):
         )
 
 
-def _runs(rows: Sequence[Row]) -> tuple[Run, ...]:
-    """The source offsets of the rows, first one and number of each stretch without a hole."""
-    found: list[Run] = []
-    first = behind = rows[0].offset
-    for row in rows:
-        if row.offset != behind:
-            found.append((first, behind - first))
-            first = row.offset
-        behind = row.offset + 1
-    return (*found, (first, behind - first))
+def runs_of(offsets: npt.NDArray[np.int64]) -> tuple[Run, ...]:
+    """Of rising source offsets the first one and number of each stretch without a hole."""
+    begins = np.concatenate(([0], np.flatnonzero(np.diff(offsets) != 1) + 1))
+    counts = np.diff(np.append(begins, len(offsets)))
+    return tuple(zip(offsets[begins].tolist(), counts.tolist(), strict=True))

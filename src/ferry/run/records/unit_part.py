@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from ferry.clock import wall_ms
-from ferry.decide.records.units import reached_at, wants
+from ferry.decide.records.units import reached_at
 from ferry.model import Origin, Plan, Unit, UnitReceipt, Vector
 from ferry.run.copy.outgoing import Outgoing
-from ferry.run.records.rows import Row
+from ferry.run.records.rows import Stretch
 from ferry.wire.batch import Batch, extended_digest
 from ferry.wire.renumber import Run
 
@@ -49,22 +52,26 @@ class UnitPart:
         """Whether the chunk got anywhere on this partition."""
         return self.reached != self.begins
 
-    def wants(self, row: Row) -> bool:
-        """Whether a row is still to be written: `piece` is what is left."""
-        return wants(self.piece, row.partition, row.offset)
+    def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
+        """Whether each of the rows is still to be written, as `units.wants`: `piece` is what is left."""
+        unit, partitions = self.piece, stretch.partitions
+        known = partitions < len(unit.starts)
+        at = np.where(known, partitions, 0)
+        starts, ends = np.array(unit.starts, np.int64)[at], np.array(unit.ends, np.int64)[at]
+        return known & (starts <= stretch.offsets) & (stretch.offsets < ends)
 
-    def come_to(self, row: Row) -> None:
-        """All up to this row is on its way."""
-        self.reached = reached_at(self.piece, row.partition, row.offset)
+    def come_to(self, partition: int, offset: int) -> None:
+        """All up to this place is on its way."""
+        self.reached = reached_at(self.piece, partition, offset)
 
     def come_to_end(self) -> None:
         """No row is left."""
         self.reached = self.piece.ends
 
-    def outgoing(self, rows: Sequence[Row], batch: Batch) -> Outgoing:
+    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> Outgoing:
         """The batch of these rows, as it is noted; all answers are awaited before the chunk counts."""
         self._sent(batch)
-        return Outgoing(batch, ((rows[0].offset, batch.record_count),), 0, -1, True, ())
+        return Outgoing(batch, ((int(stretches[0].offsets[0]), batch.record_count),), 0, -1, True, ())
 
     def _sent(self, batch: Batch) -> None:
         self.records += batch.record_count

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ferry.decide.ledger.copied import Copied, common, united, without
 from ferry.decide.verify.stretches import SAMPLE_RECORDS, Asked, Ends, dealt, stretches
+from ferry.decide.verify.transformed import Rule, by_todays_rule, without_spark
 from ferry.model import NotComparedKind, Segment
 from tests.decide.values import place
 
@@ -165,3 +166,57 @@ def test_ranges_are_sets_of_offsets(some: list[tuple[int, int]], others: list[tu
     for made in (united(some), common(some, others), without(some, others)):
         assert all(start < end for start, end in made)
         assert all(before[1] < after[0] for before, after in pairwise(made))
+
+
+def test_what_a_transform_made_is_cut_out_rule_by_rule() -> None:
+    ruled = replace(COPIED, transformed=(((20, 35), "a"), ((35, 50), "b")))
+    found, left = stretches(ruled, ALL, ENDS, compacted=False)
+    assert [(one.source_range, one.target_range, one.transform) for one in found] == [
+        ((10, 20), (0, 10), ""),
+        ((20, 35), (10, 25), "a"),
+        ((35, 50), (25, 41), "b"),
+        ((60, 100), (41, 81), ""),
+    ]
+    assert [one.why for one in left] == [Kind.SKIPPED]
+    assert sum(one.records for one in found) == sum(part.count for part in COPIED.segments)
+
+
+@given(st.lists(st.integers(1, 3 * SAMPLE_RECORDS), min_size=1, max_size=8), st.integers(1, 5), st.integers(0, 99))
+def test_a_sample_of_a_filtered_topic_has_what_lies_between_its_records(
+    counts: list[int], share: int, seed: int
+) -> None:
+    segments, at, to = [], 0, 0
+    for count in counts:
+        segments.append(Segment(source_start=at + 3, target_start=to, count=count))
+        at, to = at + 3 + count, to + count
+    filtered = replace(
+        COPIED, ranges=((0, at + 4),), segments=tuple(segments), target_next=to, transformed=(((0, at + 4), "a"),)
+    )
+    ends = Ends(source_start=0, source_end=at + 4, target_start=0, target_end=to + 1, stable=to + 1)
+    whole, _ = stretches(filtered, Asked(sample=1), ends, compacted=False)
+    assert [one.source_range[0] for one in whole] == [0, *(one.source_range[1] for one in whole[:-1])]
+    assert [one.target_range[0] for one in whole] == [0, *(one.target_range[1] for one in whole[:-1])]
+    assert (whole[-1].source_range[1], whole[-1].target_range[1]) == (at + 4, to + 1)
+    assert sum(one.records for one in whole) == sum(counts)
+    assert all(one.records <= SAMPLE_RECORDS for one in whole)
+    some, _ = stretches(filtered, Asked(sample=share, seed=seed), ends, compacted=False)
+    assert some
+    assert all(one in whole for one in some)
+
+
+def test_only_what_todays_transform_made_is_held_against_it() -> None:
+    ruled = replace(COPIED, transformed=(((20, 35), "a"), ((35, 50), "b")))
+    found = [one for one in stretches(ruled, ALL, ENDS, compacted=False)[0] if one.transform]
+    held, left = by_todays_rule(found, {"t": Rule("mask", "b")}, asked=False)
+    assert [one.source_range for one in held] == [(35, 50)]
+    assert [(one.why, one.start, one.end, one.asked) for one in left] == [(Kind.TRANSFORM_CHANGED, 20, 35, False)]
+    assert left[0].message == (
+        "offsets 20 to 34 of t-0 were copied by another transform than what ferry.transform.mask is today, or on "
+        "another version of Spark: what lies on the target is not verifiable by today's rule"
+    )
+    assert by_todays_rule(found, {}, asked=True)[0] == []
+    assert by_todays_rule(found, {}, asked=True)[1][1].message == (
+        "offsets 35 to 49 of t-0 were copied by a transform, and the file has none for it any more: what lies on the "
+        "target is not verifiable by today's rule"
+    )
+    assert [(one.why, one.asked) for one in without_spark(found)] == [(Kind.NEEDS_SPARK, True)] * 2

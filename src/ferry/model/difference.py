@@ -96,6 +96,12 @@ class NotComparedKind(StrEnum):
     """The two topics have not as many partitions, so a record's partition says nothing about its copy's."""
     NOTHING_IN_COMMON = "nothing-in-common"
     """No record there is like any of the other side's near it, so it is not known where to go on."""
+    TRANSFORM_CHANGED = "transform-changed"
+    """They were copied by another transform than the file has today, so today's says nothing of what lies there."""
+    TRANSFORMED = "transformed"
+    """A transform makes the copy, and without a ledger nobody knows of which records."""
+    NEEDS_SPARK = "needs-spark"
+    """They were copied by a transform, and there is no Spark here that would apply it again."""
     UNREADABLE = "unreadable"
 
 

@@ -26,6 +26,7 @@ from ferry.run.verify.own_run import OwnRun
 from ferry.run.verify.verifier import CompareSpec, Verifier
 from ferry.run.verify.wanted import Wanted
 from ferry.spark.job import Say, on_spark, run_job
+from ferry.spark.records.verifying import compare_transformed
 from ferry.spark.session import is_remote, sent_apart, session
 from ferry.spark.verify_stage import ROW, compare_packed_tasks, compare_tasks
 
@@ -54,18 +55,32 @@ def verify_flow(request: VerifyRequest, connect: Callable[[], SparkSession]) -> 
         shares = dealt(found.stretches, request.flow.tasks_max)
         specs = {number: verifier.spec(share) for number, share in enumerate(shares)}
         request.say(f"verify {request.flow.flow}: about {found.records} records in {len(specs)} tasks")
+        if found.transformed:
+            request.say(f"verify {request.flow.flow}: {len(found.transformed)} ranges are transformed again")
+
+        def again(spark: SparkSession) -> Compared:
+            return compare_transformed(spark, request.flow, verifier.spec, found.transformed, asked=verifier.asked)
+
         compared = Compared()
-        for part in _on_spark(request, connect, specs) if specs else ():
+        for part in _on_spark(request, connect, specs, again) if specs or found.transformed else ():
             compared.add(part)
         return verifier.sum_up(found, compared)
 
 
 def _on_spark(
-    request: VerifyRequest, connect: Callable[[], SparkSession], specs: Mapping[int, CompareSpec]
+    request: VerifyRequest,
+    connect: Callable[[], SparkSession],
+    specs: Mapping[int, CompareSpec],
+    again: Callable[[SparkSession], Compared],
 ) -> list[Compared]:
+    """What came of the tasks, and of what has to be transformed again."""
+
     def work(spark: SparkSession) -> list[Compared | FerryError]:
+        if not specs:
+            return [again(spark)]
         frame = spark.range(0, len(specs), 1, len(specs)).select(F.col("id").cast("int").alias("task"))
-        return [pickle.loads(row.body) for row in frame.mapInArrow(_stage(spark, specs), ROW).collect()]
+        found = [pickle.loads(row.body) for row in frame.mapInArrow(_stage(spark, specs), ROW).collect()]
+        return [*found, again(spark)]
 
     tag = f"ferry-verify-{secrets.token_hex(8)}"
     answers = on_spark(connect, tag, work, what=f"comparing {request.flow.flow}")

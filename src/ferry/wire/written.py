@@ -48,7 +48,7 @@ def batch_of(records: Sequence[NewRecord], compression: Compression) -> Batch:
                 varint(index << 1),
                 _NULL if key is None else varint(len(key) << 1) + key,
                 _NULL if value is None else varint(len(value) << 1) + value,
-                _headers(headers) if headers else NO_HEADERS,
+                packed_headers(headers),
             )
         )
         out += (varint(len(body) << 1), body)
@@ -61,7 +61,10 @@ def batch_of(records: Sequence[NewRecord], compression: Compression) -> Batch:
     return batch
 
 
-def _headers(headers: Sequence[Header]) -> bytes:
+def packed_headers(headers: Sequence[Header]) -> bytes:
+    """Headers as a record has them; inverse of `ferry.wire.headers.parse_headers`."""
+    if not headers:
+        return NO_HEADERS
     out = [varint(len(headers) << 1)]
     for name, value in headers:
         out += (varint(len(name) << 1), name)

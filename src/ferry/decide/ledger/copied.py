@@ -34,6 +34,8 @@ class Copied:
     """Whether others write to the target topic, too."""
     source_topic_id: str = ""
     target_topic_id: str = ""
+    transformed: tuple[tuple[Range, str], ...] = ()
+    """Source offsets of which a transform made the records, ascending and apart, with its digest."""
 
 
 def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapRow]]) -> list[Copied]:
@@ -59,6 +61,7 @@ def _copied(
     every.sort(key=lambda one: one[1].at)
     last, last_row = every[-1]
     mine = [row for of, row in every if of.target == last.target]
+    digests = {of.transform for of, _ in every if of.target == last.target} - {""}
     later = [gap for gap in known if gap.source == last.source]
     gone = [one.held(later) for one in given_up if (one.source, one.copy.target) == (last.source, last.target)]
     theirs = [(one.target_start, one.target_next) for one in adopted if one.target == last.target]
@@ -72,6 +75,17 @@ def _copied(
         shared=last.target.topic in shared,
         source_topic_id=last.source_topic_id,
         target_topic_id=last.target_topic_id,
+        transformed=tuple(
+            sorted(
+                (part, digest)
+                for digest in digests
+                for part in united(
+                    (row.start, holds_until(row, later))
+                    for of, row in every
+                    if of.target == last.target and of.transform == digest
+                )
+            )
+        ),
     )
 
 

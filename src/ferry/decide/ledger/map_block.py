@@ -25,9 +25,10 @@ _SEGMENT_COLUMNS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Receipts that follow each other: one copy of one source partition, by one lane, that never went back.
+    """Receipts that follow each other: one copy of one source partition, by one lane and rule, that never went back.
 
-    Within it source and target offsets ascend from receipt to receipt.
+    Within it source and target offsets ascend from receipt to receipt. Offset maps take the chains of a partition
+    together; whoever compares records has to know which rule made them.
     """
 
     lane: str
@@ -37,6 +38,8 @@ class Chain:
     target_topic_id: str
     source_cluster_id: str
     since: int
+    transform: str = ""
+    """Digest of the transform that made the records; empty: they are as at the source."""
 
     @classmethod
     def of(cls, receipt: Receipt) -> Chain:
@@ -49,6 +52,7 @@ class Chain:
             target_topic_id=receipt.target_topic_id,
             source_cluster_id=receipt.source_cluster_id,
             since=receipt.since,
+            transform=receipt.transform_digest,
         )
 
 

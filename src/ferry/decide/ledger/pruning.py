@@ -189,13 +189,14 @@ def given_up(
             continue
         copy = Copy.of(of)
         before = found.get(copy) or known.get(copy)
+        # Of several chains, as where a transform came and went, the one that reaches furthest may come first.
         found[copy] = Pruned(
             copy=copy,
             source=of.source,
-            start=gone[0].start if before is None else before.start,
-            end=gone[-1].end,
-            target_start=gone[0].target_start if before is None else before.target_start,
-            target_next=gone[-1].target_next,
+            start=gone[0].start if before is None else min(before.start, gone[0].start),
+            end=gone[-1].end if before is None else max(before.end, gone[-1].end),
+            target_start=gone[0].target_start if before is None else min(before.target_start, gone[0].target_start),
+            target_next=gone[-1].target_next if before is None else max(before.target_next, gone[-1].target_next),
             done=-1 if before is None else before.done,
             run=run,
             at_ms=at_ms,

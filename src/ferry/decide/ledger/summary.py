@@ -168,6 +168,7 @@ def _lines(view: LedgerView) -> Iterator[bytes]:
             "target_topic_id": of.target_topic_id,
             "source_cluster_id": of.source_cluster_id,
             "since": of.since,
+            **({"transform": of.transform} if of.transform else {}),
         }
         for at in range(0, len(links.blocks), _BLOCKS_A_LINE):
             directory = packed_blocks(links.blocks[at : at + _BLOCKS_A_LINE])
@@ -252,6 +253,7 @@ def _chain(body: Mapping[str, Any]) -> Chain:
         target_topic_id=body["target_topic_id"],
         source_cluster_id=body["source_cluster_id"],
         since=body["since"],
+        transform=body.get("transform", ""),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.decide.ledger.copied import Copied, common, without
 from ferry.decide.verify.differences import Places
@@ -55,6 +55,8 @@ class Stretch:
     void: tuple[Range, ...] = ()
     shared: bool = False
     compacted: bool = False
+    transform: str = ""
+    """Digest of the transform that made the target's records; empty: they are the source's."""
     by_content: tuple[bool, bool] | None = None
     """Without a map: whether the other side should have all of the source's records, and of the target's."""
     to_end: bool = False
@@ -80,10 +82,20 @@ def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> t
         ]  # fmt: skip
     bounded = asked.end is not None or asked.run is not None or copied.shared
     behind = copied.target_next if bounded else max(copied.target_next, ends.stable)
-    found = [_stretch(copied, places, a, b, behind, ends, compacted=compacted) for a, b in left]
+    found = [
+        _stretch(copied, places, a, b, behind, ends, compacted=compacted, transform=digest)
+        for a, b, digest in _by_rule(left, copied.transformed)
+    ]
     if asked.sample is not None:
         found = list(_sampled(found, asked.sample, asked.seed))
     return found, out
+
+
+def _by_rule(left: Sequence[Range], transformed: Sequence[tuple[Range, str]]) -> list[tuple[int, int, str]]:
+    """The ranges, cut where another rule made the records: each with the digest of its transform, if it has one."""
+    found = [(a, b, digest) for part, digest in transformed for a, b in common(left, [part])]
+    found += [(a, b, "") for a, b in without(left, [part for part, _ in transformed])]
+    return sorted(found)
 
 
 def _wanted(copied: Copied, asked: Asked) -> tuple[tuple[Range, ...], list[NotCompared]]:
@@ -139,7 +151,15 @@ def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotCom
 
 
 def _stretch(
-    copied: Copied, places: Places, start: int, end: int, behind: int, ends: Ends, *, compacted: bool
+    copied: Copied,
+    places: Places,
+    start: int,
+    end: int,
+    behind: int,
+    ends: Ends,
+    *,
+    compacted: bool,
+    transform: str,
 ) -> Stretch:
     if not copied.segments:  # nothing of it is on the target: what lies there is from before the flow
         begins = behind = ends.stable
@@ -157,6 +177,7 @@ def _stretch(
         void=common(copied.void, [(begins, until)]),
         shared=copied.shared,
         compacted=compacted,
+        transform=transform,
     )
 
 
@@ -179,6 +200,9 @@ def _sampled(found: Sequence[Stretch], share: int, seed: int) -> Iterator[Stretc
 
 
 def _pieces(stretch: Stretch) -> Iterator[Stretch]:
+    if stretch.transform:
+        yield from _grouped(stretch)
+        return
     for segment in stretch.segments:
         for at in range(0, segment.count, SAMPLE_RECORDS):
             count = min(SAMPLE_RECORDS, segment.count - at)
@@ -196,6 +220,36 @@ def _pieces(stretch: Stretch) -> Iterator[Stretch]:
                 shared=stretch.shared,
                 compacted=stretch.compacted,
             )
+
+
+def _grouped(stretch: Stretch) -> Iterator[Stretch]:
+    """Pieces of about so many records with all that lies between them: a filter makes many small segments."""
+    some: list[Segment] = []
+    starts = stretch.source_range[0], stretch.target_range[0]
+    for segment in _shortened(stretch.segments):
+        if some and sum(one.count for one in some) + segment.count > SAMPLE_RECORDS:
+            ends = segment.source_start, max(starts[1], min(segment.target_start, stretch.target_range[1]))
+            yield _piece(stretch, some, starts, ends)
+            some, starts = [], ends
+        some.append(segment)
+    yield _piece(stretch, some, starts, (stretch.source_range[1], stretch.target_range[1]))
+
+
+def _shortened(segments: Sequence[Segment]) -> Iterator[Segment]:
+    for one in segments:
+        for at in range(0, one.count, SAMPLE_RECORDS):
+            count = min(SAMPLE_RECORDS, one.count - at)
+            yield Segment(source_start=one.source_start + at, target_start=one.target_start + at, count=count)
+
+
+def _piece(stretch: Stretch, some: Sequence[Segment], starts: Range, ends: Range) -> Stretch:
+    return replace(
+        stretch,
+        source_range=(starts[0], ends[0]),
+        target_range=(starts[1], max(starts[1], ends[1])),
+        segments=tuple(some),
+        void=common(stretch.void, [(starts[1], ends[1])]),
+    )
 
 
 def dealt(found: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:

@@ -214,6 +214,31 @@ class Comparer:
             offsets = [one.offset for one in unexplained[:SHOWN]]
             found.differences += _differences(stretch, unexplained, side, await self._witnesses(stretch, side, offsets))
 
+    async def explain_transformed(self, stretch: Stretch, lone: OneSided, found: Compared) -> None:
+        """As `_explain`, where a transform made the target's records: the source's keys say nothing of theirs.
+
+        What the target lacks must have been followed there. What it has alone is extra only where the source still has
+        the record that it was made of: the transform leaves that out now.
+        """
+        if lone.is_full:
+            why = f"more than {MOST_KEYS} keys have a record that one side alone has: compare less with --from and --to"
+            found.not_compared.append(_left(stretch, why))
+            return
+        failure, there = None, set[int]()
+        if lone.keys[SOURCE]:
+            failure = await self._look(self._target, stretch.target, TARGET, lone)
+        if failure is None and lone.keys[TARGET]:
+            failure = await self._read(
+                self._source, stretch.source, stretch.source_range, SOURCE, lambda one: there.add(one.offset)
+            )
+        if failure is not None:
+            found.not_compared.append(_left(stretch, failure))
+            return
+        missing = lone.unexplained(SOURCE)  # not shown: the source has them as they were before the transform
+        extra = sorted(one for one in lone.keys[TARGET].values() if one.place in there)
+        shown = await self._witnesses(stretch, TARGET, [one.offset for one in extra[:SHOWN]])
+        found.differences += [*_differences(stretch, missing, SOURCE, {}), *_differences(stretch, extra, TARGET, shown)]
+
     async def _witnesses(self, stretch: Stretch, side: int, offsets: Sequence[int]) -> dict[int, Witness]:
         """What is shown of one side's records, by offset, read once more: of all that looked lone nothing was kept."""
         cluster, place = (self._source, stretch.source) if side == SOURCE else (self._target, stretch.target)

@@ -52,7 +52,8 @@ class OwnRun(Verifier):
 
         async def work() -> list[Lying]:
             view = await self._connections.known.view_with(self._flow.lane, self._run)
-            chosen = affordable(receipts(view, lane=self._flow.lane, run=self._run), found.stretches)
+            known = [*found.stretches, *found.transformed]
+            chosen = affordable(receipts(view, lane=self._flow.lane, run=self._run), known)
             return await lying(self._connections.target, chosen, self._limits)
 
         read = self._connections.run(work)
@@ -63,7 +64,14 @@ class OwnRun(Verifier):
         )
         if doubted:
             log.warning("%d partition(s) are not as their receipts say: their records are compared", len(doubted))
-            compared.add(self.compare(Survey(stretches=[one for one in found.stretches if one.source in doubted])))
+            compared.add(
+                self.compare(
+                    Survey(
+                        stretches=[one for one in found.stretches if one.source in doubted],
+                        transformed=[one for one in found.transformed if one.source in doubted],
+                    )
+                )
+            )
         return compared
 
     def keep(self, mode: VerifyMode, result: Verified) -> RunVerified:

@@ -32,13 +32,15 @@ class Survey:
 
     partitions: int = 0
     stretches: list[Stretch] = field(default_factory=list)
+    transformed: list[Stretch] = field(default_factory=list)
+    """Those of which a transform made the target's records; whoever compares them has to apply it again."""
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def records(self) -> int:
         """How many records the map has in all of it."""
-        return sum(stretch.records for stretch in self.stretches)
+        return sum(stretch.records for stretch in [*self.stretches, *self.transformed])
 
 
 async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted) -> Survey:
@@ -81,7 +83,8 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
             )
             cleaned = wanted.compacted or one.source.topic in compacted or one.target.topic in compacted_copies
             some, left = stretches(one, asked, ends[one.source], compacted=cleaned)
-            found.stretches += some
+            found.stretches += [one for one in some if not one.transform]
+            found.transformed += [one for one in some if one.transform]
             found.not_compared += left
     return found
 

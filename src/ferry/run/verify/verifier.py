@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -15,6 +15,7 @@ from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.plan.witness import witnesses
 from ferry.decide.verify.moved import with_moved
 from ferry.decide.verify.stretches import Stretch
+from ferry.decide.verify.transformed import without_spark
 from ferry.model import Difference, DifferenceKind, Flow, TopicPartition, Verified
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.gather import isolation_of
@@ -95,10 +96,28 @@ class Verifier:
             patience_s=self._patience_s,
         )
 
-    def compare(self, found: Survey, progress: Progress = unheard) -> Compared:
-        """Compare all stretches in this process; raises as `Comparer.compare`."""
+    def compare(
+        self,
+        found: Survey,
+        progress: Progress = unheard,
+        transformed: Callable[[Sequence[Stretch]], Compared] | None = None,
+    ) -> Compared:
+        """Compare all stretches in this process; raises as `Comparer.compare`.
+
+        `transformed` compares those that a transform made. Without it they are left, with a sentence each.
+        """
         comparer = Comparer(self._connections, self._limits, witnesses(self._secret, values=self._values))
-        return self._connections.run(lambda: comparer.compare(found.stretches, progress))
+        compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
+        if transformed is None:
+            compared.not_compared += without_spark(found.transformed)
+        elif found.transformed:
+            compared.add(transformed(found.transformed))
+        return compared
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody asked for certain offsets, so that none of them may be left out in silence."""
+        return self._wanted.start is not None or self._wanted.run is not None
 
     def sum_up(self, found: Survey, compared: Compared) -> Verified:
         """The result of all of it."""
@@ -122,7 +141,7 @@ class Verifier:
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
         """Without records that a run has copied since the ledger was read: they lie behind all that it said."""
-        told = {stretch.target: stretch.told_until for stretch in found.stretches}
+        told = {stretch.target: stretch.told_until for stretch in [*found.stretches, *found.transformed]}
         behind = [
             one
             for one in differences

@@ -1,0 +1,161 @@
+"""Hold the copies of transformed topics against their sources: Spark applies the same transform, tasks compare.
+
+```
+read (a task for so many offsets) -> transform -> number by stretch -> shuffle by task, sort -> compare with the target
+```
+Only what today's transform made is compared: its digest is in the receipts.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.transforms import TransformSpec
+from ferry.config.record_source import TASK_RECORDS
+from ferry.decide.records.ranges import Piece, dealt
+from ferry.decide.verify.stretches import Stretch
+from ferry.decide.verify.stretches import dealt as dealt_stretches
+from ferry.decide.verify.transformed import Rule, by_todays_rule
+from ferry.errors import FerryError
+from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
+from ferry.run.records.reading import ReadSpec
+from ferry.run.records.transform_digest import transform_digest
+from ferry.run.verify.compare import Compared
+from ferry.run.verify.verifier import CompareSpec
+from ferry.spark.records.holding import Dealt, held_tasks, marked_rows, numbered_rows
+from ferry.spark.records.schema import HEADERS, SCHEMA
+from ferry.spark.records.transform import prepare, transformed
+from ferry.spark.records.unit_stage import read_pieces
+from ferry.spark.session import gist, is_remote
+from ferry.spark.verify_stage import ROW
+
+_HELD = StructType(
+    [
+        StructField("task", IntegerType(), nullable=False),
+        StructField("stretch", IntegerType(), nullable=False),
+        StructField("offset", LongType(), nullable=False),
+        StructField("timestamp", LongType(), nullable=False),
+        StructField("key", BinaryType(), nullable=True),
+        StructField("value", BinaryType(), nullable=True),
+        StructField("headers", HEADERS, nullable=False),
+        StructField("trouble", StringType(), nullable=True),
+    ]
+)
+
+Spec = Callable[[Sequence[Stretch]], CompareSpec]
+
+
+def compare_transformed(
+    spark: SparkSession, flow: FlowConfig, spec: Spec, found: Sequence[Stretch], *, asked: bool
+) -> Compared:
+    """Compare stretches that a transform made; a transform that cannot be applied does not stop the others.
+
+    `spec` is what tasks need to compare some of them, `asked` as of `by_todays_rule`.
+    """
+    compared = Compared()
+    rules: dict[str, Rule] = {}
+    usable: dict[str, TransformSpec] = {}
+    left: list[Stretch] = []
+    for topic in sorted({one.source.topic for one in found}):
+        mine = [one for one in found if one.source.topic == topic]
+        try:
+            transform = flow.transform_of(topic)
+            if transform is not None:
+                rules[topic] = Rule(transform.name, transform_digest(transform))
+                usable[topic] = transform
+        except FerryError as error:
+            compared.not_compared += [_left(one, str(error)) for one in mine]
+            continue
+        left += mine
+    held, changed = by_todays_rule(left, rules, asked=asked)
+    compared.not_compared += changed
+    if held and is_remote(spark):
+        why = "transformed topics are not compared on Spark Connect: use a Spark session without it"
+        compared.not_compared += [_left(one, why) for one in held]
+        return compared
+    prepare(spark)
+    for name in sorted({usable[one.source.topic].name for one in held}):
+        mine = [one for one in held if usable[one.source.topic].name == name]
+        try:
+            compared.add(_compared(spark, flow, usable[mine[0].source.topic], spec(mine)))
+        except FerryError as error:
+            compared.not_compared += [_left(one, str(error)) for one in mine]
+        except (PySparkException, Py4JError) as error:
+            why = f"Spark gave up transform {name} ({gist(error)}): see its log"
+            compared.not_compared += [_left(one, why) for one in mine]
+    return compared
+
+
+def _compared(spark: SparkSession, flow: FlowConfig, transform: TransformSpec, spec: CompareSpec) -> Compared:
+    numbers = {id(one): number for number, one in enumerate(spec.stretches)}
+    shares = dealt_stretches(spec.stretches, flow.tasks_max)
+    tasks = {numbers[id(one)]: Dealt(task, one) for task, share in enumerate(shares) for one in share}
+    schema = to_arrow_schema(_HELD, timezone="UTC")
+    topics = {one.source.topic for one in spec.stretches}
+    targets = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in topics}
+    changed = transformed(_source(spark, spec), transform, targets)
+    rows = changed.mapInArrow(partial(numbered_rows, tasks, transform.poison, schema), _HELD)
+    names = spark.range(0, 1, 1, 1).mapInArrow(partial(marked_rows, tasks, schema), _HELD)
+    ordered = rows.unionByName(names).repartitionById(len(shares), sf.col("task"))
+    ordered = ordered.sortWithinPartitions("stretch", "offset")
+    found = Compared()
+    for row in ordered.mapInArrow(partial(held_tasks, spec), ROW).collect():
+        found.add(pickle.loads(row.body))
+    return found
+
+
+def _source(spark: SparkSession, spec: CompareSpec) -> DataFrame:
+    """What the stretches have at the source."""
+    tasks = [
+        ReadSpec(
+            alias=spec.flow.source,
+            connection=spec.source,
+            fetch=spec.limits.fetch,
+            pieces=pieces,
+            topic_ids={},
+            patience_s=spec.patience_s,
+            isolation=spec.limits.isolation,
+        )
+        for pieces in _pieces(spec.stretches)
+    ]
+    read = partial(read_pieces, tasks, to_arrow_schema(SCHEMA, timezone="UTC"))
+    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, SCHEMA)
+
+
+def _pieces(found: Sequence[Stretch]) -> list[tuple[Piece, ...]]:
+    """What each task reads; none reads two pieces of one partition."""
+    tasks: list[tuple[Piece, ...]] = []
+    left = list(found)
+    while left:
+        layer: dict[TopicPartition, Range] = {}
+        rest = []
+        for one in left:
+            if one.source in layer:
+                rest.append(one)
+            else:
+                layer[one.source] = one.source_range
+        tasks += dealt(layer, TASK_RECORDS)
+        left = rest
+    return tasks
+
+
+def _left(stretch: Stretch, why: str) -> NotCompared:
+    start, end = stretch.source_range
+    return NotCompared(
+        source=stretch.source,
+        start=start,
+        end=end,
+        why=NotComparedKind.UNREADABLE,
+        message=f"offsets {start} to {end - 1} of {stretch.source} were not compared: {why}",
+        asked=True,
+    )

@@ -27,6 +27,7 @@ from ferry.config.flow.steps import (
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
+from ferry.config.why import why_topic
 from ferry.errors import BadInput, Refused
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
@@ -297,3 +298,33 @@ def test_a_topic_that_is_for_something_else_takes_no_dead_letters(lines: str, sa
 def test_a_dead_letters_line_without_dead_letters_is_told() -> None:
     (found,) = errors(f"{ONE}{LETTERS}name = dead\n")
     assert "is for dead letters, and no transform of the flow has any" in found
+
+
+BOTH = BASE + "b->a.enabled = true\ntopics = pay.*, plain\n"
+IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+ONE_WAY = "a->b.ferry.transforms = one\nferry.transform.one.topics = pay.*\nferry.transform.one.where = true\n"
+
+
+def test_what_the_flow_the_other_way_transforms_does_not_go_back() -> None:
+    settings = parse_settings(BOTH + IDENTITY + ONE_WAY, "f")
+    back = settings.flow("b->a")
+    assert back.selection.takes("plain")
+    assert not back.selection.takes("payments")
+    assert back.selection.why_not("payments") == (
+        "a->b makes it by ferry.transform.one: what that leaves out or changes is nowhere on b, so it does not go back"
+    )
+    why = why_topic(back, settings.origins[back.flow], "payments")
+    assert (why.taken, why.reason.startswith("is left alone: a->b makes it by ")) == (False, True)
+    forward = settings.flow("a->b").selection
+    assert forward.takes("payments")
+    assert forward.way_back("payments") == (), "nothing goes round any more"
+    assert forward.way_back("plain") == (back.flow,)
+
+
+def test_with_names_of_their_own_what_producers_write_there_is_another_topic() -> None:
+    assert parse_settings(BOTH + ONE_WAY, "f").flow("b->a").selection.takes("payments")
+
+
+def test_what_both_flows_transform_each_transforms() -> None:
+    both = IDENTITY + ONE_WAY.replace("a->b.", "")
+    assert all(one.selection.takes("payments") for one in parse_settings(BOTH + both, "f").flows)

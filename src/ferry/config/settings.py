@@ -14,7 +14,7 @@ from ferry.config.login.connection import Lookup, nobody
 from ferry.config.nearby import CLUSTERS_VARIABLE, check_local, into
 from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
-from ferry.config.text.filters import with_others
+from ferry.config.reading.topology import selections_of
 from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput
 from ferry.model import Flow
@@ -114,7 +114,7 @@ def _settings(examined: Examined, path: Path, deployment: str | None) -> Setting
     if errors:
         more = f" ({len(errors) - 1} more in this file)" if len(errors) > 1 else ""
         raise BadInput(f"{errors[0]}{more}")
-    selections = with_others([config.selection for config in examined.flows])
+    selections = selections_of(examined.flows)
     default = of_file(path) if deployment is None else deployment
     by_flow = {one.flow: one for one in selections}
     flows = tuple(

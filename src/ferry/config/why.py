@@ -37,14 +37,22 @@ def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
         return Why(taken=False, reason="is an internal topic of Kafka or MirrorMaker", setting=policy)
     if would_loop(selection.policy, topic, flow.flow.target):
         return Why(taken=False, reason=f"came from {flow.flow.target}, and would go round in a loop", setting=policy)
-    way = selection.way_back(topic) if selection.takes(topic) else ()
-    if way:
-        reason = f"would come back by {', '.join(map(str, way))} and be copied again, so it is refused"
-        return Why(taken=False, reason=reason, setting=policy)
+    goes_round = _goes_round(flow, topic)
+    if goes_round is not None:
+        return Why(taken=False, reason=goes_round, setting=policy)
     if not flow.topics.takes(topic) and selection.heartbeats and is_heartbeats_topic(selection.policy, topic):
         reason = "is a heartbeat topic, which is copied whatever the lists say"
         return Why(taken=True, reason=reason, setting=by_name.get("heartbeats.replication.enabled"))
     return _listed("topics", flow.topics.include, flow.topics.exclude, by_name, topic)
+
+
+def _goes_round(flow: FlowConfig, topic: str) -> str | None:
+    """Why a topic that the lists take is not copied, as it belongs to another flow as well."""
+    made = flow.selection.transformed_there(topic) if flow.topics.takes(topic) else None
+    if made is not None:
+        return f"is left alone: {made}"
+    way = flow.selection.way_back(topic) if flow.selection.takes(topic) else ()
+    return f"would come back by {', '.join(map(str, way))} and be copied again, so it is refused" if way else None
 
 
 def _never(topic: str) -> str | None:

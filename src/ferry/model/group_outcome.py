@@ -22,6 +22,8 @@ class Why(StrEnum):
     KIND = "kind"
     MERGED = "merged"
     """Stands in a topic whose copy several flows write: its position is no statement about the others' records."""
+    DEALT = "dealt"
+    """Stands in a topic whose records a transform deals to other partitions: its offsets are of none of these."""
     DELETED = "deleted"
     CREATED = "created"
     """To be written back to nothing, and Ferry deletes no offset."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ferry.config.flow.cluster import ClusterConfig
@@ -11,7 +12,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.reading.findings import Findings
-from ferry.config.text.filters import TopicSelection, with_others
+from ferry.config.text.filters import TopicSelection, Transforming, with_others
 from ferry.config.text.samples import samples
 from ferry.errors import BadInput
 from ferry.model import Flow
@@ -48,13 +49,32 @@ def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, fin
         )
 
 
+def selections_of(flows: Sequence[FlowConfig]) -> tuple[TopicSelection, ...]:
+    """What each flow takes, now that all of them are known.
+
+    What the flow the other way transforms does not go back.
+    """
+    by_flow = {one.flow: one for one in flows}
+    found = []
+    for one in flows:
+        other = by_flow.get(one.flow.back)
+        if other is None or not other.transforms:
+            found.append(one.selection)
+            continue
+        topics = tuple((spec.name, spec.topics) for spec in other.transforms)
+        own = tuple(spec.topics for spec in one.transforms)
+        there = Transforming(flow=other.flow, policy=other.selection.policy, topics=topics, but=own)
+        found.append(replace(one.selection, there=there))
+    return with_others(found)
+
+
 def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
     """Warn about flows by which a topic comes back to be copied again: each plan refuses such a topic.
 
     Lists of regular expressions cannot be compared as such. Names are tried that the lists themselves suggest, those
     of several flows first.
     """
-    selections = with_others([flow.selection for flow in flows])
+    selections = selections_of(flows)
     if not any(selection.others for selection in selections):
         return
     topics = _names_of(selections)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ferry.config.text.regex import compile_java
+from ferry.errors import BadInput
 from ferry.model import Flow, scratch_lane
 from ferry.policy import DefaultReplicationPolicy, ReplicationPolicy, is_ferry_internal, is_heartbeats_topic, would_loop
 
@@ -73,6 +74,8 @@ class TopicSelection:
     """Whether heartbeat topics are copied whatever the filter says (`heartbeats.replication.enabled`)."""
     others: tuple[TopicSelection, ...] = field(default=(), repr=False, compare=False)
     """The other enabled flows of the file, where names do not show where a topic came from."""
+    there: Transforming | None = field(default=None, repr=False, compare=False)
+    """What the flow the other way transforms."""
 
     def why_not(self, topic: str) -> str | None:
         """Why the flow leaves `topic` out, as half a sentence; None when it copies it."""
@@ -85,9 +88,12 @@ class TopicSelection:
             return "it is an internal topic of Kafka or MirrorMaker"
         if would_loop(self.policy, topic, self.flow.target):
             return f"it came from {self.flow.target}, and would go round in a loop"
-        if self.filter.takes(topic) or (self.heartbeats and is_heartbeats_topic(self.policy, topic)):
-            return None
-        return "topics.exclude leaves it out" if self.filter.include.matches(topic) else "topics does not include it"
+        if self.filter.takes(topic):
+            return self.transformed_there(topic)
+        left_out = (
+            "topics.exclude leaves it out" if self.filter.include.matches(topic) else "topics does not include it"
+        )
+        return None if self.heartbeats and is_heartbeats_topic(self.policy, topic) else left_out
 
     def is_internal(self, topic: str) -> bool:
         """Whether `topic` serves Kafka or MirrorMaker 2; also by a name that the policy gives and does not know."""
@@ -98,6 +104,25 @@ class TopicSelection:
     def takes(self, topic: str) -> bool:
         """Whether the flow copies `topic`."""
         return self.why_not(topic) is None
+
+    def transformed_there(self, topic: str) -> str | None:
+        """Why `topic` does not go back to where it came from, as half a sentence: it is not what came from there."""
+        back = self.there
+        if back is None or any(one.matches(topic) for one in back.but):
+            return None
+        try:
+            origin = self.policy.format_remote_topic(self.flow.source, topic)
+            if back.policy.format_remote_topic(back.flow.source, origin) != topic:
+                return None
+        except BadInput:  # a policy of the user's own does not know what to do with this name
+            return None
+        name = next((name for name, topics in back.topics if topics.matches(origin)), None)
+        if name is None:
+            return None
+        return (
+            f"{back.flow} makes it by ferry.transform.{name}: what that leaves out or changes is nowhere on "
+            f"{self.flow.source}, so it does not go back"
+        )
 
     def way_back(self, topic: str) -> tuple[Flow, ...]:
         """The flows that would bring a copy of `topic` back to be copied by this flow again; empty when none do."""
@@ -117,6 +142,17 @@ class TopicSelection:
                     ways[arrived] = way
                     waiting.append(arrived)
         return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transforming:
+    """A flow's transforms, by name, with the source topics that each is for."""
+
+    flow: Flow
+    policy: ReplicationPolicy
+    topics: tuple[tuple[str, PatternList], ...]
+    but: tuple[PatternList, ...] = ()
+    """Topics that the flow which asks transforms itself: there are two wishes of equal rank."""
 
 
 def with_others(selections: Sequence[TopicSelection]) -> tuple[TopicSelection, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.translated import TranslatedGroups
-from ferry.decide.groups.which import NOT_TRANSLATABLE, GroupRules, merged_sentence
+from ferry.decide.groups.which import NOT_TRANSLATABLE, GroupRules, dealt_sentence, merged_sentence
 from ferry.model import Checkpoint, CommittedOffset, Left, ListedGroup, TopicPartition, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
@@ -78,6 +78,8 @@ def decide_groups(
         work.uncopied(group, places)
     for group, topics in found.merged.items():
         work.merged(group, topics)
+    for group, topics in found.dealt.items():
+        work.dealt(group, topics)
     for group, troubles in found.troubled.items():
         work.troubled(group, troubles)
     for group in held:
@@ -178,6 +180,10 @@ class _Work:
     def merged(self, group: str, topics: Iterable[str]) -> None:
         for topic in sorted(topics):
             self._leave(group, None, Why.MERGED, merged_sentence(self.rules.flow, group, topic))
+
+    def dealt(self, group: str, topics: Iterable[str]) -> None:
+        for topic in sorted(topics):
+            self._leave(group, None, Why.DEALT, dealt_sentence(self.rules.flow, group, topic))
 
     def troubled(self, group: str, troubles: Mapping[TopicPartition, str]) -> None:
         for place, why in troubles.items():

@@ -41,6 +41,8 @@ class TranslatedGroups:
     troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
     merged: dict[str, set[str]] = field(default_factory=dict)
     """Source topics that a group has offsets of, and whose copies other flows write, too (ADR 9)."""
+    dealt: dict[str, set[str]] = field(default_factory=dict)
+    """The same of topics whose records are dealt to other partitions (ADR 39)."""
 
     def troubles(self) -> list[str]:
         """Each group and partition whose map does not hold, as a sentence."""
@@ -64,12 +66,14 @@ def translated(
     uncopied: dict[str, list[TopicPartition]] = {}
     troubled: dict[str, dict[TopicPartition, str]] = {}
     merged: dict[str, set[str]] = {}
+    dealt: dict[str, set[str]] = {}
     for group, committed in offsets.items():
         found: list[Checkpoint] = []
         for source, at in committed.items():
-            if rules.merges(source.topic):
+            merges = rules.merges(source.topic)
+            if merges or rules.deals(source.topic):
                 if rules.takes_topic(source.topic):
-                    merged.setdefault(group, set()).add(source.topic)
+                    (merged if merges else dealt).setdefault(group, set()).add(source.topic)
                 continue
             made = maps.get(source)
             if made is None:
@@ -101,6 +105,7 @@ def translated(
         denied=denied,
         troubled=troubled,
         merged=merged,
+        dealt=dealt,
     )
 
 

@@ -15,7 +15,7 @@ from ferry.model import ChangeKind, Left, Plan, Refusal, Why
 from ferry.policy import ReplicationPolicy
 from ferry.words import several
 
-_AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.FAILED})
+_AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED})
 """What keeps a group from being moved. One that somebody moved on the target follows its source in a switch."""
 
 _WELL = frozenset({PastState.SUCCESS, PastState.OPEN, PastState.UNPLANNED})

@@ -12,11 +12,13 @@ from ferry.net.fetch.offsets import LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.groups.offset_maps import Asked, PartitionMap, offset_maps
+from ferry.run.groups.rules import deals, dealt_maps
 
 
 async def maps_of(flow: FlowConfig, connections: TargetConnection, asked: Asked) -> dict[TopicPartition, PartitionMap]:
     """The offset maps of the flow's own lane, and the blank ones of what it takes and has no receipts of."""
     maps = await offset_maps(connections, flow.lane, asked) if asked else {}
+    maps |= dealt_maps(flow, asked.keys() - maps.keys(), deals(flow, await connections.view())) if asked else {}
     blank = [place for place in asked if place not in maps and flow.selection.takes(place.topic)]
     return maps | await blank_maps(flow, connections.target, blank) if blank else maps
 

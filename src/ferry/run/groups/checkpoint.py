@@ -37,7 +37,7 @@ from ferry.net.groups.offsets import CommittedOffsets, FetchedOffsets, commit_of
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups.blank_maps import blank_maps
 from ferry.run.groups.offset_maps import offset_maps
-from ferry.run.groups.rules import group_rules
+from ferry.run.groups.rules import deals, group_rules
 from ferry.run.groups.saved_offsets import with_saved
 from ferry.run.groups.written import latency_of, outcome_of, written
 
@@ -82,7 +82,7 @@ class GroupSync:
         loop = self.connections.loop
         asked = [loop.call_soon_with_future(list_groups, cluster) for cluster in (source, target)]
         here, there = [await answer for answer in asked]
-        rules = replace(rules, rebuilt=newest_rebuild(view))
+        rules = replace(rules, rebuilt=newest_rebuild(view), deals=deals(self.flow, view))
         held = held_groups(view, self.lane, rules.concern)
         if held and rules.only is None and not self.flow.finds_new_groups:
             rules = replace(rules, takes_group=held.__contains__)
@@ -150,6 +150,7 @@ class GroupSync:
     ) -> TranslatedGroups:
         copied: dict[str, bool] = {}
         merged: set[str] = set()
+        dealt: set[str] = set()
         asked: dict[TopicPartition, set[int]] = {}
         for committed in offsets.values():
             for place, at in committed.items():
@@ -158,12 +159,19 @@ class GroupSync:
                     takes = copied[place.topic] = rules.takes_topic(place.topic)
                     if takes and rules.merges(place.topic):
                         merged.add(place.topic)
-                if takes and place.topic not in merged:
+                    elif takes and rules.deals(place.topic):
+                        dealt.add(place.topic)
+                if takes and place.topic not in merged and place.topic not in dealt:
                     asked.setdefault(place, set()).add(at.offset)
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
         if blank := asked.keys() - maps.keys():
             maps |= await blank_maps(self.flow, self.connections.target, blank)
-        known = replace(rules, takes_topic=lambda topic: copied.get(topic, False), merges=merged.__contains__)
+        known = replace(
+            rules,
+            takes_topic=lambda topic: copied.get(topic, False),
+            merges=merged.__contains__,
+            deals=dealt.__contains__,
+        )
         return translated(known, offsets, maps, denied)
 
     async def _target(

@@ -66,6 +66,8 @@ class PartitionMap:
     log_start: int | None = None
     trouble: str | None = None
     cut: Cut | None = None
+    transformed: bool = False
+    """Whether a transform made some of it, so that records may have been left out."""
 
     def trouble_at(self, offset: int) -> str | None:
         """Why the map does not lead on from an offset, as a sentence; None when it does. LookupError as `translate`."""
@@ -232,6 +234,7 @@ class _Loading:
             backward=backward,
             asked=asked,
             pruned=self.pruned,
+            transformed=any(of.transform for of in self.rows),
         )
 
 

@@ -1,9 +1,17 @@
-"""Which groups and topics of a flow are translated, from its file."""
+"""Which groups and topics of a flow are translated, from its file and its ledger."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.groups.which import GroupRules
+from ferry.decide.groups.offset_map import OffsetMap
+from ferry.decide.groups.which import GroupRules, dealt_reason
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.unit_codec import last_units
+from ferry.errors import Refused
+from ferry.model import TopicPartition
+from ferry.run.groups.offset_maps import PartitionMap
 
 
 def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: bool = False) -> GroupRules:
@@ -13,6 +21,41 @@ def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: 
         takes_group=flow.groups.takes,
         takes_topic=flow.selection.takes,
         merges=flow.merge.matches,
+        deals=deals(flow),
         only=only,
         force=force,
     )
+
+
+def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], bool]:
+    """Whether records of a source topic are dealt to other partitions: the file says so, or they were."""
+    were = set() if view is None else {unit.source_topic for unit in last_units(view, flow.lane).values()}
+
+    def found(topic: str) -> bool:
+        if topic in were:
+            return True
+        try:
+            spec = flow.transform_of(topic)
+        except Refused:  # two name it: no run copies it
+            return False
+        return spec is not None and spec.partitions is not None
+
+    return found
+
+
+def dealt_maps(
+    flow: FlowConfig, places: Collection[TopicPartition], dealt: Callable[[str], bool]
+) -> dict[TopicPartition, PartitionMap]:
+    """Of those source partitions that are dealt to others a map that leads nowhere, and says why."""
+    return {
+        place: PartitionMap(
+            source=place,
+            target=TopicPartition(
+                topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition
+            ),
+            offsets=OffsetMap((), first=0, end=0, last=0, other=0),
+            trouble=f"offsets of {place} are not translated, {dealt_reason(flow.flow)}",
+        )
+        for place in places
+        if dealt(place.topic)
+    }

@@ -14,6 +14,7 @@ from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
 from ferry.run.groups.blank_maps import blank_maps, maps_of
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
+from ferry.run.groups.rules import deals, dealt_maps
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +133,8 @@ async def translate_over(
 ) -> Translation:
     """As `translate`, over connections that are open."""
     made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
+    if made is None and not backward:
+        made = dealt_maps(flow, [place], deals(flow, await connection.view())).get(place)
     if made is None and not backward and flow.selection.takes(place.topic):
         made = (await blank_maps(flow, connection.target, [place])).get(place)
     if made is None:

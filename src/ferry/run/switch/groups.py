@@ -19,7 +19,7 @@ from ferry.decide.groups.codec import (
     snapshot_record,
 )
 from ferry.decide.groups.held import HeldGroup
-from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own, merged_sentence
+from ferry.decide.groups.which import NOT_TRANSLATABLE, dealt_sentence, is_own, merged_sentence
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.decide.switch.moving import (
     Moving,
@@ -32,6 +32,7 @@ from ferry.decide.switch.moving import (
     unmapped,
 )
 from ferry.decide.switch.names import names_of
+from ferry.decide.switch.transformed import trouble
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import CommittedOffset, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
@@ -42,6 +43,7 @@ from ferry.net.groups.listing import list_groups
 from ferry.net.groups.offsets import FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.run.flow.connections import TargetConnection, TargetFirst
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
+from ferry.run.groups.rules import deals
 from ferry.run.groups.saved_offsets import with_saved
 from ferry.run.switch.quiet import groups_at_work
 from ferry.run.switch.sides import Sides
@@ -236,10 +238,15 @@ def _backward(back: FlowConfig, read: Offsets, patience_s: float) -> dict[TopicP
     async def work() -> dict[TopicPartition, PartitionMap]:
         if not await connection.has_ledger():
             return {}
-        return await offset_maps(connection, back.lane, asked, backward=True)
+        maps = await offset_maps(connection, back.lane, asked, backward=True)
+        return {place: _refused(back, one) if one.transformed else one for place, one in maps.items()}
 
     with TargetConnection.of(back, patience_s=patience_s) as connection:
         return connection.run(work)
+
+
+def _refused(back: FlowConfig, one: PartitionMap) -> PartitionMap:
+    return replace(one, trouble=trouble(back.flow, one.source, one.target, back.flow.target))
 
 
 async def _decided(
@@ -257,10 +264,13 @@ async def _decided(
     places = {one.target for one in maps.values()} | {one.source for one in backward.values()}
     begins = await _known_offsets(target, places, EARLIEST)
     placed = {group: place_group(at, maps, backward, starts, begins) for group, at in read.items()}
+    dealt = deals(sides.via, await connections.view())
     for group, at in read.items():
         for topic in sorted({place.topic for place in at if sides.via.merge.matches(place.topic)}):
             if sides.via.selection.takes(topic):
                 placed[group][1].append(merged_sentence(sides.via.flow, group, topic))
+        for topic in sorted({place.topic for place in at if dealt(place.topic)}):
+            placed[group][1].append(dealt_sentence(sides.via.flow, group, topic))
     if lost:
         for group, one in held.items():
             placed.setdefault(group, (from_memory(one, maps, starts), []))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ferry.decide.switch.readiness import Check, Readiness, Rpo
+from ferry.decide.switch.transformed import leaving, returning, transformed_topics
 from ferry.errors import BadInput, FilterInVain, Refused
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.flow.connections import FlowConnections, TargetFirst
@@ -29,8 +30,18 @@ def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple
         if lost is not None
         else look_opposite(sides, patience_s=patience_s, needed=sides.verb is not Verb.FAILOVER)
     )
-    checks = (*readiness.checks, opposite.check(state.switch))
+    checks = (*readiness.checks, *_transforms(sides, patience_s), opposite.check(state.switch))
     return replace(readiness, checks=checks), {**facts, FACT: opposite.known}
+
+
+def _transforms(sides: Sides, patience_s: float) -> list[Check]:
+    """What is to be known of copies that a transform made; they do not stand against a switch."""
+    forward = sides.via if sides.verb is not Verb.FAILBACK or sides.back is None else sides.back
+    with LedgerAccess(forward, patience_s=patience_s) as ledger:
+        made = transformed_topics(ledger.view(), forward.lane) if ledger.exists() else []
+    if sides.verb is Verb.FAILBACK:
+        return returning(forward.flow, made, lambda topic: sides.via.selection.transformed_there(topic) is not None)
+    return leaving(forward.flow, made)
 
 
 def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:

@@ -20,6 +20,7 @@ from ferry.run.flow import connections
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
 from ferry.run.switch.sides import Sides
+from ferry.words import several
 
 
 def start_reverse(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
@@ -57,11 +58,10 @@ def start_flow(
     Names of Default policy tell records apart: there it goes on where its lane stands. `looked_to` is up to where the
     flow's target was looked through for what was left there; without it all counts that it holds now.
     """
-    cuts = {
-        one.target: one.target_copied
-        for one in map(parse_standing, state.rows(Step.STOP))
-        if _keeps_name(flow, one.target.topic)
-    }
+    stood = list(map(parse_standing, state.rows(Step.STOP)))
+    cuts = {one.target: one.target_copied for one in stood if _keeps_name(flow, one.target.topic)}
+    topics_there = {one.target.topic for one in stood}
+    left_out = sorted(topic for topic in topics_there if flow.selection.transformed_there(topic) is not None)
 
     async def work() -> Evidence:
         await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
@@ -91,9 +91,10 @@ def start_flow(
             await both.ledger.append(records)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" behind the cut-over in {len(cuts)} partitions" if cuts else ""
+        stay = f"; {several(left_out)} does not go back, for a transform made it" if left_out else ""
         return Evidence(
-            sentence=f"{flow.flow} is started{begins}{paused}",
-            facts={"started": True, "paused_by": None if held is None else held.who},
+            sentence=f"{flow.flow} is started{begins}{paused}{stay}",
+            facts={"started": True, "paused_by": None if held is None else held.who, "left_out": left_out},
             rows=tuple(
                 {"topic": gap.source.topic, "partition": gap.source.partition, "start": gap.start, "end": gap.end}
                 for gap in passed

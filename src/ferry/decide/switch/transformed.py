@@ -1,0 +1,95 @@
+"""What a switch says of copies that a transform made: clients may go to them, and nothing of them goes back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ferry.decide.ledger.codec import decode_value
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.receipt_codec import parse_receipt
+from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.ledger.unit_codec import last_units
+from ferry.decide.switch.readiness import Check
+from ferry.model import Flow
+from ferry.words import count_of, several
+
+NAME = "transforms"
+_MARK = b'"transform_digest"'
+
+
+class Made(NamedTuple):
+    """A source topic, its copy, and the name of the transform that made records of it ("": not known)."""
+
+    source: str
+    target: str
+    by: str
+
+    @property
+    def transform(self) -> str:
+        """The transform inside of a sentence."""
+        return f"ferry.transform.{self.by}" if self.by else "a transform"
+
+
+def transformed_topics(view: LedgerView, lane: str) -> list[Made]:
+    """The copies of which a transform made anything, whatever the file says by now."""
+    found = dict(_found(view, lane))
+    return sorted(Made(source, target, by) for (source, target), by in found.items())
+
+
+def _found(view: LedgerView, lane: str) -> Iterator[tuple[tuple[str, str], str]]:
+    for of in view.rolled.chains:
+        if of.lane == lane and of.transform:
+            yield (of.source.topic, of.target.topic), ""
+    for unit in last_units(view, lane).values():
+        yield (unit.source_topic, unit.target.topic), ""
+    for key, record in view.of_kind("receipt"):
+        if key[1] == lane and record.value is not None and _MARK in record.value:
+            receipt = parse_receipt(decode_value(record.value, f"ledger record at offset {record.offset}"))
+            yield (receipt.source.topic, receipt.target.topic), receipt.transform
+    for last in last_receipts(view, lane).values():
+        if last.transform:
+            yield (last.source.topic, last.target.topic), last.transform
+
+
+def leaving(flow: Flow, made: Sequence[Made]) -> list[Check]:
+    """What to know before clients go to such copies; nothing when there are none."""
+    if not made:
+        return []
+    named = several([f"{one.target} by {one.transform}" for one in made])
+    message = (
+        f"{count_of(len(made), 'topic')} of {flow.target} were made by transforms ({named}): what those left out or "
+        "changed is not there, and no failback leads back from these topics"
+    )
+    return [Check(name=NAME, ok=True, message=message)]
+
+
+def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool]) -> list[Check]:
+    """A sentence for each copy that a failback leaves out, `flow` being the one that copied it.
+
+    `keeps`: whether a copy has the name under which producers write on that cluster, so that the flow back would be
+    about it.
+    """
+    found = []
+    for one in made:
+        what = (
+            f"{one.target} on {flow.target} was made of {one.source} on {flow.source} by {one.transform}: what that "
+            f"left out or changed is nowhere on {flow.target}, so"
+        )
+        message = (
+            f"{what} the topic does not go back; what producers have written to it stays on {flow.target}, and groups "
+            "that read it have to be left (--leave-group)"
+            if keeps(one.target)
+            else f"{what} no group is led back from it; leave those that read it (--leave-group)"
+        )
+        found.append(Check(name=NAME, ok=True, message=message))
+    return found
+
+
+def trouble(flow: Flow, source: object, target: object, group_cluster: str) -> str:
+    """Why no group is led from such a copy to where it was made from, as a sentence."""
+    return (
+        f"it has offsets of {target} on {group_cluster}, which {flow} made by a transform of {source}: what was left "
+        "out in between is nowhere there, so where it goes on is not known; leave it with --leave-group, and set its "
+        "offsets by hand"
+    )

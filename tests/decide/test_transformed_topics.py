@@ -1,0 +1,96 @@
+"""What the ledger keeps of which rule made a copy, for verify, and what a switch says of such a copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ferry.decide.ledger.copied import copied
+from ferry.decide.ledger.ledger import LedgerView, fold
+from ferry.decide.ledger.map_rows import newer_rows
+from ferry.decide.ledger.receipt_codec import receipt_records
+from ferry.decide.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
+from ferry.decide.switch.transformed import Made, leaving, returning, transformed_topics
+from ferry.model import Record, Segment
+from tests.decide.values import FLOW, LANE, RECEIPT, lying
+
+PLAIN = RECEIPT
+MASKED = replace(
+    RECEIPT,
+    start=40,
+    end=70,
+    target_next=52,
+    segments=(Segment(source_start=45, target_start=41, count=5), Segment(source_start=60, target_start=46, count=6)),
+    transform="mask",
+    transform_digest="d1",
+)
+OTHER = replace(
+    MASKED,
+    start=70,
+    end=80,
+    target_next=53,
+    segments=(Segment(source_start=75, target_start=53, count=1),),
+    transform_digest="d2",
+)
+AGAIN = replace(MASKED, start=80, end=90, target_next=55, segments=())
+ALL = (PLAIN, MASKED, OTHER, AGAIN)
+RULES = (((40, 70), "d1"), ((70, 80), "d2"), ((80, 90), "d1"))
+
+
+def view_of(*records: Record) -> LedgerView:
+    return fold(lying(*records), len(records))
+
+
+def written() -> LedgerView:
+    return view_of(*(record for one in ALL for record in receipt_records(one)))
+
+
+def summarised(view: LedgerView) -> LedgerView:
+    """What somebody knows who reads a summary alone."""
+    short = rolled_up(view)
+    parts = summary_parts(short, 1)
+    records = lying(*parts, seal_record(parts, short, 1, view.end, 0), first=view.end)
+    (seal,) = seals(records)
+    found = parse_summary(seal, records)
+    assert found is not None
+    return found
+
+
+def test_a_summary_keeps_which_transform_made_what() -> None:
+    view = written()
+    for seen in (view, rolled_up(view), summarised(view)):
+        (found,) = copied(seen, LANE, newer_rows(seen, lambda _: True))
+        assert found.ranges == ((0, 90),)
+        assert found.transformed == RULES
+        assert found.segments == tuple(part for one in ALL for part in one.segments)
+
+
+def test_a_copy_is_known_as_transformed_also_when_its_transform_was_taken_away() -> None:
+    since = replace(PLAIN, start=90, end=100, target_next=70, segments=())
+    for view in (written(), view_of(*(one for each in (*ALL, since) for one in receipt_records(each)))):
+        assert transformed_topics(view, LANE) == [Made("orders", "a.orders", "mask")]
+        assert [one[:2] for one in transformed_topics(rolled_up(view), LANE)] == [("orders", "a.orders")]
+    assert transformed_topics(view_of(*receipt_records(PLAIN)), LANE) == []
+    assert transformed_topics(written(), "other") == []
+
+
+def test_a_failover_says_what_is_not_there_and_a_failback_leaves_each_topic_out_with_a_sentence() -> None:
+    made = [Made("orders", "a.orders", "mask"), Made("paid", "paid", "")]
+    assert leaving(FLOW, []) == returning(FLOW, [], bool) == []
+    (check,) = leaving(FLOW, made)
+    assert check.ok
+    assert check.message == (
+        "2 topics of b were made by transforms (a.orders by ferry.transform.mask, paid by a transform): what those "
+        "left out or changed is not there, and no failback leads back from these topics"
+    )
+    first, second = returning(FLOW, made, lambda topic: topic == "paid")
+    assert first.ok
+    assert first.message == (
+        "a.orders on b was made of orders on a by ferry.transform.mask: what that left out or changed is nowhere on b, "
+        "so no group is led back from it; leave those that read it (--leave-group)"
+    )
+    assert second.ok
+    assert second.message == (
+        "paid on b was made of paid on a by a transform: what that left out or changed is nowhere on b, so the topic "
+        "does not go back; what producers have written to it stays on b, and groups that read it have to be left "
+        "(--leave-group)"
+    )

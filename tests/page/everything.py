@@ -62,9 +62,14 @@ def filled(desk: Desk) -> None:
     ]
     held = {"audit": Pause(topic="audit", who="ada", why="schema migration", since_ms=now - MINUTE_MS)}
     lags = tuple(lag(topic, number, 7 * number, 200.0) for topic in TOPICS for number in range(4))
-    desk.watcher._points.extend(
-        LagPoint(at_ms=now - back * 5_000, records=30_000 - back, bytes=1, seconds=float(back % 60))
-        for back in range(99)
+    # Somebody looked for some minutes, an hour ago, and looks again now: runs ran before, between and while.
+    looks = (*range(3_600_000, 3_300_000, -5_000), *range(500_000, 0, -5_000))
+    desk.watcher._seen = replace(
+        desk.watcher._seen,
+        history=tuple(
+            LagPoint(at_ms=now - back, records=30_000 + back // 1000, bytes=7 * back, seconds=back / 5_000 % 60)
+            for back in looks
+        ),
     )
     desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}), runs)
     desk.watcher.see(Sight(view=None, lags=None, troubles={"backup": "backup at h:9092 does not answer"}))
@@ -117,7 +122,7 @@ def _answers(now: int) -> dict[str, Any]:
         refusals=(GONE,),
         unfinished=(piece("orders", 3),),
         left=(),
-        done=79,
+        done=3,
     )
     opened = OpenedRun(record=replace(run_of(RUN), started_ms=now - 9_000), generation=99)
     past = PastRun(opened=opened, state=PastState.PARTIAL, report=report)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
-import uvicorn
 from airflow.api_fastapi.core_api.security import get_user
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from ferry.dev.ports import LOOPBACK, free_ports
 from tests.browser import chromium
 from tests.page.conftest import HERE, Desk
 from tests.page.everything import RUN, filled
+from tests.page.served import served, shown
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
 PAGES = (
@@ -51,22 +49,8 @@ LABELS = """() => [...document.querySelectorAll('.plot:not(:has(.empty))')].map(
 def address(desk: Desk) -> Iterator[str]:
     """The page of a flow that has everything, served to a browser."""
     filled(desk)
-    (port,) = free_ports(1)
-    server = uvicorn.Server(uvicorn.Config(desk.app, host=LOOPBACK, port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run, name="page", daemon=True)
-    thread.start()
-    try:
-        yield f"http://{LOOPBACK}:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(30)
-
-
-def shown(page: Page, address: str, path: str) -> None:
-    """Open a page, and wait until its scripts have done and its charts are there."""
-    page.goto(f"{address}{path}")
-    for figure in page.locator("figure[data-chart]").all():
-        expect(figure.locator(".xtick text, .plot .empty").first).to_be_visible()
+    with served(desk) as address:
+        yield address
 
 
 def violations(page: Page) -> list[tuple[str, str, list[str]]]:

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.decide.plan.lag import PartitionLag
-from ferry_airflow.page.lag_point import LagPoint
+from ferry_airflow.page.lag_point import SPAN_MS, LagPoint
 
 MOST_CELLS = 1_000_000
 """Of all partitions and looks together; 20 bytes each."""
 MOST_COLUMNS = 720
 """Looks that are kept of a flow of few partitions."""
-SPAN_MS = 4 * 3_600_000
 
 Places = Mapping[str, tuple[int, "array[int]"]]
 """By source topic where its partitions begin in a column, and their numbers."""
@@ -72,7 +71,7 @@ def column_of(at_ms: int, lags: Mapping[str, Sequence[PartitionLag]], before: Se
 
 def kept(columns: Sequence[Column], new: Column) -> tuple[Column, ...]:
     """The columns with a new one; where they are too many, those go that lie closest together in time."""
-    found = [column for column in columns if column.at_ms > new.at_ms - SPAN_MS]
+    found = [column for column in columns if new.at_ms - SPAN_MS < column.at_ms < new.at_ms]
     found.append(new)
     while len(found) > 2 and (len(found) > MOST_COLUMNS or sum(len(column.records) for column in found) > MOST_CELLS):
         inner = range(1, len(found) - 1)

@@ -1,8 +1,18 @@
-"""How far something was behind at a moment."""
+"""How far something was behind at a moment, and the moments of a flow in order; pure."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+SPAN_MS = 4 * 3_600_000
+"""How long a measured lag is kept."""
+MOST_POINTS = 2880
+"""Of a flow: that long, at a look every five seconds."""
+APART_MS = 120_000
+"""Four times the longest usual rest between two looks: nobody measured between two points that lie further apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,3 +23,34 @@ class LagPoint:
     records: int
     bytes: int
     seconds: float | None
+
+
+def followed(points: Sequence[LagPoint], new: LagPoint) -> tuple[LagPoint, ...]:
+    """The points with a new one, oldest first: without those that are too old, and those that a clock set back left."""
+    known = [point for point in points if new.at_ms - SPAN_MS < point.at_ms < new.at_ms]
+    return (*known[1 - MOST_POINTS :], new)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """When somebody measured: begin and end of each time in which no two points lie far apart, oldest first."""
+
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, points: Sequence[LagPoint]) -> Stretches:
+        """Of points, oldest first."""
+        if not points:
+            return cls(())
+        cuts = [(a.at_ms, b.at_ms) for a, b in pairwise(points) if b.at_ms - a.at_ms > APART_MS]
+        begins = [points[0].at_ms, *(begin for _, begin in cuts)]
+        ends = [*(end for end, _ in cuts), points[-1].at_ms]
+        return cls(tuple(zip(begins, ends, strict=True)))
+
+    def number(self, at_ms: int) -> int:
+        """Which stretch a point belongs to."""
+        return bisect_right(self.spans, at_ms, key=lambda span: span[0])
+
+    def near(self, begin_ms: int, end_ms: int) -> bool:
+        """Whether somebody measured at that time, or shortly before or after."""
+        return any(begin <= end_ms + APART_MS and end >= begin_ms - APART_MS for begin, end in self.spans)

@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from itertools import groupby
+from typing import Any
 
 from fastapi import APIRouter
 
 from ferry_airflow.page.lag_history import points_of
+from ferry_airflow.page.lag_point import LagPoint, Stretches
 from ferry_airflow.page.office import FlowDep
 from ferry_airflow.page.standing import RUN_MOODS
 
 router = APIRouter(prefix="/api")
 
 MOST_POINTS = 400
-T = TypeVar("T")
+Row = tuple[int, int, int, float | None]
+"""Time in ms, records, bytes and seconds behind."""
 
 
-def thinned(points: Sequence[T], most: int = MOST_POINTS) -> list[T]:
-    """As many points as a chart can show, the last one among them."""
+def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINTS) -> list[Row | None]:
+    """As many points as a chart can show, oldest first, the last one of each stretch among them; None between two."""
     step = max(1, -(-len(points) // most))
-    return list(points[::-1][::step][::-1])
+    rows: list[Row | None] = []
+    for _, part in groupby(points, key=lambda point: looks.number(point.at_ms)):
+        rows += [None] if rows else []
+        chosen = list(part)[::-1][::step][::-1]
+        rows += [(one.at_ms, one.records, one.bytes, one.seconds) for one in chosen]
+    return rows
 
 
 @router.get("/flow/{source}/{target}/series")
 def flow_series(open_flow: FlowDep, topic: str | None = None, partition: int | None = None) -> dict[str, Any]:
     """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics.
 
-    Of a partition only the lag: what each run copied of it is in its receipts.
+    Where nobody measured between two points of lag there is a null; `measured` says of a run whether somebody did when
+    it ran. Of a partition only the lag: what each run copied of it is in its receipts.
     """
     seen = open_flow.seen
     points = seen.history if topic is None else tuple(points_of(seen.columns, topic, partition))
+    looks = Stretches.of(seen.history)
     rows = []
     for run in reversed(seen.runs if partition is None else ()):
         part = run.topics.get(topic) if topic is not None else None
@@ -49,10 +59,11 @@ def flow_series(open_flow: FlowDep, topic: str | None = None, partition: int | N
                 "bytes": of.bytes,
                 "latency": None if of.latency_ms is None else of.latency_ms / 1000,
                 "refused": run.refused,
+                "measured": looks.near(run.started_ms, run.ended_ms),
             }
         )
     return {
         "number": seen.number,
-        "lag": [[one.at_ms, one.records, one.bytes, one.seconds] for one in thinned(points)],
+        "lag": rows_of(points, looks),
         "runs": rows,
     }

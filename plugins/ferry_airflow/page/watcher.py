@@ -10,7 +10,6 @@ import logging
 import secrets
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
@@ -25,7 +24,7 @@ from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.courtesy import behind_requests, settle
 from ferry_airflow.page.lag_history import column_of, kept
-from ferry_airflow.page.lag_point import LagPoint
+from ferry_airflow.page.lag_point import LagPoint, followed
 from ferry_airflow.page.snapshot import (
     RunDigest,
     Snapshot,
@@ -53,8 +52,6 @@ WAIT_SECONDS = 0.25
 """How long a request waits for an answer of a cluster; then the page says that it is on its way."""
 BRIEF_SECONDS = 0.05
 """How long where an older answer can be shown: the page fetches the newer one by itself."""
-MOST_POINTS = 2880
-"""Points of lag that are kept: four hours of looks."""
 MOST_RUNS = 100
 """How many of the newest runs are read, one by one, when nothing else is to do: the newest first."""
 AT_ONCE = 3
@@ -113,7 +110,6 @@ class Watcher:
         self._asked_at = 0.0
         self._close_at = -GLANCE_SECONDS
         self._seen = Snapshot()
-        self._points: deque[LagPoint] = deque(maxlen=MOST_POINTS)
         self._digests: dict[int, RunDigest] = {}
         self._end = -1
         self._unread: list[OpenedRun] = []
@@ -339,14 +335,14 @@ class Watcher:
             )
         if sight.lags is not None:
             total, lags = total_of(sight.lags), by_topic(sight.lags)
-            self._points.append(LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds))
+            point = LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds)
             seen = replace(
                 seen,
                 lag_ms=now,
                 lags=lags,
                 total=total,
                 topics=topic_rows(lags, seen.pauses),
-                history=tuple(self._points),
+                history=followed(before.history, point),
                 columns=kept(before.columns, column_of(now, lags, before.columns)),
             )
         self._seen = seen

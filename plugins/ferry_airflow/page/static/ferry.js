@@ -62,7 +62,7 @@
   });
   const at = (ms) => new Date(ms);
   const line = (x, y, name, more = {}) => ({
-    x, y, name, type: "scatter", mode: x.length > 1 ? "lines" : "markers",
+    x, y, name, type: "scatter", mode: "lines", connectgaps: false,
     line: { color: colour("accent"), width: 2, shape: "hv" }, marker: { color: colour("accent"), size: 7 },
     fill: "tozeroy", fillcolor: colour("accent-soft"), ...more,
   });
@@ -75,30 +75,41 @@
     x: runs.map((run) => at(run.at)), y: values, name, type: "bar", width: runs.map(() => span(runs)),
     marker: { color: colour("accent") }, ...more,
   });
-  // Figures of runs, up to where measuring began: the two are not taken at the same moments, and would make spikes.
-  const before = (data, points) => points.filter((point) => !data.lag.length || point[0] < at(data.lag[0][0]));
+  // What was measured, and figures of the runs that ran while nobody measured: the two are not taken at the same moments,
+  // so they are two lines, and neither is drawn across a time of the other.
+  const behind = (data, column, told, name, layout) => {
+    const unknown = [null, null];
+    const measured = data.lag.map((point) => (point && point[column] !== null ? [at(point[0]), point[column]] : unknown));
+    const byRuns = [];
+    let before = 0;
+    for (const run of told ? data.runs : []) {
+      const [time, value] = told(run);
+      if (run.measured || value === null) continue;
+      if (before && data.lag.some((point) => point && before < point[0] && point[0] < run.at)) byRuns.push(unknown);
+      before = run.at;
+      byRuns.push([at(time), value]);
+    }
+    // A line of one point is not to be seen: it gets a dot.
+    const alone = measured.map((point, index) => point[0] && !measured[index - 1]?.[0] && !measured[index + 1]?.[0]);
+    const given = (rows, how) => rows.filter((row) => row[0]).map((row) => [...row, how]);
+    return {
+      head: ["Time", name[0].toUpperCase() + name.slice(1), "How"],
+      rows: [...given(byRuns, "told by a run"), ...given(measured, "measured")].sort((a, b) => a[0] - b[0]),
+      traces: () => [
+        line(byRuns.map((row) => row[0]), byRuns.map((row) => row[1]), `${name}, told by a run`, {
+          mode: "lines+markers", line: { color: colour("accent"), width: 1, dash: "dot", shape: "hv" }, fill: "none",
+        }),
+        line(measured.map((row) => row[0]), measured.map((row) => row[1]), name, {
+          mode: "lines+markers", marker: { color: colour("accent"), size: alone.map((is) => (is ? 7 : 0)) },
+        }),
+      ].filter((trace) => trace.x.length),
+      layout,
+    };
+  };
   const recipes = {
-    lag: (data) => ({
-      head: ["Time", "Seconds behind"],
-      rows: [
-        ...before(data, data.runs.filter((run) => run.latency !== null).map((run) => [at(run.at + run.seconds * 1000), run.latency])),
-        ...data.lag.filter((point) => point[3] !== null).map((point) => [at(point[0]), point[3]]),
-      ],
-      traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "seconds behind")],
-      layout: { yaxis: { ticksuffix: " s", minallowed: 0 } },
-    }),
-    due: (data) => ({
-      head: ["Time", "Records"],
-      rows: [...before(data, data.runs.map((run) => [at(run.at), run.due])), ...data.lag.map((point) => [at(point[0]), point[1]])],
-      traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "records behind")],
-      layout: { yaxis: { minallowed: 0 } },
-    }),
-    bytes: (data) => ({
-      head: ["Time", "Bytes"],
-      rows: data.lag.map((point) => [at(point[0]), point[2]]),
-      traces: (rows) => [line(rows.map((row) => row[0]), rows.map((row) => row[1]), "bytes behind")],
-      layout: { yaxis: { ticksuffix: "B", exponentformat: "SI", minallowed: 0 } },
-    }),
+    lag: (data) => behind(data, 3, (run) => [run.at + run.seconds * 1000, run.latency], "seconds behind", { yaxis: { ticksuffix: " s", minallowed: 0 } }),
+    due: (data) => behind(data, 1, (run) => [run.at, run.due], "records behind", { yaxis: { minallowed: 0 } }),
+    bytes: (data) => behind(data, 2, null, "bytes behind", { yaxis: { ticksuffix: "B", exponentformat: "SI", minallowed: 0 } }),
     throughput: (data) => ({
       head: ["Run", "Bytes per second", "Records"],
       rows: data.runs.filter((run) => run.seconds > 0).map((run) => [at(run.at), run.bytes / run.seconds, run.records]),

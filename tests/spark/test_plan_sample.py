@@ -59,7 +59,7 @@ def test_records_are_shown_before_and_after_and_nothing_is_written(
 
     refused = ferry("run", config=file)
     assert refused.code == 2
-    assert "has transforms (masked), which this version checks and shows" in refused.err
+    assert "has transforms (masked), which take Spark: ferry run --spark copies" in refused.err
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     assert not [name for name in admin.list_topics(timeout=30).topics if topic in name]
 
@@ -71,6 +71,11 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     file = file_of(tmp_path, source_cluster, target_cluster, topic, "ferry.transform.masked.where = foo = 1")
     told = ferry("plan", "--sample", "1", config=file)
     assert (told.code, told.out) == (2, "")
-    assert told.err.splitlines()[-1].startswith(
+    sentence = told.err.splitlines()[-1]
+    assert sentence.startswith(
         "ferry: ferry.transform.masked.where: the transform's SQL is not understood, line 1, column 1: "
     )
+    run = ferry("run", "--spark", config=file)
+    assert (run.code, run.out, run.err.splitlines()[-1]) == (2, "", sentence)
+    admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
+    assert not [name for name in admin.list_topics(timeout=30).topics if topic in name], "the run was opened"

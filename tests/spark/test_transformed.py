@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
 from ferry.dev import RunningCluster
+from ferry.errors import Refused
 from ferry.model import Receipt
-from tests.harness import Lab, create_topic, new_alias, producer, read_topics, send
+from ferry.run.micro_run import local_origin
+from ferry.spark.copy_job import CopyRequest, copy_run
+from tests.cli.program import ferry
+from tests.harness import Lab, create_topic, new_alias, producer, read_topic, read_topics, send
 from tests.run.unit_flows import messages
-from tests.spark.jobs import plan, submit
+from tests.spark.jobs import copying, plan, submit
 
 PARTITIONS = 5
 SQL = (
     "SELECT * EXCEPT (value), CAST(sha2(value, 256) AS BINARY) AS value FROM records "
     "WHERE key IS NULL OR CAST(key AS STRING) NOT LIKE '%3'"
 )
+PLAIN_SQL = "SELECT * FROM records"
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topic: str, **settings: str) -> Lab:
@@ -53,30 +64,99 @@ def test_a_masked_topic_and_a_verbatim_one_in_one_run(
         send(producer(source_cluster), name, messages(800))
     run_job(lab, "r-1", tmp_path)
     assert_written(lab)
+
+    ends = ends_of(lab)
     send(producer(source_cluster), masked, messages(300, start=800))
     send(producer(source_cluster), plain, messages(100, start=800))
-    run_job(lab, "r-2", tmp_path)
+    plan(lab, "r-2")
+    other = replace(lab, settings={**lab.settings, "ferry.transform.masked.sql": PLAIN_SQL})
+    request = CopyRequest(flow=other.flow, run="r-2", origin=local_origin(), say=lambda _: None)
+    with pytest.raises(Refused, match=r"ferry.transform.masked is another one by now.*start a new run"):
+        copy_run(request, no_spark)
+
+    told = ferry("run", "--run", "r-3", "--spark", "--json", config=other.write(tmp_path))
+    assert told.code == 0, told.err
+    report = told.json("run")
+    assert (report["state"], report["refusals"], report["missing"]) == ("success", [], 0)
+    assert_written(other, changed_at=ends)
+    again = ferry("run", "--spark", "--json", config=other.write(tmp_path))
+    assert (again.code, again.json("run")["slices"]) == (0, 0), again.err
+
+    lag = ferry("lag", "--json", config=other.write(tmp_path)).json("lag")
+    assert lag["total"]["lag_records"] == 0
+    partition, left = next(
+        (number, row[0])
+        for number, rows in read_topic(source_cluster.bootstrap, masked).items()
+        for row in rows
+        if row[1] is not None and row[1].endswith(b"3") and row[0] < ends[number]
+    )
+    where = ["--topic", masked, "--partition", str(partition), "--offset", str(left)]
+    shown = ferry("ledger", *where, config=other.write(tmp_path))
+    assert "in a gap: left out by transform masked, a marker" in shown.out
+
+
+def test_workers_that_are_killed_lose_nothing_and_write_nothing_twice(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    lab = lab_of(source_cluster, target_cluster, topic, **{"ferry.chunk.bytes": "3000"})
+    masked, _ = lab.topics
+    send(producer(source_cluster), masked, messages(8_000))
+    plan(lab, "r-1")
+    job = submit(lab, "r-1", tmp_path)
+    copying(lab, job, receipts=3)
+    killed = job.workers()
+    for worker in killed:
+        worker.kill()
+    assert killed
+    assert job.wait(240) == 0, job.text()
     assert_written(lab)
 
 
-def assert_written(lab: Lab) -> None:
+def no_spark() -> SparkSession:
+    raise AssertionError("Spark was started")
+
+
+def ends_of(lab: Lab) -> dict[int, int]:
+    """How far the masked topic is copied."""
+    found: dict[int, int] = {}
+    for receipt in lab.receipts():
+        if receipt.source.topic == lab.topics[0]:
+            found[receipt.source.partition] = max(receipt.end, found.get(receipt.source.partition, 0))
+    return found
+
+
+def assert_written(lab: Lab, changed_at: Mapping[int, int] | None = None) -> None:
+    """Each record is there once, in order, in its partition, where receipts say; with its timestamp and headers.
+
+    `changed_at`: from which offsets on, by partition, the transform is PLAIN_SQL.
+    """
     masked, plain = lab.topics
     source = read_topics(lab.source.bootstrap, lab.topics)
-    target = read_topics(lab.target.bootstrap, [lab.target_topic(name) for name in lab.topics])
+    target = read_topics(
+        lab.target.bootstrap, [name for name in map(lab.target_topic, lab.topics) if name in there(lab)]
+    )
     receipts = lab.receipts()
     for partition in range(PARTITIONS):
-        wanted = [(offset, key, masked_value(value), *rest) for offset, key, value, *rest in source[masked][partition]]
-        wanted = [row for row in wanted if row[1] is None or not row[1].endswith(b"3")]
+        wanted = []
+        for offset, key, value, *rest in source[masked][partition]:
+            if changed_at is not None and offset >= changed_at[partition]:
+                wanted.append((offset, key, value, *rest))
+            elif key is None or not key.endswith(b"3"):
+                wanted.append((offset, key, masked_value(value), *rest))
         got = target[lab.target_topic(masked)][partition]
         assert [row[1:] for row in got] == [row[1:] for row in wanted]
-        where = dict(places([one for one in receipts if one.source == (masked, partition)]))
-        assert {row[0]: row[0] for row in wanted}.keys() == where.keys()
+        own = [one for one in receipts if one.source == (masked, partition)]
+        where = dict(places(own))
+        assert len(where) == len(wanted) == sum(one.records for one in own)
         assert [where[row[0]] for row in wanted] == [row[0] for row in got]
-        end = source[masked][partition][-1][0] + 1
-        assert max(one.end for one in receipts if one.source == (masked, partition)) >= end
-        assert [row[1:] for row in target[lab.target_topic(plain)][partition]] == [
-            row[1:] for row in source[plain][partition]
-        ]
+        assert all(one.end == other.start for one, other in pairwise(own))
+        assert own[-1].end == source[masked][partition][-1][0] + 1
+        copied = target.get(lab.target_topic(plain), {}).get(partition, [])
+        assert [row[1:] for row in copied] == [row[1:] for row in source[plain][partition]]
+
+
+def there(lab: Lab) -> set[str]:
+    return set(AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics(timeout=30).topics)
 
 
 def masked_value(value: bytes | None) -> bytes | None:

@@ -12,7 +12,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "plan 'primary->backup' --why orders",
         "plan 'primary->backup' --sample 3",
     ),
-    "run": ("run 'primary->backup'", "run 'primary->backup' --topic orders --max-seconds 60"),
+    "run": (
+        "run 'primary->backup'",
+        "run 'primary->backup' --topic orders --max-seconds 60",
+        "run 'primary->backup' --spark",
+    ),
     "backfill": (
         "backfill 'primary->backup' --lane backfill-january --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
         "backfill 'primary->backup' --lane backfill-fix --from-offset orders:3:1000 --to-offset orders:3:2000",

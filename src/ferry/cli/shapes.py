@@ -134,6 +134,7 @@ def short_receipt_json(receipt: Receipt) -> Json:
         "records": receipt.records,
         "bytes": receipt.bytes,
         "missing": receipt.missing,
+        **({"transform": receipt.transform} if receipt.transform else {}),
     }
 
 

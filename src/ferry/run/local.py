@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 STOP_SECONDS = 15.0
 """How long a worker that was asked to stop may take to end its open chunk; a healthy cluster needs about one."""
 
-NEEDS_SPARK = "run the flow's DAG in Airflow, or jobs/copy_job.py by spark-submit"
+NEEDS_SPARK = "ferry run --spark copies in a Spark of this machine, the flow's DAG in the one that it names"
 """What to do where a transform cannot be carried out, for it takes Spark."""
 
 _LOOK_SECONDS = 0.2
@@ -81,7 +81,7 @@ def copy_all(
     further one is begun; ends then say `stopped`. A slot that gave up is tried once more when that may help.
     """
     if plan.row_slots:
-        raise Refused(f"run {plan.run} of {plan.flow} has transformed topics, which are copied in Spark: {NEEDS_SPARK}")
+        raise Refused(f"run {plan.run} of {plan.flow} has transformed topics, which take Spark: {NEEDS_SPARK}")
     crew = _Crew(runs, plan, attempt, progress)
     try:
         return crew.work(stop)
@@ -96,7 +96,7 @@ def refuse_transforms(flow: FlowConfig, only: Collection[str] | None) -> None:
         names = {one.name for topic in only if (one := flow.transform_of(topic)) is not None}
     if names:
         named = ", ".join(sorted(names))
-        raise Refused(f"flow {flow.flow} has transforms ({named}), which are carried out in Spark: {NEEDS_SPARK}")
+        raise Refused(f"flow {flow.flow} has transforms ({named}), which take Spark: {NEEDS_SPARK}")
 
 
 CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,13 +50,16 @@ def run_command(
         bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Like `ferry plan`: write nothing.")] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Copy in a Spark of this machine, which transformed topics need.")
+    ] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Plan, copy and report one micro-run on this machine, several tasks in processes of their own.
+    """Plan, copy and report one micro-run on this machine, several tasks in processes of their own, or in Spark.
 
     Ctrl-C or SIGTERM ends the open chunks within seconds; what they hold is committed, the next run goes on there.
     """
@@ -76,16 +82,23 @@ def run_command(
         only=only, max_bytes=max_bytes, max_records=max_records, max_seconds=max_seconds, take_over=take_over
     )
     with MicroRuns(chosen, patience_s=patience) as runs:
+
+        def planned() -> Plan:
+            if resume is not None:
+                return runs.resume(resume)
+            return runs.open_new(run or new_run("cli"), local_origin(), options)
+
         if dry_run:
             plan = runs.preview(options)
             show_plan(plan, as_json=desk.as_json)
             return 1 if plan.refusals else 0
-        if resume is None:
-            refuse_transforms(chosen, only)
-        plan = (
-            runs.resume(resume) if resume is not None else runs.open_new(run or new_run("cli"), local_origin(), options)
-        )
-        report, failure = copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
+        if spark:
+            report, failure = _in_spark(runs, planned, quiet=desk.quiet)
+        else:
+            if resume is None:
+                refuse_transforms(chosen, only)
+            plan = planned()
+            report, failure = copied(runs, plan, quiet=desk.quiet) if runs.left(plan) else _checkpointed(runs, plan.run)
     tell_run(chosen, report, patience_s=min(patience, PATIENCE_S))
     print_json(run_json(report)) if desk.as_json else show_report(report)
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
@@ -119,6 +132,32 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
             raise
         print_error("Unreachable", f"{error}; the report says what the tasks know, without the ledger", as_json=False)
         return report, failure
+    return report, failure or untranslated
+
+
+def _in_spark(runs: MicroRuns, planned: Callable[[], Plan], *, quiet: bool) -> tuple[Report, FerryError | None]:
+    """The same in a Spark of this machine, which sees all transforms before the run is planned."""
+    # Imported here: the command line starts light, and only this needs Spark.
+    from ferry.cli.copy.stopping import ended_by_signals
+    from ferry.run.micro_run import local_origin
+    from ferry.spark.copy_job import CopyRequest, copy_run
+    from ferry.spark.local_session import local_session
+    from ferry.spark.records.streams import check_transforms
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(f"ferry: {text}", file=sys.stderr)
+
+    failure: FerryError | None = None
+    with ended_by_signals(), local_session("ferry run", cores=os.cpu_count() or 1) as session:
+        check_transforms(session, runs.flow)
+        plan = planned()
+        request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
+        try:
+            copy_run(request, lambda: session)
+        except FerryError as error:
+            failure = error
+    report, untranslated = _checkpointed(runs, plan.run)
     return report, failure or untranslated
 
 

@@ -243,7 +243,8 @@ def _print_holders(
         held = f"the receipt [{receipt.start}, {receipt.end}) of run {receipt.run}"
         where = f"offset {offset} of {receipt.source} is in {held}"
         if segment is None:
-            print(f"{where}, in a gap: a marker, an aborted record, or missing at the source; not copied")
+            left = f"left out by transform {receipt.transform}, " if receipt.transform else ""
+            print(f"{where}, in a gap: {left}a marker, an aborted record, or missing at the source; not copied")
         else:
             print(
                 f"{where}, in the segment of {segment.count} records from {segment.source_start}: "

@@ -18,7 +18,10 @@ from ferry.wire.renumber import Run
 
 @dataclass(slots=True, kw_only=True)
 class SlicePart(PartProgress):
-    """As a part that is copied. How many of its offsets had no record, and which ones were left out, nobody counts."""
+    """As a part that is copied. Which of its offsets had no record, and which ones were left out, nobody can tell here.
+
+    All of its batches are made anew, so that none counts as transcoded.
+    """
 
     runs: int = 0
     """At least as many as its segments come to be; each batch may begin one."""
@@ -41,7 +44,7 @@ class SlicePart(PartProgress):
     def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> Outgoing:
         """The batch of these rows, as it is noted."""
         offsets = np.concatenate([stretch.offsets for stretch in stretches])
-        out = Outgoing(batch, runs_of(offsets), int(offsets[-1]) + 1, self.source_epoch, True, ())
+        out = Outgoing(batch, runs_of(offsets), int(offsets[-1]) + 1, self.source_epoch, False, ())
         self.runs += len(out.runs)
         self.sent(out)
         return out

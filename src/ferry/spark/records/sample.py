@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +14,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
 from ferry.decide.records.filters import EVERYTHING
-from ferry.errors import BadInput, Refused
+from ferry.errors import BadInput
 from ferry.run.records.latest import latest_specs, patterns
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.transform_digest import transform_digest
+from ferry.spark.local_session import local_session
 from ferry.spark.records.rows import record_rows
 from ferry.spark.records.schema import SCHEMA
-from ferry.spark.records.transform import prepare, transformed
-from ferry.spark.session import REMOTE_VARIABLE, stop
-from ferry.spark.submit import submit_conf
+from ferry.spark.records.transform import transformed
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -81,7 +76,7 @@ def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear
     specs = latest_specs(flow, patterns(wanted), is_wanted, count)
     tables = {topic: _last(parts, count) for topic, parts in specs.items()}
     found: list[Sample] = []
-    with _local() as spark:
+    with local_session("ferry plan --sample") as spark:
         for topic, table in tables.items():
             transform = flow.transform_of(topic)
             if transform is not None:
@@ -161,27 +156,3 @@ def _pair(before: dict[str, Any], after: Any) -> Pair:
 
 def _bytes(value: bytes | bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
-
-
-@contextmanager
-def _local() -> Iterator[SparkSession]:
-    """A session of this machine alone, whatever Spark the flow's runs use."""
-    os.environ.pop(REMOTE_VARIABLE, None)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # What Spark says of a query it does not understand is one sentence of ours.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    builder = SparkSession.builder.master("local[1]").appName("ferry plan --sample")
-    for name, value in {**submit_conf(), "spark.log.level": "OFF"}.items():
-        builder = builder.config(name, value)
-    try:
-        spark = builder.getOrCreate()
-    except PySparkException as error:
-        raise Refused(
-            f"no local Spark starts here ({error.getCondition()}): install Java 17, or set JAVA_HOME"
-        ) from error
-    try:
-        prepare(spark)
-        yield spark
-    finally:
-        stop(spark)

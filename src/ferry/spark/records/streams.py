@@ -42,6 +42,14 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
     return found
 
 
+def check_transforms(spark: SparkSession, flow: FlowConfig) -> None:
+    """Check all transforms of a flow before a run of it is opened. Raises as `transformed`."""
+    prepare(spark)
+    empty = spark.createDataFrame([], SCHEMA)
+    for spec in flow.transforms:
+        transformed(empty, spec, {})
+
+
 def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) -> list[Stream]:
     """How Spark carries them out, each of them checked. Raises as `transformed`, and Refused on Spark Connect."""
     if not transforms:

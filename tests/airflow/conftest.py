@@ -112,7 +112,13 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     settings = {
         "plain": {},
         # Nothing is tried again that another try meets again.
-        "refused": {"ferry.retries": "2", "ferry.guard.foreign.writer": "fail, skip:refused-let"},
+        "refused": {
+            "ferry.retries": "2",
+            "ferry.guard.foreign.writer": "fail, skip:refused-let",
+            "ferry.transforms": "halved",
+            "ferry.transform.halved.topics": "refused-halved",
+            "ferry.transform.halved.where": "offset % 2 = 0",
+        },
         "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
         "killed": {"ferry.chunk.bytes": "1"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},

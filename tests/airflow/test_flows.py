@@ -95,8 +95,8 @@ def test_a_run_may_be_narrowed_by_the_form(flows: Flows) -> None:
     assert lab.assert_equal() == 200
 
 
-def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows) -> None:
-    for topic, partitions in (("refused-good", 2), ("refused-bad", 1)):
+def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied_or_changed(flows: Flows) -> None:
+    for topic, partitions in (("refused-good", 2), ("refused-bad", 1), ("refused-halved", 1)):
         create_topic(flows.source, topic, partitions)
         send(producer(flows.source), topic, numbered(1_000, partitions=partitions))
     create_topic(flows.target, "refused.refused-bad", 5)
@@ -117,6 +117,10 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied(flows: Flows
     # The flow has retries, but what was refused stays refused.
     assert (tasks["report"]["try_number"], tasks["report"]["max_tries"]) == (1, 2)
     assert len(read_topic(flows.target.bootstrap, "refused.refused-good")[0]) == 500
+    whole = read_topic(flows.source.bootstrap, "refused-halved")[0]
+    halved = read_topic(flows.target.bootstrap, "refused.refused-halved")[0]
+    assert [row[1:] for row in halved] == [row[1:] for row in whole if row[0] % 2 == 0]
+    assert len(halved) == 500
     said = flows.rest.log(dag, run, "report")
     assert "refused-bad" in said
     assert "partial" in said

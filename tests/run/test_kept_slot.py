@@ -12,11 +12,12 @@ import pytest
 
 from ferry.decide.ledger.receipts import receipts
 from ferry.dev import RunningCluster
-from ferry.errors import Retryable, Superseded
+from ferry.errors import Refused, Retryable, Superseded
 from ferry.model import Plan, Receipt
 from ferry.run.copy.kafka_port import SlotWiring
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
+from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.records import row_slot
 from ferry.run.records.row_slot import RowSlot
@@ -213,3 +214,13 @@ def test_a_record_that_is_too_large_for_the_target_stops_its_partition_and_no_ot
     assert "raise max.message.bytes" in refusal.message
     got = read_topic(target_cluster.bootstrap, other.target)
     assert [len(got[0]), len(got[1])] == [13, 3]  # of offsets 0 to 19 and 0 to 4
+
+
+def test_a_slot_that_copies_bytes_does_not_touch_what_is_to_be_changed(kept: Kept) -> None:
+    with kept.lab.runs() as runs:
+        plan = kept.plan(runs)
+        with pytest.raises(Refused, match=r"by transform some as bytes \(a bug\): nothing was written"):
+            kept.lab.copy_slot(runs, plan, 0)
+        with pytest.raises(Refused, match=r"has transformed topics, which take Spark: ferry run --spark"):
+            copy_plan(runs, plan)
+        assert not list(receipts(settled(runs)))

@@ -167,6 +167,10 @@ class KafkaSlot:
         """As SlotPort."""
         expected = await self._begin_targets(plan, todo)
         pieces = {place: piece for place, (piece, _, _) in todo.items() if isinstance(piece, Slice)}
+        changed = next((piece for piece in pieces.values() if piece.transform), None)
+        if changed is not None or len(pieces) < len(todo):
+            what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
+            raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
         self._reader = SourceReader(
             self._source,
             {place: (source_next, piece.end) for place, (piece, source_next, _) in todo.items()},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,9 +24,10 @@ from ferry.model import Attempt, Origin, Plan
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
+from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
-from ferry.spark.records.sink import write_rows
+from ferry.spark.records.sink import Stream, write_rows
 from ferry.spark.records.streams import Transforms, streams_of, transforms_of
 from ferry.spark.session import at_once, gist, is_remote, sent_apart, session
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
@@ -83,7 +85,7 @@ def _on_spark(
 ) -> list[SlotEnd]:
     return on_spark(
         connect,
-        f"ferry-{plan.generation}",
+        _tag(plan),
         lambda spark: _both_kinds(spark, request, plan, specs, transforms),
         what=f"run {plan.run} of {plan.flow}",
         broken=lambda: end_chunks(request, plan, attempt),
@@ -93,18 +95,39 @@ def _on_spark(
 def _both_kinds(
     spark: SparkSession, request: CopyRequest, plan: Plan, specs: dict[int, TaskSpec], transforms: Transforms
 ) -> list[SlotEnd]:
-    """Copy what goes as bytes, then write what is transformed; nothing before all transforms are checked."""
+    """Copy what goes as bytes and write what is transformed; nothing before all transforms are checked.
+
+    Both at the same time, as `tasks.max` has it for both, so that neither waits until the run's time is over; one after
+    the other where they share a rate.
+    """
     streams = streams_of(spark, request.flow, transforms)
     of_rows = {slot: spec for slot, spec in specs.items() if slot in plan.row_slots}
     of_bytes = {slot: spec for slot, spec in specs.items() if slot not in of_rows}
-    ends = _rounds(spark, of_bytes, request.say) if of_bytes else []
-    if not of_rows:
-        return ends
+
+    def copied() -> list[SlotEnd]:
+        spark.addTag(_tag(plan))  # each thread has its own
+        return _rounds(spark, of_bytes, request.say) if of_bytes else []
+
+    if any(spec.limits.rate is not None for spec in specs.values()):
+        return [*copied(), *_changed(spark, plan, of_rows, streams)]
+    copying = Call(copied)
+    changed = _changed(spark, plan, of_rows, streams)
+    return sorted([*copying.result(), *changed], key=attrgetter("slot"))
+
+
+def _changed(spark: SparkSession, plan: Plan, specs: dict[int, TaskSpec], streams: Sequence[Stream]) -> list[SlotEnd]:
+    """The slots that write rows. What Spark gives up is their failure alone: of the others the outcome is known."""
+    if not specs:
+        return []
     try:
-        return [*ends, *write_rows(spark, plan, of_rows, streams)]
-    except PySparkException as error:  # of those that are copied the outcome is known
+        return write_rows(spark, plan, specs, streams)
+    except PySparkException as error:
         failure = Retryable(f"Spark gave up the transformed topics ({gist(error)}): see its log")
-        return [*ends, *(SlotEnd(slot=slot, failure=failure) for slot in of_rows)]
+        return [SlotEnd(slot=slot, failure=failure) for slot in specs]
+
+
+def _tag(plan: Plan) -> str:
+    return f"ferry-{plan.generation}"
 
 
 def _rounds(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
@@ -128,9 +151,9 @@ def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int,
 
     A task that waits for a core would leave its share of the rate unused.
     """
-    if len(specs) == 1 or all(spec.limits.rate is None for spec in specs.values()):
+    if all(spec.limits.rate is None for spec in specs.values()):
         return specs, len(specs)
-    tasks = min(len(specs), at_once(spark))
+    tasks = min(len(specs), at_once(spark)) if len(specs) > 1 else 1
     return {slot: _told(spec, tasks) for slot, spec in specs.items()}, tasks
 
 

@@ -141,7 +141,7 @@ def _in_spark(runs: MicroRuns, planned: Callable[[], Plan], *, quiet: bool) -> t
     from ferry.cli.copy.stopping import ended_by_signals
     from ferry.run.micro_run import local_origin
     from ferry.spark.copy_job import CopyRequest, copy_run
-    from ferry.spark.local_session import local_session
+    from ferry.spark.records.local_session import local_session
     from ferry.spark.records.streams import check_transforms
 
     def say(text: str) -> None:

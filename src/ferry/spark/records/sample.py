@@ -18,7 +18,7 @@ from ferry.errors import BadInput
 from ferry.run.records.latest import latest_specs, patterns
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.transform_digest import transform_digest
-from ferry.spark.local_session import local_session
+from ferry.spark.records.local_session import local_session
 from ferry.spark.records.rows import record_rows
 from ferry.spark.records.schema import SCHEMA
 from ferry.spark.records.transform import transformed

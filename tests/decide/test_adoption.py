@@ -17,6 +17,7 @@ from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import decide_plan
+from ferry.decide.plan.rules import Transform
 from ferry.decide.takeover.adoption import (
     MOST_PAIRS,
     Left,
@@ -115,6 +116,21 @@ def test_merged_topics_are_refused() -> None:
     rules = replace(RULES, merges=lambda name: name == "orders")
     row = only(takeover(rules, SIDES, left(orders=60), {COPY: 0}))
     assert (row.verdict, "ferry.merge.topics" in row.why) == (Verdict.REFUSED, True)
+
+
+def test_a_mirror_is_taken_over_as_it_is_and_not_where_its_records_would_be_dealt_anew() -> None:
+    masked = replace(RULES, transform_of=lambda _: Transform("mask"))
+    taken = takeover(masked, SIDES, left(orders=60), {COPY: 0})
+    assert only(taken).verdict is Verdict.ADOPT
+    assert taken.notes == (
+        (
+            "orders is transformed by the file from where the lane goes on; what MirrorMaker 2 has copied stays as it "
+            "copied it"
+        ),
+    )
+    dealt = replace(RULES, transform_of=lambda _: Transform("few", partitions=3))
+    row = only(takeover(dealt, SIDES, left(orders=60), {COPY: 0}))
+    assert (row.verdict, row.why[:53]) == (Verdict.REFUSED, "ferry.transform.few deals orders to other partitions ")
 
 
 def test_what_retention_took_is_lost_and_said() -> None:

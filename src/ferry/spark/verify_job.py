@@ -62,7 +62,7 @@ def verify_flow(request: VerifyRequest, connect: Callable[[], SparkSession]) -> 
             return compare_transformed(spark, request.flow, verifier.spec, found.transformed, asked=verifier.asked)
 
         compared = Compared()
-        for part in _on_spark(request, connect, specs, again) if specs or found.transformed else ():
+        for part in _on_spark(request, connect, specs, again if found.transformed else None):
             compared.add(part)
         return verifier.sum_up(found, compared)
 
@@ -71,16 +71,18 @@ def _on_spark(
     request: VerifyRequest,
     connect: Callable[[], SparkSession],
     specs: Mapping[int, CompareSpec],
-    again: Callable[[SparkSession], Compared],
+    again: Callable[[SparkSession], Compared] | None,
 ) -> list[Compared]:
-    """What came of the tasks, and of what has to be transformed again."""
+    """What came of the tasks, and of what has to be transformed again (None: nothing has)."""
+    if not specs and again is None:
+        return []
 
     def work(spark: SparkSession) -> list[Compared | FerryError]:
-        if not specs:
-            return [again(spark)]
-        frame = spark.range(0, len(specs), 1, len(specs)).select(F.col("id").cast("int").alias("task"))
-        found = [pickle.loads(row.body) for row in frame.mapInArrow(_stage(spark, specs), ROW).collect()]
-        return [*found, again(spark)]
+        found: list[Compared | FerryError] = []
+        if specs:
+            frame = spark.range(0, len(specs), 1, len(specs)).select(F.col("id").cast("int").alias("task"))
+            found = [pickle.loads(row.body) for row in frame.mapInArrow(_stage(spark, specs), ROW).collect()]
+        return found if again is None else [*found, again(spark)]
 
     tag = f"ferry-verify-{secrets.token_hex(8)}"
     answers = on_spark(connect, tag, work, what=f"comparing {request.flow.flow}")

@@ -18,6 +18,8 @@ TIME_ZONE = "UTC"
 """The session's time zone, which the job sets."""
 ANSI = True
 """Spark's ANSI mode, likewise: what cannot be cast is an error, not a null."""
+CONNECT = "transforms"
+"""The name of the transform that Connect's own key makes; no other can have it without being one of two."""
 SALT = "ferry.transform.{}.salt"
 _NO_SALT = ""
 

@@ -25,7 +25,7 @@ from ferry.config.flow.steps import (
     TopicMatches,
     When,
 )
-from ferry.config.flow.transforms import Poison, TransformSpec, java_replacement
+from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec, java_replacement
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.reading.findings import Findings, Setting
@@ -40,7 +40,7 @@ from ferry.model import Flow
 
 T = TypeVar("T")
 
-NAME = "transforms"
+NAME = CONNECT
 """What the transform that they are is called, as its key."""
 
 _PACKAGE = "org.apache.kafka.connect.transforms."

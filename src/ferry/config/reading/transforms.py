@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from ferry.config.flow.steps import Change, HashKey, Json, Keep, Provenance, Rename, Sample, Step
-from ferry.config.flow.transforms import Poison, TransformSpec
+from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.keys.own import TRANSFORM_PARTS
@@ -155,6 +155,8 @@ def transform_names(text: str) -> tuple[str, ...]:
     for one in found:
         if not _NAME.fullmatch(one):
             raise BadValue(f"{one!r} is no name of a transform; use letters, digits, underscore and hyphen only")
+        if one == CONNECT:
+            raise BadValue(f"{one!r} is the name of what Connect's key {CONNECT} makes; give this transform another")
     twice = next((one for one in found if found.count(one) > 1), None)
     if twice is not None:
         raise BadValue(f"{twice!r} is named twice; keep one")

@@ -21,6 +21,7 @@ from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topics import owned
 from ferry.decide.takeover.seam import NOT_LOOKED_AT, Seam, SeamState
 from ferry.model import Adoption, OpenedRun, Predecessor, TopicPartition
+from ferry.words import several
 
 MOST_PAIRS = 64
 """Pairs that the ledger keeps of a partition, as many as MirrorMaker 2 holds (`OffsetSyncStore`)."""
@@ -261,6 +262,13 @@ def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str |
             f"topic {topic.name} is merged with other flows' on the target (ferry.merge.topics), so the end of its "
             "copy is not this flow's: give its partitions in ferry.start"
         )
+    transform = rules.transform_of(topic.name)
+    if transform is not None and transform.partitions is not None:
+        return (
+            f"ferry.transform.{transform.name} deals {topic.name} to other partitions than those of its copy, so no "
+            "position in the copy says what is still to come: give the new copy another name, or leave the topic out "
+            "of the adoption"
+        )
     owner = facts.claims.get(row.target.topic, rules.lane)
     return None if owner == rules.lane else owned(topic.name, row.target.topic, owner).message
 
@@ -342,6 +350,13 @@ def source_position(row: Row) -> str:
 
 def _notes(rules: Rules, left: Left, rows: tuple[Row, ...]) -> Iterator[str]:
     known = {row.source for row in rows}
+    adopted = sorted({row.source.topic for row in rows if row.verdict is Verdict.ADOPT})
+    changed = [name for name in adopted if rules.transform_of(name) is not None]
+    if changed:
+        yield (
+            f"{several(changed)} is transformed by the file from where the lane goes on; what {left.what} has copied "
+            "stays as it copied it"
+        )
     strangers = sorted({place.topic for place in left.next_offsets} - {place.topic for place in known})
     if strangers and rules.only is None:
         shown = ", ".join(strangers[:5]) + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else "")

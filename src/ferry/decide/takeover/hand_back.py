@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.config.flow.transforms import CONNECT
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.progress import next_offset
 from ferry.decide.plan.rules import Rules
@@ -49,6 +50,9 @@ def hand_back_rows(rules: Rules, facts: Facts, theirs: ConnectorOffsets) -> list
 
 def _row(rules: Rules, facts: Facts, source: TopicPartition, theirs: ConnectorOffsets) -> HandedRow:
     was = theirs.next_offsets.get(source, -1)
+    why = _transformed(rules, source.topic)
+    if why is not None:
+        return HandedRow(source=source, verdict=Handed.REFUSED, position=-1, was=was, why=why)
     part = facts.sources[source.topic].partitions.get(source.partition)
     target = TopicPartition(
         topic=rules.policy.format_remote_topic(rules.flow.source, source.topic), partition=source.partition
@@ -70,6 +74,17 @@ def _row(rules: Rules, facts: Facts, source: TopicPartition, theirs: ConnectorOf
         return HandedRow(source=source, verdict=Handed.NOTHING, position=0, was=was)
     verdict = Handed.UNCHANGED if was == stands else Handed.WRITE
     return HandedRow(source=source, verdict=verdict, position=stands, was=was)
+
+
+def _transformed(rules: Rules, topic: str) -> str | None:
+    """Why MirrorMaker 2 may not have a topic: it would go on without what the file says of its records."""
+    transform = rules.transform_of(topic)
+    if transform is None or (transform.name == CONNECT and transform.partitions is None):
+        return None  # Connect's own transforms stand in its file, too
+    return (
+        f"ferry.transform.{transform.name} makes the copy of {topic}, and MirrorMaker 2 would go on without it: leave "
+        "the topic out with --topic, or say the same by transforms of Connect first"
+    )
 
 
 def position_records(rows: list[HandedRow], theirs: ConnectorOffsets, connector: str, cluster: str) -> list[Record]:

@@ -143,7 +143,7 @@ class Plan:
     @property
     def version(self) -> int:
         """The format that it takes: the oldest that has all of it."""
-        return PLAN_VERSION if self.row_slots else 1
+        return PLAN_VERSION if self.row_slots or self.eras else 1
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:
         """The slices that one slot copies."""
@@ -156,8 +156,8 @@ class Plan:
 
     @property
     def used_slots(self) -> tuple[int, ...]:
-        """Slots that have slices to copy, ascending."""
-        return tuple(sorted({piece.slot for piece in self.slices}))
+        """Slots that have something to copy, ascending."""
+        return tuple(sorted({piece.slot for piece in self.slices} | {unit.slot for unit in self.units}))
 
     @property
     def row_slots(self) -> tuple[int, ...]:

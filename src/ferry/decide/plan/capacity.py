@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from ferry.decide.plan.facts import BrokerSpace, Facts
 from ferry.decide.plan.rules import Rules
-from ferry.model import Refusal, RefusalKind, Slice, TopicChange, TopicPartition
+from ferry.model import Refusal, RefusalKind, TopicChange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Bytes on their way to one target partition."""
+    """Bytes on their way to one target partition; `source` is what a refusal names."""
 
+    source: TopicPartition
     target: TopicPartition
     bytes: int
 
@@ -34,18 +35,18 @@ class _Demand:
 
 
 def without_room(
-    rules: Rules, facts: Facts, slices: Iterable[Slice], changes: Iterable[TopicChange]
+    rules: Rules, facts: Facts, loads: Iterable[Load], changes: Iterable[TopicChange]
 ) -> dict[TopicPartition, Refusal]:
-    """By source partition why its slice finds no room on the target; one refusal for all of a topic, if it has none.
+    """By source partition why its load finds no room on the target; one refusal for all of a topic, if it has none.
 
     A broker whose tightest log directory would have less than the flow's share left takes nothing. Partitions that
     are to be created find room as long as one broker has some.
     """
     if rules.free_percent is None or not facts.space:
         return {}
-    planned = list(slices)
+    planned = list(loads)
     new = _new_replicas(facts, changes)
-    demand = _demand(facts, new, (Load(target=piece.target, bytes=piece.bytes_estimate) for piece in planned))
+    demand = _demand(facts, new, planned)
     full = {
         broker: space
         for broker, space in facts.space.items()
@@ -65,7 +66,7 @@ def without_room(
     return {place: whole.get(place.topic, refusal) for place, refusal in refused.items()}
 
 
-def _refusal(rules: Rules, piece: Slice, broker: int, space: BrokerSpace, wanted: int) -> Refusal:
+def _refusal(rules: Rules, piece: Load, broker: int, space: BrokerSpace, wanted: int) -> Refusal:
     return Refusal(
         topic=piece.source.topic,
         partition=piece.source.partition,

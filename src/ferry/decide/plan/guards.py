@@ -7,7 +7,7 @@ from typing import Self
 
 from ferry.decide.plan.facts import Facts, OpenTransaction, SourceTopic, TargetTopic, Unserved
 from ferry.decide.plan.undecided import undecided_sentence
-from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.model import Position, Receipt, Refusal, RefusalKind, TopicPartition, UnitReceipt
 
 ANEW = "leave the topic out here (topics.exclude), and copy it anew under another alias of the source cluster"
 """The way out when what was copied and what is there now do not belong together: nothing is mixed or overwritten."""
@@ -237,7 +237,7 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
     )
 
 
-def cluster_refusal(facts: Facts, last: Receipt) -> str | None:
+def cluster_refusal(facts: Facts, last: Receipt | UnitReceipt) -> str | None:
     """The source alias now points at another cluster."""
     if last.source_cluster_id and facts.source_cluster_id and last.source_cluster_id != facts.source_cluster_id:
         return (
@@ -248,7 +248,7 @@ def cluster_refusal(facts: Facts, last: Receipt) -> str | None:
     return None
 
 
-def target_cluster_refusal(facts: Facts, last: Receipt) -> str | None:
+def target_cluster_refusal(facts: Facts, last: Receipt | UnitReceipt) -> str | None:
     """The ledger came along from another cluster: nothing that it says of the target can be relied upon."""
     if last.target_cluster_id and facts.target_cluster_id and last.target_cluster_id != facts.target_cluster_id:
         return (

@@ -49,6 +49,9 @@ def _writers(facts: Facts, targets: Mapping[str, str]) -> dict[str, tuple[str, .
     for last in facts.receipts.values():
         if last.target.topic in found:
             found[last.target.topic] = {last.source.topic}
+    for dealt in facts.units.values():
+        if dealt.target.topic in found:
+            found[dealt.target.topic] = {dealt.source_topic}
     return {target: tuple(sorted(names)) for target, names in found.items()}
 
 

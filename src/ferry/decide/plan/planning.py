@@ -7,20 +7,22 @@ from dataclasses import replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.absence import gone_note, gone_refusal, hidden_refusals
-from ferry.decide.plan.budget import within_budget
+from ferry.decide.plan.budget import bytes_within, slice_of, within_budget
 from ferry.decide.plan.candidates import Candidate, candidates
 from ferry.decide.plan.capacity import Load, space_notes, without_room
 from ferry.decide.plan.deletes import deletion
-from ferry.decide.plan.facts import Facts, by_topic
+from ferry.decide.plan.facts import Facts, SourceTopic, by_topic
 from ferry.decide.plan.first_copies import slow_notes
 from ferry.decide.plan.guards import cluster_refusal, target_cluster_refusal
 from ferry.decide.plan.held import held_notes
 from ferry.decide.plan.nothing import InVain, in_vain
 from ferry.decide.plan.origins import topic_refusals
 from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.shares import dealt_slots
 from ferry.decide.plan.topics import TopicChanges, owned, topic_refusal, without_new
+from ferry.decide.records.deal import Deal, deal_of, dealt_before
 from ferry.errors import BadInput, Refused
-from ferry.model import Plan, Refusal, RefusalKind, TopicChange
+from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt
 
 
 def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
@@ -44,9 +46,16 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
         elif (refusal := against.get(name) or topic_refusal(rules, facts, topic)) is not None:
             draft.refusals.append(refusal)
         else:
-            lasts = receipts.get(rules.policy.format_remote_topic(rules.flow.source, name), {})
-            draft.changes.add(topic, lasts.values())
-            draft.add(candidates(rules, facts, topic, lasts, run, generation))
+            target = rules.policy.format_remote_topic(rules.flow.source, name)
+            transform = rules.transform_of(name)
+            if transform is not None and transform.partitions is not None:
+                draft.add_deal(topic, target, deal_of(rules, facts, topic, target, transform, run, generation))
+            elif (before := dealt_before(facts, name, target)) is not None:
+                draft.refusals.append(before)
+            else:
+                lasts = receipts.get(target, {})
+                draft.changes.add(topic, lasts.values())
+                draft.add(candidates(rules, facts, topic, lasts, run, generation))
     return draft.plan(run, generation)
 
 
@@ -57,6 +66,7 @@ class _Draft:
         self._rules = rules
         self._facts = facts
         self._candidates: list[Candidate] = []
+        self._deals: list[Deal] = []
         vain = in_vain(rules.flow, rules.guards, facts) if rules.only is None else InVain()
         self._notes = [*vain.notes]
         self._lifted = [RefusalKind.TOPICS_NONE] * vain.lifted
@@ -72,6 +82,17 @@ class _Draft:
             else:
                 self._candidates.append(outcome)
                 self._notes += outcome.notes
+
+    def add_deal(self, topic: SourceTopic, target: str, found: Deal | tuple[Refusal, ...]) -> None:
+        """A topic that gets other partitions."""
+        if isinstance(found, tuple):
+            self.refusals += found
+            return
+        lasts = [last for last in self._facts.units.values() if last.target.topic == target]
+        self.changes.add(topic, lasts, found.era.partitions)
+        self.refusals += found.refusals
+        self._notes += found.notes
+        self._deals.append(found)
 
     def add_absent(self, name: str) -> None:
         """A topic that was copied before and is gone from the source."""
@@ -89,11 +110,25 @@ class _Draft:
     def plan(self, run: str, generation: int) -> Plan:
         """As much as the budgets and the target's disks allow."""
         rules, facts, due = self._rules, self._facts, self.changes.due
-        slices = within_budget(rules, [candidate for candidate in self._candidates if candidate.offsets > 0])
-        no_space = without_room(rules, facts, slices, due)
-        loads = (Load(target=candidate.target, bytes=candidate.bytes) for candidate in self._candidates)
+        ahead = [candidate for candidate in self._candidates if candidate.offsets > 0]
+        wanted = within_budget(rules, [*ahead, *(need for deal in self._deals for need in deal.needs)])
+        limited = [deal.limited(wanted) for deal in self._deals]
+        parts = [(deal, part) for deal in limited for part in deal.parts if part.offsets > 0]
+        chosen = [candidate for candidate in ahead if wanted[candidate.source] > 0]
+        weights = [*(bytes_within(one, wanted) for one in chosen), *(deal.bytes_of(part) for deal, part in parts)]
+        is_row = [*(one.transform is not None for one in chosen), *(True for _ in parts)]
+        slots = dealt_slots(weights, is_row, rules.max_tasks)
+        slices = [slice_of(one, wanted, slot) for one, slot in zip(chosen, slots, strict=False)]
+        units = [deal.unit(part, slot) for (deal, part), slot in zip(parts, slots[len(chosen) :], strict=True)]
+        pieces: list[Piece] = [*slices, *units]
+        planned_loads = [Load(source=p.source, target=p.target, bytes=w) for p, w in zip(pieces, weights, strict=True)]
+        no_space = without_room(rules, facts, planned_loads, due)
+        loads = [Load(source=one.source, target=one.target, bytes=one.bytes) for one in self._candidates]
+        loads += [load for deal in self._deals for load in deal.loads]
         planned = tuple(piece for piece in slices if piece.source not in no_space)
-        shut_out = {place.topic for place in no_space} - {piece.source.topic for piece in planned}
+        dealt = tuple(unit for unit in units if unit.source not in no_space)
+        shut_out = {place.topic for place in no_space} - {one.source.topic for one in planned}
+        shut_out -= {unit.source_topic for unit in dealt}
         refusals = [*self.refusals, *dict.fromkeys(no_space.values())]
         return Plan(
             flow=rules.flow,
@@ -112,13 +147,19 @@ class _Draft:
                 *self.changes.notes(),
                 *space_notes(rules, facts, loads, due, refused=bool(no_space)),
             ),
-            gaps=tuple(gap for candidate in self._candidates for gap in candidate.gaps),
+            gaps=(
+                *(gap for candidate in self._candidates for gap in candidate.gaps),
+                *(gap for deal in self._deals for gap in deal.gaps),
+            ),
+            units=dealt,
+            eras=tuple(deal.era for deal in self._deals if deal.era.source_topic not in shut_out),
             lifted=tuple(self._lifted),
             paused=tuple(self.paused),
             source_cluster_id=facts.source_cluster_id,
             target_cluster_id=facts.target_cluster_id,
             max_seconds=rules.max_seconds,
-            caught_up=sum(candidate.offsets == 0 for candidate in self._candidates),
+            caught_up=sum(candidate.offsets == 0 for candidate in self._candidates)
+            + sum(part.offsets == 0 for deal in self._deals for part in deal.parts),
         )
 
 
@@ -130,7 +171,8 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
             "topic, or the filters leave it out"
         )
     _refuse_one_task_for_both_kinds(rules, facts)
-    for last in facts.receipts.values():
+    lasts: list[Receipt | UnitReceipt] = [*facts.receipts.values(), *facts.units.values()]
+    for last in lasts:
         why = cluster_refusal(facts, last)
         if why is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
             raise Refused(why)

@@ -81,7 +81,9 @@ def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
     for topic in facts.sources.values():
         narrowed = rules.only is not None and topic.name not in rules.only
         held_back = "" in facts.pauses or topic.name in paused
-        if topic.delete_retention_ms is None or narrowed or held_back or (topic.name, None) in refused:
+        transform = rules.transform_of(topic.name)
+        dealt = transform is not None and transform.partitions is not None  # no guard asks then
+        if topic.delete_retention_ms is None or narrowed or held_back or dealt or (topic.name, None) in refused:
             continue
         before, found = {}, {}
         for number in {*topic.partitions, *topic.leaderless}:

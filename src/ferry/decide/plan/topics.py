@@ -10,7 +10,7 @@ from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
 from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
-from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, lane_kind
+from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt, lane_kind
 from ferry.policy import MAX_TOPIC_NAME, DefaultReplicationPolicy, IdentityReplicationPolicy
 from ferry.words import several
 
@@ -38,8 +38,9 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
             )
     elif owner is not None and owner != rules.lane:
         return owned(topic.name, name, owner)
-    target = facts.targets.get(name)
-    if target is not None and target.partitions > _count(topic):
+    target, transform = facts.targets.get(name), rules.transform_of(topic.name)
+    keeps = transform is None or transform.partitions is None
+    if keeps and target is not None and target.partitions > _count(topic):
         copied = any(last.target.topic == name for last in facts.receipts.values())
         other = ANEW if copied else "delete the target topic so that Ferry creates it"
         return refusal(
@@ -90,8 +91,12 @@ class TopicChanges:
     _hidden: list[str] = field(default_factory=list)
     """Copies whose settings are not compared, for one side does not show them."""
 
-    def add(self, topic: SourceTopic, lasts: Collection[Receipt] = ()) -> None:
+    def add(
+        self, topic: SourceTopic, lasts: Collection[Receipt | UnitReceipt] = (), partitions: int | None = None
+    ) -> None:
         """What the target topic needs before the copy: to be created, grown or configured, or nothing.
+
+        It has as many `partitions` as the source topic where they are not given.
 
         `lasts` are the last receipts of the target topic. One that was copied before and is gone is not created again,
         and one that does not belong to the source topic any more is left as it is, unless guards say otherwise: their
@@ -100,19 +105,20 @@ class TopicChanges:
         """
         name = self.rules.policy.format_remote_topic(self.rules.flow.source, topic.name)
         target = self.facts.targets.get(name)
+        count = partitions or _count(topic)
         if target is None:
             if _to_create(self.rules, self.facts, topic, name):
-                self._create(topic, name)
+                self._create(topic, name, count)
             return
         if not all(_belongs(self.rules, last, topic, target) for last in lasts):
             return
-        if target.partitions < _count(topic):
+        if target.partitions < count:
             self.due.append(
                 TopicChange(
                     kind=ChangeKind.GROW,
                     topic=name,
                     source_topic=topic.name,
-                    partitions=_count(topic),
+                    partitions=count,
                     replication_factor=0,
                 )
             )
@@ -121,20 +127,20 @@ class TopicChanges:
         if topic.settings is None or target.settings is None:
             self._hidden.append(name)
             return
-        change = settings_change(self.rules, topic.name, topic.settings, name, target.settings, _count(topic))
+        change = settings_change(self.rules, topic.name, topic.settings, name, target.settings, count)
         if change is not None:
             (self.due if self.rules.sync_configs else self.drift).append(change)
         made = change if self.rules.sync_configs else None
         defaults = self.facts.target_defaults
         self._narrower[name] = narrower_limits(self.rules, topic.settings, target.settings, made, defaults)
 
-    def _create(self, topic: SourceTopic, name: str) -> None:
+    def _create(self, topic: SourceTopic, name: str, count: int) -> None:
         _, factor = _replication(self.rules, self.facts, topic)
         change = TopicChange(
             kind=ChangeKind.CREATE,
             topic=name,
             source_topic=topic.name,
-            partitions=_count(topic),
+            partitions=count,
             replication_factor=factor,
             configs=created_settings(self.rules, topic.settings),
         )
@@ -193,7 +199,7 @@ def without_new(changes: Iterable[TopicChange], refused: Iterable[str]) -> list[
     return [change for change in changes if change.kind is not ChangeKind.CREATE or change.source_topic not in names]
 
 
-def _belongs(rules: Rules, last: Receipt, topic: SourceTopic, target: TargetTopic) -> bool:
+def _belongs(rules: Rules, last: Receipt | UnitReceipt, topic: SourceTopic, target: TargetTopic) -> bool:
     """Whether neither side was created again since a receipt, or the flow's guards go on with what is there now.
 
     An id that is not known proves nothing.
@@ -209,6 +215,7 @@ def _belongs(rules: Rules, last: Receipt, topic: SourceTopic, target: TargetTopi
 
 def _to_create(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> bool:
     copied = any(last.target.topic == name for last in facts.receipts.values())
+    copied |= any(last.target.topic == name and last.target_next >= 0 for last in facts.units.values())
     again = rules.guards.target_changed.of(topic.name) is not OnGuard.FAIL
     return name not in facts.targets and (again or not copied)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ferry.config.flow.guards import OnGuard
+from ferry.decide.plan.capacity import Load
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
 from ferry.decide.plan.guards import ANEW, leaderless_refusal, retention_trouble, unserved_refusal
 from ferry.decide.plan.origins import returning_refusal
@@ -25,6 +26,7 @@ from ferry.model import (
     Refusal,
     RefusalKind,
     TopicPartition,
+    Unit,
     UnitReceipt,
     Vector,
     lane_kind,
@@ -63,14 +65,16 @@ class Need:
 class Deal:
     """A topic's rule and its parts, none of which is in trouble; `is_new`: the rule counts from this plan on.
 
-    `finishing`: the file wants another rule, which has to wait. `bytes` lie ahead, by source partition.
+    `finishing`: the file wants another rule, which has to wait. `ahead`: by source partition how many offsets lie
+    before some part, and about how many bytes.
     """
 
     era: Era
     is_new: bool
     finishing: bool
     parts: tuple[Part, ...]
-    bytes: Mapping[int, int] = field(default_factory=dict)
+    target_topic_id: str = ""
+    ahead: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
@@ -85,11 +89,47 @@ class Deal:
             end = max(part.ends[number] for part in self.parts)
             if start < end:
                 source = TopicPartition(topic=self.era.source_topic, partition=number)
-                bytes_ahead = self.bytes.get(number, 0)
-                found.append(
-                    Need(source=source, start=start, offsets=end - start, bytes=bytes_ahead, last_generation=last)
-                )
+                offsets, size = self.ahead.get(number, (1, 0))
+                size = (end - start) * size // max(1, offsets)
+                found.append(Need(source=source, start=start, offsets=end - start, bytes=size, last_generation=last))
         return found
+
+    @property
+    def loads(self) -> list[Load]:
+        """What lies before each target partition, as far as the parts go."""
+        return [
+            Load(source=self._source_of(part), target=part.target, bytes=self.bytes_of(part)) for part in self.parts
+        ]
+
+    def bytes_of(self, part: Part) -> int:
+        """About how many bytes of the source a part is: an even share of what it wants, for the keys are not known."""
+        found = 0
+        for number, (start, end) in enumerate(zip(part.starts, part.ends, strict=True)):
+            offsets, size = self.ahead.get(number, (0, 0))
+            found += (end - start) * size // offsets if offsets else 0
+        return found // self.era.partitions
+
+    def unit(self, part: Part, slot: int) -> Unit:
+        """A part as a slot writes it."""
+        last = part.last
+        return Unit(
+            source_topic=self.era.source_topic,
+            target=part.target,
+            starts=part.starts,
+            ends=part.ends,
+            slot=slot,
+            era=self.era.since,
+            partitions=self.era.partitions,
+            digest=self.era.digest,
+            source_topic_id=self.era.source_topic_id,
+            target_topic_id=self.target_topic_id,
+            target_next=-1 if last is None else last.target_next,
+            target_end=part.target_end,
+            target_epoch=-1 if last is None else last.target_epoch,
+        )
+
+    def _source_of(self, part: Part) -> TopicPartition:
+        return TopicPartition(topic=self.era.source_topic, partition=part.target.partition)
 
     def limited(self, shares: Mapping[TopicPartition, int]) -> Deal:
         """So many offsets of each source partition, from the first one that some part wants on."""
@@ -149,7 +189,8 @@ def deal_of(
         is_new=found.era != known,
         finishing=found.finishing,
         parts=tuple(parts),
-        bytes=_bytes_ahead(topic, parts),
+        target_topic_id="" if copy is None else copy.topic_id,
+        ahead=_ahead(topic, parts),
         refusals=(*unserved, *refusals, *lost),
         gaps=tuple(_gap(rules, facts, topic, one, run, generation) for one in passed),
         notes=(*([] if note is None else [note]), *(_passed_note(topic, one) for one in passed)),
@@ -383,15 +424,15 @@ def _span(found: Replanned, number: int) -> tuple[int, int]:
     return min(starts[number] for starts, _ in found.ranges), max(ends[number] for _, ends in found.ranges)
 
 
-def _bytes_ahead(topic: SourceTopic, parts: Iterable[Part]) -> dict[int, int]:
-    ahead: dict[int, tuple[int, int]] = {}
+def _ahead(topic: SourceTopic, parts: Iterable[Part]) -> dict[int, tuple[int, int]]:
+    spans: dict[int, tuple[int, int]] = {}
     for part in parts:
         for number, (start, end) in enumerate(zip(part.starts, part.ends, strict=True)):
-            low, high = ahead.get(number, (start, end))
-            ahead[number] = min(low, start), max(high, end)
+            low, high = spans.get(number, (start, end))
+            spans[number] = min(low, start), max(high, end)
     return {
-        number: estimated_bytes(topic.partitions[number], high - low).bytes
-        for number, (low, high) in ahead.items()
+        number: (high - low, estimated_bytes(topic.partitions[number], high - low).bytes)
+        for number, (low, high) in spans.items()
         if number in topic.partitions
     }
 

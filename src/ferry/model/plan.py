@@ -145,6 +145,12 @@ class Plan:
         """The format that it takes: the oldest that has all of it."""
         return PLAN_VERSION if self.row_slots or self.eras else 1
 
+    @property
+    def copies(self) -> tuple[tuple[str, str], ...]:
+        """Source and target topics of all that is copied, ascending."""
+        found = {(piece.source.topic, piece.target.topic) for piece in self.slices}
+        return tuple(sorted(found | {(unit.source_topic, unit.target.topic) for unit in self.units}))
+
     def of_slot(self, slot: int) -> tuple[Slice, ...]:
         """The slices that one slot copies."""
         return tuple(piece for piece in self.slices if piece.slot == slot)

@@ -115,6 +115,11 @@ class UnitReceipt:
     origin: Origin = LOCAL
 
     @property
+    def adopted(self) -> str:
+        """As of a receipt: nobody deals what the lane could take over."""
+        return ""
+
+    @property
     def start(self) -> int:
         """As of a unit."""
         return sum(self.begins)

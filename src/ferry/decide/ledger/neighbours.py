@@ -91,13 +91,12 @@ def owned_elsewhere(target: str, merged: bool, neighbours: Iterable[Neighbour]) 
 
 
 def without_owned_elsewhere(plan: Plan, merged: Collection[str], neighbours: Collection[Neighbour]) -> Plan:
-    """The plan without the slices whose target topic another flow owns; `merged` are target topics to be shared."""
+    """The plan without what goes to a target topic that another flow owns; `merged` are target topics to be shared."""
     refusals: dict[str, Refusal] = {}
-    for piece in plan.slices:
-        target = piece.target.topic
+    for topic, target in plan.copies:
         why = owned_elsewhere(target, target in merged, neighbours)
         if why is not None:
-            refusals[piece.source.topic] = owned_refusal(piece.source.topic, target, why)
+            refusals[topic] = owned_refusal(topic, target, why)
     if not refusals:
         return plan
     return plan.without(refusals)

@@ -88,18 +88,27 @@ def parse_unit_receipt(body: Json) -> UnitReceipt:
     )
 
 
-def last_units(view: LedgerView, lane: str) -> dict[TopicPartition, UnitReceipt]:
-    """The last committed receipt of every target partition of the lane that the record path writes."""
+def last_units(view: LedgerView, lane: str | None) -> dict[TopicPartition, UnitReceipt]:
+    """The last committed receipt of every target partition of the lane (None: of any) that records are dealt to."""
     return {
         TopicPartition(topic=key[2], partition=key[3]): parse_unit_receipt(body_of(record))
         for key, record in view.of_kind("last")
-        if key[1] == lane and is_unit(record.value)
+        if lane in (None, key[1]) and is_unit(record.value)
     }
 
 
 def is_unit(value: bytes | None) -> bool:
     """Whether a receipt's value is of this kind, without decoding it."""
     return value is not None and b'"kind":"unit"' in value
+
+
+def open_units(view: LedgerView, lane: str) -> list[UnitReceipt]:
+    """Receipts of a lane whose transactions are not decided yet."""
+    return [
+        parse_unit_receipt(body_of(record))
+        for record in view.open
+        if record.value is not None and _place_of(record, lane) is not None
+    ]
 
 
 def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> list[UnitReceipt]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.absence import gone_note, gone_refusal, hidden_refusals
@@ -196,19 +195,6 @@ def _refuse_one_task_for_both_kinds(rules: Rules, facts: Facts) -> None:
 
 
 def without_foreign(plan: Plan, claims: Mapping[str, str]) -> Plan:
-    """The plan without the slices whose target topic another lane claimed first; each such topic is refused."""
-    lost = {
-        (piece.source.topic, piece.target.topic)
-        for piece in plan.slices
-        if claims.get(piece.target.topic, plan.lane) != plan.lane
-    }
-    if not lost:
-        return plan
-    refusals = tuple(owned(topic, target, claims[target]) for topic, target in sorted(lost))
-    targets = {target for _, target in lost}
-    return replace(
-        plan,
-        slices=tuple(piece for piece in plan.slices if piece.target.topic not in targets),
-        gaps=tuple(gap for gap in plan.gaps if gap.source.topic not in {topic for topic, _ in lost}),
-        refusals=(*plan.refusals, *refusals),
-    )
+    """The plan without what goes to a target topic that another lane claimed first; each such topic is refused."""
+    lost = [(topic, target) for topic, target in plan.copies if claims.get(target, plan.lane) != plan.lane]
+    return plan.without({topic: owned(topic, target, claims[target]) for topic, target in lost}) if lost else plan

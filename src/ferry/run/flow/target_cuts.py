@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferry.model import Receipt, TopicPartition
+from ferry.model import Receipt, TopicPartition, UnitReceipt
 from ferry.net.connect.cluster import Cluster
 from ferry.net.write.kept import Written, cut_since
 
 
-async def target_cuts(target: Cluster, lasts: Iterable[Receipt]) -> dict[TopicPartition, int]:
+async def target_cuts(target: Cluster, lasts: Iterable[Receipt | UnitReceipt]) -> dict[TopicPartition, int]:
     """By target partition of these last receipts whose log was cut: from where on it has other records, or none.
 
     `target` knows its topics from before. Left out are those that leader epochs tell nothing of: receipts of earlier

@@ -17,9 +17,10 @@ from ferry.config.flow.guards import OnGuard
 from ferry.decide.ledger.ledger import LedgerView, accounted
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
 from ferry.decide.ledger.runs import newest_run, outcome
+from ferry.decide.ledger.unit_codec import last_units, open_units
 from ferry.decide.plan.facts import Facts, OpenTransaction, Unserved
 from ferry.decide.plan.lost_ledger import accounted_positions
-from ferry.model import Receipt, RefusalKind, TopicPartition
+from ferry.model import Receipt, RefusalKind, TopicPartition, UnitReceipt
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
@@ -76,13 +77,13 @@ def _behind_receipts(
     """Copies with records of the lane's, with their source topics; and where more than its marker lies behind them."""
     sources: dict[TopicPartition, str] = {}
     begins: dict[TopicPartition, int] = {}
-    for place, last in facts.receipts.items():
+    for place, (name, last) in _lasts(facts).items():
         topic = facts.targets.get(place.topic)
-        if topic is None or place.partition not in topic.ends or flow.merge.matches(last.source.topic):
+        if topic is None or place.partition not in topic.ends or flow.merge.matches(name):
             continue
         if not _has_records(last) or _is_another(facts, last):
             continue
-        sources[place] = last.source.topic
+        sources[place] = name
         if place in facts.cut:  # what was seen behind the cut was in another log
             begins[place] = facts.cut[place]
             continue
@@ -94,13 +95,19 @@ def _behind_receipts(
     return sources, begins
 
 
-def _is_another(facts: Facts, last: Receipt) -> bool:
+def _lasts(facts: Facts) -> dict[TopicPartition, tuple[str, Receipt | UnitReceipt]]:
+    """The lane's last receipts of both kinds, with their source topics."""
+    slices = {place: (last.source.topic, last) for place, last in facts.receipts.items()}
+    return slices | {place: (last.source_topic, last) for place, last in facts.units.items()}
+
+
+def _is_another(facts: Facts, last: Receipt | UnitReceipt) -> bool:
     """Whether the copy was created again since: none of the lane's records lie in it."""
     topic = facts.targets.get(last.target.topic)
     return topic is not None and bool(last.target_topic_id) and topic.topic_id not in ("", last.target_topic_id)
 
 
-def _has_records(last: Receipt) -> bool:
+def _has_records(last: Receipt | UnitReceipt) -> bool:
     """Whether the lane wrote to the copy at all: its receipts may be of markers and aborted transactions alone."""
     return last.target_next >= 0
 
@@ -132,16 +139,16 @@ async def others_transactions(
 def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
     """Target partitions with records though no receipt of the lane names any of them, with their source topics."""
     found: dict[TopicPartition, str] = {}
+    known = _lasts(facts)
     for name in facts.sources:
         topic = facts.targets.get(flow.policy.format_remote_topic(flow.flow.source, name))
         if topic is None or flow.merge.matches(name):
             continue
         places = (TopicPartition(topic=topic.name, partition=number) for number, end in topic.ends.items() if end > 0)
-        lasts = {place: facts.receipts.get(place) for place in places}
         found |= {
             place: name
-            for place, last in lasts.items()
-            if last is None or not _has_records(last) or _is_another(facts, last)
+            for place in places
+            if place not in known or not _has_records(known[place][1]) or _is_another(facts, known[place][1])
         }
     return found
 
@@ -152,8 +159,9 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     For a plan that fences nobody: a run may be at work, whose records are newer than the receipts that the facts know.
     """
     receipts = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
+    written: list[Receipt | UnitReceipt] = [*receipts, *last_units(view, lane).values(), *open_units(view, lane)]
     reached: dict[TopicPartition, int] = {}
-    for receipt in receipts:
+    for receipt in written:
         if _is_another(facts, receipt):
             continue
         reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))

@@ -14,6 +14,7 @@ from ferry.decide.ledger.ledger import UNREAD, LedgerView, accounted, pauses, sh
 from ferry.decide.ledger.map_block import Chain
 from ferry.decide.ledger.neighbours import Neighbour, gaps, neighbour_of, ranges, uncut
 from ferry.decide.ledger.receipts import open_receipts
+from ferry.decide.ledger.unit_codec import last_units
 from ferry.decide.plan.facts import Facts, Unserved
 from ferry.model import Range, Receipt, TopicPartition
 from ferry.net.connect.cluster import Cluster
@@ -168,4 +169,7 @@ async def _returned(facts: Facts, source: Cluster, ledgers: KnownLedgers) -> dic
         came = ranges(await known.rows(view, comes_back, begins), filter(comes_back, open_receipts(view)))
         for place, parts in came.items():
             found[place] = (*found.get(place, ()), *parts)
+        for place, last in last_units(view, None).items():  # where each of their records lies no receipt says
+            if last.source_cluster_id == facts.target_cluster_id and place.topic in facts.sources:
+                found[place] = (*found.get(place, ()), (0, max(0, last.target_next)))
     return found

@@ -67,7 +67,7 @@ class Claims:
             return plan
         neighbours = await read_neighbours(self.flow, self.target, self.ledgers, names)
         kept = without_owned_elsewhere(plan, merged, neighbours)
-        lost = {piece.target.topic for piece in plan.slices} - {piece.target.topic for piece in kept.slices}
+        lost = {target for _, target in plan.copies} - {target for _, target in kept.copies}
         if lost:
             await self.ledger.append([released_claim(name, self.lane) for name in sorted(lost)])
         return kept
@@ -75,4 +75,4 @@ class Claims:
 
 def _unclaimed(plan: Plan, facts: Facts) -> list[str]:
     """The target topics of a plan that no lane owns yet."""
-    return sorted({piece.target.topic for piece in plan.slices} - set(facts.claims))
+    return sorted({target for _, target in plan.copies} - set(facts.claims))

@@ -11,6 +11,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger.ledger import LedgerView, claims, pauses, skips
 from ferry.decide.ledger.receipts import last_receipts
+from ferry.decide.ledger.unit_codec import eras, last_units
 from ferry.decide.plan.absence import absent_topics, unmatched_names
 from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic, Unserved, by_topic
 from ferry.decide.plan.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
@@ -58,7 +59,7 @@ async def gather_facts(
     asked_ms = wall_ms()
     listed = await source.refresh(None)
     chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
-    receipts = last_receipts(view, lane)
+    receipts, units = last_receipts(view, lane), last_units(view, lane)
     places = {
         TopicPartition(topic=name, partition=part.partition)
         for name, info in chosen.items()
@@ -86,7 +87,7 @@ async def gather_facts(
     unserved = by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
     settings = await topic_settings(source, sorted(chosen))
-    absent = absent_topics(receipts.values(), listed, flow.selection.takes)
+    absent = absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes)
     targets = await gather_targets(flow, target, chosen.keys() | absent)
     # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
     unmatched = unmatched_names(flow.topics.include, listed)
@@ -138,6 +139,8 @@ async def gather_facts(
         unfound=await found_nothing(flow, source, target),
         held={place: begun[0] for place, begun in held.items()},
         skips=skips(view, lane),
+        units=units,
+        eras=eras(view, lane),
         seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
     )
 
@@ -154,7 +157,7 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
     Nothing of it depends on fencing, so a run can be judged before it is opened.
     """
     listed = await source.refresh(None)
-    receipts = last_receipts(view, lane)
+    receipts, units = last_receipts(view, lane), last_units(view, lane)
     now_ms = wall_ms()
     return Facts(
         now_ms=now_ms,
@@ -180,7 +183,9 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
         first_run=first_run(view, lane),
         claims=claims(view),
         pauses=pauses(view, now_ms),
-        absent=absent_topics(receipts.values(), listed, flow.selection.takes),
+        absent=absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes),
+        units=units,
+        eras=eras(view, lane),
     )
 
 

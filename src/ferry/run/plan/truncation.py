@@ -10,7 +10,7 @@ from ferry.decide.ledger.map_block import MapRow
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.progress import next_offset
 from ferry.decide.plan.truncation import held_upto, with_high_watermark
-from ferry.model import Receipt, TopicPartition
+from ferry.model import Receipt, TopicPartition, UnitReceipt
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
@@ -30,7 +30,8 @@ async def with_truncations(
         if last.source.topic in facts.sources and last.source.partition in facts.sources[last.source.topic].partitions
     ]
     cut = (await source_cuts(source, lasts)).at
-    facts = replace(_with_diverged(facts, cut), cut=await target_cuts(target, facts.receipts.values()))
+    written: list[Receipt | UnitReceipt] = [*facts.receipts.values(), *facts.units.values()]
+    facts = replace(_with_diverged(facts, cut), cut=await target_cuts(target, written))
     return replace(facts, kept=await _kept(facts, lane, view, ledger))
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import pytest
 
+from ferry.decide.ledger.report import RunState
 from ferry.decide.ledger.unit_codec import eras, unit_receipts
+from ferry.decide.records.partitioner import partition_of_record
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
-from ferry.model import Plan
+from ferry.model import ChangeKind, Plan, RefusalKind
 from ferry.run.copy.kafka_port import SlotWiring
 from ferry.run.copy.slot import SlotResult
-from ferry.run.micro_run import MicroRuns
+from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
-from tests.harness import Lab, create_topic, new_alias, producer, send, settled
+from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.run.hooks import STEPS, HeldSlot, Hooks, copy_held
-from tests.run.unit_flows import SOURCES, TARGETS, Units, messages
+from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of, messages
 
 
 class Killed(BaseException):
@@ -32,8 +35,7 @@ def units(source_cluster: RunningCluster, target_cluster: RunningCluster, topic:
     send(producer(source_cluster), topic, messages(1_500))
     settings = {"ferry.chunk.bytes": "60000"}
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
-    create_topic(target_cluster, lab.target_topic(topic), TARGETS)
-    return Units(lab, topic)
+    return Units(lab_of(lab, topic), topic)
 
 
 class HeldUnits(HeldSlot, RowSlot):
@@ -105,18 +107,65 @@ def test_a_run_that_ended_early_is_gone_on_with_by_the_next_plan_and_a_changed_t
             copy_units(runs, units, plan, 0, Hooks(after={"commit": killed}))
     send(producer(units.lab.source), units.topic, messages(500, start=1_500))
 
-    old, new = units, replace(units, digest="few", kept=lambda _p, _o, key: key is not None and key[-1] % 2 == 0)
-    with units.lab.runs() as runs:
-        finishing = new.plan(runs)
-        assert {unit.digest for unit in finishing.units} == {"all"}  # what the old rule has begun is finished by it
-        old.copy(runs, finishing)
-        begun = new.plan(runs)
-        assert {unit.digest for unit in begun.units} == {"few"}
-        new.copy(runs, begun)
+    few = units.with_rule(
+        lambda _p, _o, key: key is not None and key[-1] % 2 == 0,
+        TARGETS + 2,
+        **{"ferry.transform.small.where": "key IS NOT NULL"},
+    )
+    with few.lab.runs() as runs:
+        finishing = few.plan(runs)
+        assert {(unit.era, unit.digest) for unit in finishing.units} == {(plan.generation, plan.units[0].digest)}
+        assert any("has changed, and counts once all 3 partitions" in note for note in finishing.notes)
+        assert not finishing.changes
+        units.copy(runs, finishing)  # what the old rule has begun is finished by it
+        assert runs.report(finishing.run).state is RunState.SUCCESS
+        begun = few.plan(runs)
+        assert [(change.kind, change.partitions) for change in begun.changes] == [(ChangeKind.GROW, TARGETS + 2)]
+        assert {unit.era for unit in begun.units} == {begun.generation}
+        few.copy(runs, begun)
         era = eras(settled(runs), runs.lane)[units.target]
-    assert era.since == begun.generation
+        assert not runs.left(begun)
+        assert not few.plan(runs).units
+    assert (era.since, era.partitions) == (begun.generation, TARGETS + 2)
 
-    def rule(partition: int, offset: int, key: bytes | None) -> bool:
-        return offset < era.begins[partition] or new.kept(partition, offset, key)
+    wanted: dict[int, list[tuple[object, ...]]] = defaultdict(list)
+    for partition, records in sorted(read_topic(units.lab.source.bootstrap, units.topic).items()):
+        for offset, *rest in records:
+            rule = units if offset < era.begins[partition] else few
+            if rule.kept(partition, offset, rest[0]):
+                wanted[partition_of_record(rest[0], partition, offset, rule.partitions)].append(tuple(rest))
+    got = read_topic(units.lab.target.bootstrap, units.target)
+    assert set(got) == set(range(TARGETS + 2))
+    for number, rows in got.items():
+        assert sorted(repr(tuple(row)) for _, *row in rows) == sorted(map(repr, wanted[number])), number
+    assert 0 < sum(map(len, wanted.values())) < 2_000
 
-    assert 0 < units.assert_once(rule) < 2_000
+
+def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units) -> None:
+    units.run()
+    send(producer(units.lab.target), units.target, [Message(key=b"strange", value=b"x", partition=1)])
+    send(producer(units.lab.source), units.topic, messages(300, start=1_500))
+    with units.lab.runs() as runs:
+        plan = runs.plan("r-strange", local_origin())
+        assert [(one.partition, one.kind) for one in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]
+        assert {unit.target.partition for unit in plan.units} == {0, 2}
+        units.copy(runs, plan)
+        report = runs.report(plan.run)
+        assert report.state is RunState.PARTIAL
+        assert report.records == sum(unit.records for unit in report.units) > 0
+        assert not report.unfinished
+
+
+def test_a_topic_that_was_copied_the_other_way_is_refused_either_way(units: Units) -> None:
+    plain = replace(units.lab, settings={"ferry.chunk.bytes": "60000"})
+    units.run()
+    with plain.runs() as runs:
+        (refusal,) = runs.plan("r-plain", local_origin()).refusals
+    assert refusal.kind is RefusalKind.TRANSFORM
+    assert "dealt to 3 partitions" in refusal.message
+
+    other = replace(plain, alias=new_alias())
+    other.micro_run()
+    with lab_of(other, units.topic).runs() as runs:
+        (refusal,) = runs.plan("r-dealt", local_origin()).refusals
+    assert "partition by partition up to now" in refusal.message

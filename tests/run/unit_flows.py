@@ -5,21 +5,18 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from ferry.clock import wall_ms
-from ferry.decide.ledger.ledger import LedgerView
-from ferry.decide.ledger.unit_codec import era_record, eras, last_units
 from ferry.decide.records.partitioner import partition_of_record
-from ferry.decide.records.units import Log, replanned, slots_of, wants
-from ferry.model import Era, OpenedRun, Plan, TopicPartition, Unit
+from ferry.decide.records.units import wants
+from ferry.model import Plan
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.plan.opening import open_run
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import COLUMNS, Rows
 from tests.harness import Lab, Message, read_topic
@@ -49,6 +46,16 @@ def messages(count: int, start: int = 0) -> list[Message]:
     return found
 
 
+def lab_of(lab: Lab, topic: str, partitions: int = TARGETS, **settings: str) -> Lab:
+    """The lab whose file has a transform that deals the topic to so many partitions."""
+    lines = {
+        "ferry.transforms": "small",
+        "ferry.transform.small.topics": topic,
+        "ferry.transform.small.partitions": str(partitions),
+    }
+    return replace(lab, settings={**lab.settings, **lines, **settings})
+
+
 @dataclass
 class Units:
     """A transformed topic between two clusters, and what stands for Spark: the rows of a slot, sorted."""
@@ -56,7 +63,6 @@ class Units:
     lab: Lab
     topic: str
     kept: Chosen = field(default=lambda *_: True)
-    digest: str = "all"
     partitions: int = TARGETS
 
     @property
@@ -64,55 +70,14 @@ class Units:
         return self.lab.target_topic(self.topic)
 
     def plan(self, runs: MicroRuns) -> Plan:
-        """Open a run whose plan has units, as a planner would."""
-        planner = runs._planner
-        source = read_topic(self.lab.source.bootstrap, self.topic)
-        logs = [Log(0, rows[-1][0] + 1 if rows else 0) for _, rows in sorted(source.items())]
+        """Open a run, as the `plan` task does; nothing is refused."""
+        plan = runs.plan(f"r-{secrets.token_hex(3)}", local_origin())
+        assert not plan.refusals
+        return plan
 
-        async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-            lasts, known = last_units(view, runs.lane), eras(view, runs.lane).get(self.target)
-            wish = Era(
-                source_topic=self.topic,
-                target_topic=self.target,
-                since=opened.generation,
-                begins=(0,) * len(logs),
-                digest=self.digest,
-                partitions=self.partitions,
-            )
-            found = replanned(known, lasts.values(), wish, logs)
-            if found.era != known:
-                await planner.ledger.append([era_record(runs.lane, found.era)])
-            slots = slots_of([1] * len(found.ranges), 0, 2)
-            units = tuple(
-                Unit(
-                    source_topic=self.topic,
-                    target=TopicPartition(self.target, number),
-                    starts=starts,
-                    ends=ends,
-                    slot=slots[number],
-                    era=found.era.since,
-                    partitions=found.era.partitions,
-                    digest=found.era.digest,
-                    target_next=getattr(lasts.get(TopicPartition(self.target, number)), "target_next", -1),
-                )
-                for number, (starts, ends) in enumerate(found.ranges)
-            )
-            return Plan(
-                flow=planner.flow.flow,
-                lane=runs.lane,
-                run=opened.record.run,
-                generation=opened.generation,
-                slots=2,
-                slices=(),
-                units=units,
-            )
-
-        async def opened() -> Plan:
-            await planner.ledger.open(1)
-            record = planner.record(f"r-{secrets.token_hex(3)}", local_origin())
-            return await open_run(planner.fencing_lane(), record, decide, await planner.known.view())
-
-        return runs._run(opened)
+    def with_rule(self, kept: Chosen, partitions: int, **settings: str) -> Units:
+        """The same topic by another rule of the file."""
+        return replace(self, lab=lab_of(self.lab, self.topic, partitions, **settings), kept=kept, partitions=partitions)
 
     def rows(self, plan: Plan, slot: int, batch_rows: int = 150) -> Iterator[pa.RecordBatch]:
         """What Spark hands to a slot: read, kept, dealt, sorted."""

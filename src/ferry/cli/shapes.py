@@ -23,7 +23,7 @@ from ferry.decide.ledger.slice_codec import change_json, slice_json
 from ferry.decide.ledger.verified_codec import run_verified_json
 from ferry.decide.plan.lag import PartitionLag, total_of
 from ferry.decide.takeover.adoption import Takeover
-from ferry.model import Adoption, Flow, Gap, Pause, Plan, Receipt, Refusal, Slice
+from ferry.model import Adoption, Flow, Gap, Pause, Piece, Plan, Receipt, Refusal, Unit
 
 if TYPE_CHECKING:  # the shapes need no client of Kafka's
     from ferry.run.takeover.hand_back import HandedBack
@@ -138,7 +138,7 @@ def short_receipt_json(receipt: Receipt) -> Json:
     }
 
 
-def _unfinished_json(report: Report, piece: Slice) -> Json:
+def _unfinished_json(report: Report, piece: Piece) -> Json:
     return {
         "topic": piece.source.topic,
         "partition": piece.source.partition,
@@ -147,8 +147,14 @@ def _unfinished_json(report: Report, piece: Slice) -> Json:
     }
 
 
-def unfinished_sentence(report: Report, piece: Slice) -> str:
-    """How far an unfinished slice came, and what copies the rest."""
+def unfinished_sentence(report: Report, piece: Piece) -> str:
+    """How far an unfinished slice or unit came, and what copies the rest."""
+    if isinstance(piece, Unit):
+        done = max((unit.end for unit in report.units if unit.target == piece.target), default=piece.start)
+        return (
+            f"{piece.told} has come through {done - piece.start} of {piece.offsets} offsets: "
+            f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
+        )
     end = max((receipt.end for receipt in report.receipts if receipt.source == piece.source), default=piece.start)
     return (
         f"{piece.source} was copied up to offset {end} of {piece.end}: "

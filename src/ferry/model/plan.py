@@ -94,6 +94,11 @@ class Slice:
     """Digest of that transform."""
 
     @property
+    def told(self) -> str:
+        """What a sentence calls it."""
+        return str(self.source)
+
+    @property
     def offsets(self) -> int:
         """Width in source offsets; an upper bound of the records."""
         return self.end - self.start

@@ -61,6 +61,16 @@ class Unit:
         return TopicPartition(self.source_topic, self.target.partition)
 
     @property
+    def told(self) -> str:
+        """What a sentence calls it."""
+        return f"{self.target}, dealt from topic {self.source_topic},"
+
+    @property
+    def offsets(self) -> int:
+        """Width in offsets of the source, of all its partitions together: most of their records go elsewhere."""
+        return self.end - self.start
+
+    @property
     def merged(self) -> bool:
         """As of a slice: nobody else writes to a target of the record path."""
         return False

@@ -30,7 +30,7 @@ from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
 from ferry.garbage import left_uncollected
-from ferry.model import Attempt, Gap, GroupOutcome, Origin, Plan, Slice, lane_kind
+from ferry.model import Attempt, Gap, GroupOutcome, Origin, Piece, Plan, lane_kind
 from ferry.run.copy.ends import SlotEnd, outcome_of
 from ferry.run.copy.kafka_port import CopyLimits
 from ferry.run.copy.share import Rate
@@ -213,10 +213,10 @@ class MicroRuns(LaneSession):
 
         return self._run(work)
 
-    def left(self, plan: Plan) -> list[Slice]:
-        """The slices of a plan that the ledger does not have up to their ends; raises as `slices_left`."""
+    def left(self, plan: Plan) -> list[Piece]:
+        """The slices and units of a plan that the ledger does not have up to their ends; raises as `slices_left`."""
 
-        async def work() -> list[Slice]:
+        async def work() -> list[Piece]:
             view = await self._view()
             if superseded_by(view, self.lane, plan.generation) is not None:
                 view = await self._settled_view()
@@ -323,7 +323,7 @@ class MicroRuns(LaneSession):
             if newer is not None or "" in pauses(view, wall_ms()):
                 log.info("groups are left alone: %s", f"run {newer.record.run} is newer" if newer else "flow is paused")
                 return None
-            if plan.refusals and not plan.slices and not last_receipts(view, self.lane):
+            if plan.refusals and not plan.copies and not last_receipts(view, self.lane):
                 log.info("groups are left alone: run %s was refused, and the lane never copied", run)
                 return None
             looked, done = None, None

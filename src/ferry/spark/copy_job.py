@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.report import throttled_sentence, throttling
+from ferry.decide.ledger.report import pieces_sentence, throttled_sentence, throttling
 from ferry.errors import FerryError, Retryable
-from ferry.model import Attempt, Origin, Plan
+from ferry.model import Attempt, Origin, Plan, Receipt, UnitReceipt
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
@@ -68,7 +68,7 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         transforms = transforms_of(request.flow, plan)
         attempt = runs.begin(plan, request.origin)
         specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
-        request.say(f"run {plan.run} of {plan.flow}: {len(plan.slices)} slices in {len(specs)} tasks")
+        request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
         with ProgressLog(plan, next(iter(specs.values())), request.say):
             ends = _on_spark(request, connect, plan, attempt, specs, transforms)
         runs.record_outcome(plan, attempt, ends)
@@ -180,8 +180,9 @@ def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
 def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     """Say what was done; raise for slots that gave up."""
     receipts = [receipt for end in ends for receipt in end.receipts]
-    records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
-    say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
+    written: list[Receipt | UnitReceipt] = [*receipts, *(unit for end in ends for unit in end.units)]
+    records, size = sum(r.records for r in written), sum(r.bytes for r in written)
+    say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(written)} receipts")
     held_back = throttled_sentence(throttling(receipts))
     if held_back is not None:
         say(held_back)

@@ -13,6 +13,7 @@ from ferry.decide.ledger.mirror_state import mirror_notes
 from ferry.decide.ledger.receipts import lane_ends, receipts
 from ferry.decide.ledger.report import Report, report_of
 from ferry.decide.ledger.runs import newest_run, outcome, sealed_plan
+from ferry.decide.ledger.unit_codec import last_units, unit_receipts
 from ferry.decide.ledger.verified_codec import run_verified
 from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition
 
@@ -79,7 +80,15 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     """All that the ledger says of a run that has a plan: its copy, its groups, and what it found verifying itself."""
     lane, run = plan.lane, plan.run
     plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run)))
-    report = report_of(plan, opened.record.started_ms, done, lane_ends(view, lane, plan), outcome(view, lane, run))
+    report = report_of(
+        plan,
+        opened.record.started_ms,
+        done,
+        lane_ends(view, lane, plan),
+        outcome(view, lane, run),
+        unit_receipts(view, lane, run, opened.generation) if plan.units else (),
+        last_units(view, lane) if plan.units else {},
+    )
     return replace(report, groups=group_outcome(view, lane, run), verified=run_verified(view, lane, run))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.receipts import lane_ends
 from ferry.decide.ledger.runs import opened_run, sealed_plan, superseded_by
+from ferry.decide.ledger.unit_codec import last_units
+from ferry.decide.records.units import is_done
 from ferry.errors import BadInput, Superseded
-from ferry.model import OpenedRun, Plan, Slice
+from ferry.model import OpenedRun, Piece, Plan
 
 
 def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
@@ -61,13 +63,15 @@ def plan_of(view: LedgerView, opened: OpenedRun) -> Plan | None:
     return found[0] if found is not None else None
 
 
-def slices_left(view: LedgerView, plan: Plan) -> list[Slice]:
-    """The slices of a plan that the ledger does not have up to their ends.
+def slices_left(view: LedgerView, plan: Plan) -> list[Piece]:
+    """The slices and units of a plan that the ledger does not have up to their ends.
 
     Raises Superseded when there are such, and a newer run owns the lane: only that run and later ones may copy them.
     """
     ends = lane_ends(view, plan.lane, plan)
-    left = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
+    left: list[Piece] = [piece for piece in plan.slices if ends.get(piece.source, -1) < piece.end]
+    lasts = last_units(view, plan.lane) if plan.units else {}
+    left += [unit for unit in plan.units if not is_done(unit, lasts.get(unit.target))]
     newer = superseded_by(view, plan.lane, plan.generation)
     if left and newer is not None:
         raise Superseded(

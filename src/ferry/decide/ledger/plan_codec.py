@@ -13,7 +13,7 @@ from ferry.decide.ledger.acl_codec import acl_change_json, parse_acl_change
 from ferry.decide.ledger.codec import LEDGER_VERSION, SEAL, Json, decode_value, encode, parse_gap
 from ferry.decide.ledger.run_codec import parse_refusal
 from ferry.decide.ledger.slice_codec import parse_change, parse_slice, plan_head_json, slice_json
-from ferry.decide.ledger.unit_codec import parse_unit_lines, unit_lines
+from ferry.decide.ledger.unit_codec import era_json, parse_era, parse_unit_lines, unit_lines
 from ferry.errors import BadInput
 from ferry.model import PLAN_VERSION, Flow, Plan, Record, RefusalKind
 
@@ -33,6 +33,7 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     head["notes"] = []  # where plans of earlier Ferrys have them
     lines += [encode({"acl": acl_change_json(change)}) for change in plan.acls]
     lines += [encode({"unit": line}) for line in unit_lines(plan.units)]
+    lines += [encode({"era": era_json(era)}) for era in plan.eras]
     parts: list[list[bytes]] = [[]]
     filled = 0
     for line in lines:
@@ -87,4 +88,5 @@ def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
         max_seconds=head["max_seconds"],
         caught_up=head.get("caught_up", 0),  # absent in plans of earlier Ferrys, which pass it over in turn
         units=parse_unit_lines(row["unit"] for row in rows if "unit" in row),
+        eras=tuple(parse_era(row["era"]) for row in rows if "era" in row),
     )

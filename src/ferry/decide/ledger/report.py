@@ -10,24 +10,28 @@ from typing import NamedTuple
 
 from ferry.config.flow.guards import GUARD_KEYS
 from ferry.decide.ledger.runs import Outcome
+from ferry.decide.records.units import is_done
 from ferry.model import (
     NOT_THROTTLED,
     Gap,
     GroupOutcome,
     Left,
     Lifted,
+    Piece,
     Plan,
     Receipt,
     Refusal,
     RefusalKind,
     RunVerified,
-    Slice,
     Throttled,
     TopicPartition,
+    UnitReceipt,
     VerifyMode,
     Why,
 )
 from ferry.words import count_of
+
+NO_UNITS: Mapping[TopicPartition, UnitReceipt] = {}
 
 
 class RunState(StrEnum):
@@ -42,18 +46,20 @@ class RunState(StrEnum):
 class Report:
     """A run as evidence.
 
-    `unfinished` are slices without receipts up to their end that nobody refused; `left` are those that the run's time
-    did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices that are copied to
-    their end by now, by whichever run.
+    `unfinished` are slices and units without receipts up to their end that nobody refused; `left` are those that the
+    run's time did not suffice for: the next run goes on there, and nothing is wrong. `done` counts the slices and units
+    that are copied to their end by now, by whichever run.
     """
 
     plan: Plan
     started_ms: int
     receipts: tuple[Receipt, ...]
     refusals: tuple[Refusal, ...]
-    unfinished: tuple[Slice, ...]
-    left: tuple[Slice, ...]
+    unfinished: tuple[Piece, ...]
+    left: tuple[Piece, ...]
     done: int
+    units: tuple[UnitReceipt, ...] = ()
+    """Receipts of what was dealt to other partitions."""
     groups: GroupOutcome | None = None
     """What became of the consumer groups; None when nobody looked at them (yet)."""
     verified: RunVerified | None = None
@@ -62,19 +68,23 @@ class Report:
     """How the run was to verify itself."""
 
     @property
+    def _written(self) -> list[Receipt | UnitReceipt]:
+        return [*self.receipts, *self.units]
+
+    @property
     def records(self) -> int:
         """Records copied."""
-        return sum(receipt.records for receipt in self.receipts)
+        return sum(receipt.records for receipt in self._written)
 
     @property
     def bytes(self) -> int:
         """Bytes copied, as stored."""
-        return sum(receipt.bytes for receipt in self.receipts)
+        return sum(receipt.bytes for receipt in self._written)
 
     @property
     def batches(self) -> int:
         """Batches written."""
-        return sum(receipt.batches for receipt in self.receipts)
+        return sum(receipt.batches for receipt in self._written)
 
     @property
     def transcoded(self) -> int:
@@ -89,7 +99,7 @@ class Report:
     @property
     def dead_letters(self) -> int:
         """Records that a transform could not be applied to, and that are among the dead letters."""
-        return sum(receipt.dead_letters for receipt in self.receipts)
+        return sum(receipt.dead_letters for receipt in self._written)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -104,7 +114,7 @@ class Report:
     @property
     def seconds(self) -> float:
         """From opening the run to its last receipt."""
-        last = max((receipt.at_ms for receipt in self.receipts), default=self.started_ms)
+        last = max((receipt.at_ms for receipt in self._written), default=self.started_ms)
         return max(0, last - self.started_ms) / 1000
 
     @property
@@ -119,7 +129,7 @@ class Report:
             failed = self.groups is not None and self.groups.failed
             differs = self.verified is not None and not self.verified.equal
             return RunState.PARTIAL if failed or differs else RunState.SUCCESS
-        in_part = self.receipts or self.done or (not self.plan.slices and self.plan.caught_up)
+        in_part = self._written or self.done or (not self.plan.copies and self.plan.caught_up)
         return RunState.PARTIAL if in_part else RunState.FAILED
 
 
@@ -207,6 +217,14 @@ def transform_notes(receipts: Iterable[Receipt]) -> list[str]:
     ]
 
 
+def pieces_sentence(plan: Plan) -> str:
+    """How many slices a plan has, and how many units if any."""
+    slices = f"{len(plan.slices)} slices"
+    if not plan.units:
+        return slices
+    return f"{slices}, {len(plan.units)} units" if plan.slices else f"{len(plan.units)} units"
+
+
 def missing_sentence(count: int) -> str | None:
     """How many offsets have no record; None where all have."""
     return f"missing at the source: {count} offset(s) in what was copied have no record" if count else None
@@ -237,17 +255,22 @@ def report_of(
     receipts: Iterable[Receipt],
     lane_ends: Mapping[TopicPartition, int],
     ended: Outcome | None,
+    units: Iterable[UnitReceipt] = (),
+    unit_ends: Mapping[TopicPartition, UnitReceipt] = NO_UNITS,
 ) -> Report:
     """The report of a run from its plan, its receipts and what its copy step recorded.
 
     `lane_ends` are where the lane stands by source partition: what a later run, or a later attempt at this one, copied
-    of its slices is not missing, whatever became of the slot at first.
+    of its slices is not missing, whatever became of the slot at first. `unit_ends` say the same by target partition.
     """
     written = tuple(sorted(receipts, key=lambda receipt: (receipt.source, receipt.start)))
     copied = {
         (piece.source.topic, piece.source.partition)
         for piece in plan.slices
         if lane_ends.get(piece.source, -1) >= piece.end
+    }
+    copied |= {
+        (unit.source.topic, unit.source.partition) for unit in plan.units if is_done(unit, unit_ends.get(unit.target))
     }
     told = [
         refusal
@@ -257,7 +280,8 @@ def report_of(
     refusals = (*plan.refusals, *told)
     settled = copied | {(refusal.topic, refusal.partition) for refusal in refusals}
     time_over = ended.time_over if ended else frozenset()
-    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in settled]
+    pieces: list[Piece] = [*plan.slices, *plan.units]
+    short = [piece for piece in pieces if (piece.source.topic, piece.source.partition) not in settled]
     return Report(
         plan=plan,
         started_ms=started_ms,
@@ -266,6 +290,7 @@ def report_of(
         unfinished=tuple(piece for piece in short if piece.slot not in time_over),
         left=tuple(piece for piece in short if piece.slot in time_over),
         done=len(copied),
+        units=tuple(sorted(units, key=lambda unit: (unit.target, unit.start))),
     )
 
 

@@ -31,12 +31,17 @@ _PLAIN = tuple(
 
 def era_record(lane: str, era: Era) -> Record:
     """The rule of a target topic; the last one is in force."""
-    body = {"v": UNIT_VERSION, "kind": ERA, **asdict(era), "begins": list(era.begins)}
+    body = {"v": UNIT_VERSION, "kind": ERA, **era_json(era)}
     return Record(key=encode([ERA, lane, era.target_topic]), value=encode(body))
 
 
+def era_json(era: Era) -> Json:
+    """A rule as the documented JSON object."""
+    return {**asdict(era), "begins": list(era.begins)}
+
+
 def parse_era(body: Json) -> Era:
-    """Inverse of `era_record`."""
+    """Inverse of `era_json`."""
     known = {one.name: body[one.name] for one in fields(Era)}
     return Era(**{**known, "begins": tuple(body["begins"])})
 

@@ -218,6 +218,10 @@ class Facts:
     """Last receipt per target partition of topics that get other partitions, in this lane."""
     eras: Mapping[str, Era] = field(default_factory=dict)
     """By target topic the rule by which the lane deals records to its partitions."""
+    lost_rules: Mapping[str, str] = field(default_factory=dict)
+    """Why some of these rules cannot be carried out any more, by target topic, as half a sentence with the remedy."""
+    dealt: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By source partition of such topics up to where all of their target partitions have come."""
     held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """Source partitions with an open transaction, where that bounds what is read (read_committed)."""
 

@@ -19,6 +19,8 @@ def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, las
     """
     if last is not None:
         start = last.end
+    elif source in facts.dealt:
+        start = facts.dealt[source]
     elif source in facts.begins:
         start = max(part.log_start, facts.begins[source])
     elif facts.first_run:

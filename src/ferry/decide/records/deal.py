@@ -180,6 +180,8 @@ def deal_of(
     )
     look = _Look(rules, facts, topic, known, lasts, wish, width)
     found, refusals, passed = look.sources()
+    if found.finishing and target in facts.lost_rules:
+        return (_lost_rule(found.era, rule, facts.lost_rules[target]),)
     if not found.finishing and copy is not None and copy.partitions > partitions:
         return (_too_many(topic, copy, rule),)
     parts, lost = look.parts(found, copy)
@@ -303,6 +305,14 @@ def _not_begun(topic: SourceTopic, unserved: Sequence[Refusal]) -> Refusal:
         f"the copy of topic {topic.name} does not begin, for where it begins is settled for all partitions at once and "
         f"{names} cannot be asked: bring their brokers back, the next run copies it",
         RefusalKind.NO_LEADER,
+    )
+
+
+def _lost_rule(era: Era, rule: Transform, why: str) -> Refusal:
+    return _refusal(
+        era.source_topic,
+        f"transform {rule.name} has changed, and what some partitions of {era.target_topic} have already has to be "
+        f"finished for the others by what it was, which cannot be carried out: {why}; or {ANEW}",
     )
 
 

@@ -26,8 +26,8 @@ _STEPS: dict[str, type[Any]] = {
 }
 
 
-def rule_text(spec: TransformSpec) -> str:
-    """The transform as JSON, without a salt that is written out."""
+def rule_text(spec: TransformSpec, spark_version: str = "") -> str:
+    """The transform as JSON, without a salt that is written out; with the version of Spark that carries it out."""
     body = {
         "name": spec.name,
         "topics": list(spec.topics.items),
@@ -38,6 +38,7 @@ def rule_text(spec: TransformSpec) -> str:
         "poison": spec.poison.value,
         "salt": spec.salt if "${" in spec.salt else "",
         "salted": bool(spec.salt),
+        "spark": spark_version,
     }
     return json.dumps(body, sort_keys=True, ensure_ascii=False)
 
@@ -68,6 +69,12 @@ def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
             f"the ledger has a transform that this Ferry cannot read ({type(error).__name__}: {error}): use the Ferry "
             "that wrote it, or a newer one"
         ) from None
+
+
+def spark_of(text: str) -> str:
+    """Which PySpark carried a rule out, as ` (PySpark 4.2.0)`; empty where the text does not say."""
+    found = json.loads(text).get("spark", "")
+    return f" (PySpark {found})" if found else ""
 
 
 def _plain(value: object) -> object:

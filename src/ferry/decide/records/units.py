@@ -59,6 +59,19 @@ def standings(era: Era, lasts: Iterable[UnitReceipt]) -> list[Vector]:
     return [reached.get(number, era.begins) for number in range(era.partitions)]
 
 
+def least_dealt(eras: Iterable[Era], lasts: Iterable[UnitReceipt]) -> dict[TopicPartition, int]:
+    """By source partition up to where all target partitions have come."""
+    of_target: dict[str, list[UnitReceipt]] = {}
+    for last in lasts:
+        of_target.setdefault(last.target.topic, []).append(last)
+    found: dict[TopicPartition, int] = {}
+    for era in eras:
+        places = standings(era, of_target.get(era.target_topic, ()))
+        for number in range(min(map(len, places))):  # one that some do not know has no place yet
+            found[TopicPartition(era.source_topic, number)] = min(place[number] for place in places)
+    return found
+
+
 def joined(vectors: Sequence[Vector]) -> Vector:
     """The least that all of them lie within; a partition that one of them does not know has offset 0 there."""
     width = max(map(len, vectors))
@@ -187,6 +200,12 @@ def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
                 low, high = found.get(place, (start, end))
                 found[place] = min(low, start), max(high, end)
     return found
+
+
+def is_done(unit: Unit, last: UnitReceipt | None) -> bool:
+    """Whether a unit's target partition has come to its end by now, by whichever run."""
+    reached = () if last is None else last.reached
+    return len(reached) >= len(unit.ends) and all(map(int.__ge__, reached, unit.ends))
 
 
 def finished_by(units: Iterable[Unit], lasts: Mapping[TopicPartition, UnitReceipt], generation: int) -> list[Unit]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from ferry.decide.ledger.report import Report, report_of
 from ferry.decide.ledger.runs import Outcome
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
-from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicPartition, UnitReceipt
+from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicPartition, UnitReceipt
 from ferry.run.copy.slot import SlotResult
 
 TRIES = 2
@@ -84,7 +84,9 @@ def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
 def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
     """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.source: receipt.end for receipt in end.receipts}
-    finished = {piece.source for piece in plan.of_slot(end.slot) if reached.get(piece.source, -1) >= piece.end}
+    reached |= {TopicPartition(unit.source_topic, unit.target.partition): unit.end for unit in end.units}
+    pieces: list[Piece] = [*plan.of_slot(end.slot), *plan.units_of(end.slot)]
+    finished = {piece.source for piece in pieces if reached.get(piece.source, -1) >= piece.end}
     known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have done it
     if end.failure is None:
         return known
@@ -94,9 +96,9 @@ def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
             topic=piece.source.topic,
             partition=piece.source.partition,
             kind=RefusalKind.SLOT_FAILED,
-            message=f"{piece.source} was not (wholly) copied: {end.failure}",
+            message=f"{piece.told} was not (wholly) copied: {end.failure}",
         )
-        for piece in plan.of_slot(end.slot)
+        for piece in pieces
         if piece.source not in finished and piece.source not in named
     ]
 
@@ -114,7 +116,10 @@ def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Repor
     reached: dict[TopicPartition, int] = {}
     for receipt in receipts:
         reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
-    return report_of(plan, started_ms, receipts, reached, outcome_of(plan, ends))
+    units = [unit for end in ends for unit in end.units]
+    return report_of(
+        plan, started_ms, receipts, reached, outcome_of(plan, ends), units, {unit.target: unit for unit in units}
+    )
 
 
 def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:

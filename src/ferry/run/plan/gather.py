@@ -17,6 +17,7 @@ from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetT
 from ferry.decide.plan.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.decide.plan.tombstones import seen_to_end
 from ferry.decide.plan.topic_settings import TopicSettings
+from ferry.decide.records.units import least_dealt
 from ferry.errors import Unreachable
 from ferry.model import Position, RefusalKind, TopicPartition
 from ferry.net.admin.disks import log_sizes
@@ -71,7 +72,7 @@ async def gather_facts(
     ends = await listed_offsets(source, dict.fromkeys(begins.found, LATEST), isolation=isolation_of(flow))
     highs = await _high_watermarks(flow, source, ends.found)
     held = await open_transactions(source, [place for place, high in highs.items() if high > ends.found[place]])
-    is_first = first_run(view, lane)
+    is_first, rules = first_run(view, lane), eras(view, lane)
     begun = recorded_starts(view, lane, {name: info.id_text for name, info in chosen.items()})
     if is_first:
         starts = await _first_starts(flow.start, source, begins.found, ends.found)
@@ -140,7 +141,8 @@ async def gather_facts(
         held={place: begun[0] for place, begun in held.items()},
         skips=skips(view, lane),
         units=units,
-        eras=eras(view, lane),
+        eras=rules,
+        dealt=least_dealt(rules.values(), units.values()),
         seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
     )
 

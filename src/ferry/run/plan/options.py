@@ -9,7 +9,9 @@ from types import MappingProxyType
 
 from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
 from ferry.decide.plan.rules import Rules, Transform
+from ferry.decide.records.rule_text import rule_text
 from ferry.model import LaneKind, Window, lane_kind
+from ferry.run.records.transform_digest import pyspark_version
 
 DEFAULT_LEDGER_REPLICATION = 3
 
@@ -48,7 +50,9 @@ def rules_of(
 
     def transform_of(topic: str) -> Transform | None:
         found = flow.transform_of(topic)
-        return None if found is None else Transform(found.name, digests.get(found.name, ""))
+        if found is None or found.partitions is None:
+            return None if found is None else Transform(found.name, digests.get(found.name, ""))
+        return Transform(found.name, digests.get(found.name, ""), found.partitions, rule_text(found, pyspark_version()))
 
     budget, kind = flow.budget, lane_kind(lane)
     factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR

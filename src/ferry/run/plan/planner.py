@@ -22,6 +22,7 @@ from ferry.decide.ledger.rebuilt import rebuild_notes
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import slots_to_fence, superseded_by
 from ferry.decide.ledger.summary import is_due
+from ferry.decide.ledger.unit_codec import era_record
 from ferry.decide.plan.clock import skew_sentence
 from ferry.decide.plan.deletes import deleted_note, forgetting, forgotten
 from ferry.decide.plan.facts import Facts
@@ -58,7 +59,7 @@ from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
 from ferry.run.plan.sync_acls import AclSyncer
-from ferry.run.plan.transforms import transform_digests, why_not_run
+from ferry.run.plan.transforms import digests_to_show, lost_rules, transform_digests, why_not_run
 from ferry.run.plan.truncation import with_truncations
 from ferry.run.plan.windows import Windowed, windowed
 
@@ -90,12 +91,13 @@ class Planner:
         """As `preview`, with the facts that the plan was decided from."""
         refuse_endless(self.lane, options.window)
         await self._refuse_swapped(view)
-        facts = await self.facts(view, positions=Positions.AT_ONCE)
+        digests = digests_to_show(self.flow)
+        facts = self._with_lost_rules(await self.facts(view, positions=Positions.AT_ONCE), digests)
         if options.window is not None:
             facts = (await self._windowed(view, facts, options, "(dry run)")).facts
         if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.known.view())
-        plan = decide_plan(rules_of(self.flow, self.lane, options), facts, "(dry run)", -1)
+        plan = decide_plan(rules_of(self.flow, self.lane, options, digests), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
         if _concerns_acls(options, facts):
@@ -167,7 +169,7 @@ class Planner:
         """Take away some of what earlier runs gave up, and give `more` up; not when a newer run owns the lane."""
         view = await self.known.view()
         if superseded_by(view, self.lane, plan.generation) is None:
-            await sweep(self.ledger, view, self.lane, tombstones_of(len(plan.slices)))
+            await sweep(self.ledger, view, self.lane, tombstones_of(len(plan.slices) + len(plan.units)))
             if more:
                 await give_up(self.ledger, view, self.lane, plan.run, self.source, self.target)
 
@@ -211,7 +213,7 @@ class Planner:
         if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)
         rules = rules_of(self.flow, self.lane, options, digests)
-        gathered = facts = await self.facts(view)
+        gathered = facts = self._with_lost_rules(await self.facts(view), digests)
         found = None if options.window is None else await self._windowed(view, facts, options, opened.record.run)
         if found is not None:
             gathered = facts = found.facts
@@ -224,7 +226,9 @@ class Planner:
         plan = await with_letters(self.flow, rules, facts, self.target, plan)
         plan = await self._claims.claim(view, facts, plan)
         kept = seen_records(rules, facts, plan) if found is None else map(window_record, found.records)
-        await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept])
+        # Before the plan is sealed: its units are of these rules.
+        begun = (era_record(self.lane, era) for era in plan.eras if era.since == plan.generation)
+        await self._append([*(gap_record(self.lane, gap) for gap in plan.gaps), *kept, *begun])
         taken = opened.record.took_over
         notes = [f"lane {self.lane} was taken over from deployment {taken}"] if taken else []
         notes += rebuild_notes(view, opened)
@@ -311,6 +315,9 @@ class Planner:
         facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.known)
         facts = await with_resources(self.flow, facts, self.source, self.target)
         return await self._with_others(facts, view)
+
+    def _with_lost_rules(self, facts: Facts, digests: Mapping[str, str]) -> Facts:
+        return replace(facts, lost_rules=lost_rules(self.flow, facts.eras, digests)) if facts.eras else facts
 
     async def _with_others(self, facts: Facts, view: LedgerView) -> Facts:
         """`facts` with what others wrote to the target up to the ends that they tell, or later."""

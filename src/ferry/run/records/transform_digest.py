@@ -24,13 +24,12 @@ def transform_digest(spec: TransformSpec) -> str:
     Raises BadInput by the transform's key for a function that cannot be imported and a salt that cannot be looked up,
     Refused where no PySpark is installed.
     """
-    try:
-        spark = version("pyspark")
-    except PackageNotFoundError:
+    spark = pyspark_version()
+    if not spark:
         raise Refused(
             f"ferry.transform.{spec.name}: no PySpark is installed here, whose version is part of the transform: "
             "install Ferry with its extra spark where runs are planned"
-        ) from None
+        )
     code = ""
     if spec.function is not None:
         try:
@@ -38,6 +37,14 @@ def transform_digest(spec: TransformSpec) -> str:
         except BadInput as error:
             raise BadInput(f"ferry.transform.{spec.name}.function: {error}") from None
     return spec.digest(spark_version=spark, code=code)
+
+
+def pyspark_version() -> str:
+    """Of the PySpark of this machine; empty where there is none."""
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        return ""
 
 
 def imported(path: str) -> Callable[..., Any]:

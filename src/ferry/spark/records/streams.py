@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
 from ferry.decide.records.letters import PoisonRule
+from ferry.decide.records.rule_text import parse_rule
 from ferry.errors import Refused
 from ferry.model import Piece, Plan
 from ferry.run.records.transform_digest import transform_digest
@@ -39,6 +40,25 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
                 "planned: start a new run, which goes on where this one stands"
             )
         found.append((spec, tuple(mine)))
+    return found + _dealt(flow, plan)
+
+
+def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
+    """The same of units, by the rules in the plan: one that the file has changed since is finished as it was."""
+    rules = {era.target_topic: era for era in plan.eras}
+    pieces: dict[tuple[str, str], list[Piece]] = {}
+    for unit in plan.units:
+        pieces.setdefault((rules[unit.target.topic].spec, unit.digest), []).append(unit)
+    found: Transforms = []
+    for (text, digest), mine in sorted(pieces.items()):
+        spec = parse_rule(text, flow.transforms)
+        if transform_digest(spec) != digest:
+            raise Refused(
+                f"ferry.transform.{spec.name} cannot be carried out here as run {plan.run} has planned it: PySpark, "
+                "the module of its function or its salt is another one: start a new run where Spark's driver has the "
+                "same, which goes on where this one stands"
+            )
+        found.append((spec, tuple(mine)))
     return found
 
 
@@ -58,8 +78,7 @@ def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) ->
     prepare(spark)
     found = []
     for spec, pieces in transforms:
-        topics = {piece.source.topic for piece in pieces}
-        targets = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in sorted(topics)}
+        targets = dict(sorted({piece.source.topic: piece.target.topic for piece in pieces}.items()))
         change = partial(transformed, spec=spec, targets=targets)
         change(spark.createDataFrame([], SCHEMA))
         rule = PoisonRule(transform=spec.name, poison=spec.poison, letters=flow.dead_letters)

@@ -1,0 +1,133 @@
+"""Topics with other partitions, by plan and copy job: filtered, masked, in order per key, whatever is killed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ferry.decide.ledger.unit_codec import eras, unit_receipts
+from ferry.decide.records.partitioner import partition_of_record
+from ferry.dev import RunningCluster
+from ferry.model import Plan, Vector
+from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled, wait_until
+from tests.run.unit_flows import lab_of, messages
+from tests.spark.jobs import Job, plan, submit
+
+SQL = (
+    "SELECT * EXCEPT (value), CAST(sha2(value, 256) AS BINARY) AS value FROM records "
+    "WHERE key IS NULL OR CAST(key AS STRING) NOT LIKE '%3'"
+)
+SOURCES, FIRST, LATER, RECORDS = 200, 12, 16, 12_000
+
+
+def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic, SOURCES)
+    give(source_cluster, topic, RECORDS)
+    settings = {"ferry.chunk.bytes": "5000"}
+    plain = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    lab = lab_of(plain, topic, FIRST, **{"ferry.transform.small.sql": SQL})
+
+    # Workers killed: Spark has the task done again. The whole job killed: the run is repeated.
+    first = plan(lab, "r-1")
+    assert len(first.units) == FIRST
+    assert not first.slices
+    job = submit(lab, "r-1", tmp_path)
+    written(lab, first, 1)
+    for worker in job.workers():
+        worker.kill()
+    written(lab, first, 3)
+    kill(job)
+    assert count(lab, first) > 0
+    assert submit(lab, "r-1", tmp_path).wait(240) == 0
+    assert_units_done(lab, first)
+
+    # A run that is killed, and another rule in the file: what was begun is finished by the old one.
+    give(source_cluster, topic, RECORDS // 2, start=RECORDS)
+    second = plan(lab, "r-2")
+    job = submit(lab, "r-2", tmp_path)
+    written(lab, second, 2)
+    kill(job)
+    changed = lab_of(plain, topic, LATER, **{"ferry.transform.small.where": "value IS NOT NULL"})
+    third = plan(changed, "r-3")
+    assert {unit.era for unit in third.units} == {first.generation}
+    assert submit(changed, "r-3", tmp_path).wait(240) == 0
+    assert_units_done(changed, third)
+    fourth = plan(changed, "r-4")
+    assert {unit.era for unit in fourth.units} == {fourth.generation}
+    assert len(fourth.units) == LATER
+    job = submit(changed, "r-4", tmp_path)
+    assert job.wait(240) == 0, job.text()
+    assert f"{LATER} units" in job.text()
+    assert_units_done(changed, fourth)
+
+    with changed.runs() as runs:
+        era = eras(settled(runs), runs.lane)[lab.target_topic(topic)]
+        assert not plan(changed, "r-5").units
+    assert 0 < assert_written(lab, topic, era.begins) < RECORDS + RECORDS // 2
+
+
+def give(cluster: RunningCluster, topic: str, number: int, start: int = 0) -> None:
+    given = messages(number, start=start)
+    send(producer(cluster), topic, [replace(one, partition=at % 23 * 7 % SOURCES) for at, one in enumerate(given)])
+
+
+def count(lab: Lab, of: Plan) -> int:
+    with lab.runs() as runs:
+        return len(unit_receipts(settled(runs), runs.lane, of.run, of.generation))
+
+
+def written(lab: Lab, of: Plan, least: int) -> None:
+    """Wait until so many receipts of a run are in the ledger."""
+    with lab.runs() as runs:
+        wait_until(lambda: len(unit_receipts(runs.ledger(), runs.lane, of.run, of.generation)) >= least, 120)
+
+
+def kill(job: Job) -> None:
+    """As when the machine goes: nothing of the job ends what it has open."""
+    for process in reversed(job.tree()):
+        process.kill()
+    job.process.wait(30)
+
+
+def assert_units_done(lab: Lab, of: Plan) -> None:
+    with lab.runs() as runs:
+        receipts = unit_receipts(settled(runs), runs.lane, of.run, of.generation)
+        assert not runs.left(of)
+        assert runs.report(of.run).records == sum(one.records for one in receipts)
+    for unit in of.units:
+        assert [one for one in receipts if one.target == unit.target][-1].reached == unit.ends
+
+
+def masked(key: bytes | None, value: bytes | None) -> tuple[bool, bytes | None]:
+    kept = key is None or not key.endswith(b"3")
+    return kept, None if value is None else hashlib.sha256(value).hexdigest().encode()
+
+
+def unchanged(key: bytes | None, value: bytes | None) -> tuple[bool, bytes | None]:
+    return value is not None, value
+
+
+def assert_written(lab: Lab, topic: str, begins: Vector) -> int:
+    """Each record once, by the rule of its era, in order per key; how many there are."""
+    wanted: dict[int, list[tuple[object, ...]]] = defaultdict(list)
+    for partition, rows in sorted(read_topic(lab.source.bootstrap, topic).items()):
+        for offset, key, value, headers, time in rows:
+            is_old = offset < begins[partition]
+            rule: Callable[..., tuple[bool, bytes | None]] = masked if is_old else unchanged
+            kept, changed = rule(key, value)
+            if kept:
+                number = partition_of_record(key, partition, offset, FIRST if is_old else LATER)
+                wanted[number].append((key, changed, headers, time))
+    found = read_topic(lab.target.bootstrap, lab.target_topic(topic))
+    assert set(found) == set(range(LATER))
+    for number, rows in found.items():
+        got = [row[1:] for row in rows]
+        assert sorted(map(repr, got)) == sorted(map(repr, wanted[number])), number
+        for key in {row[0] for row in got if row[0] is not None}:
+            assert [row for row in got if row[0] == key] == [row for row in wanted[number] if row[0] == key]
+    return sum(map(len, found.values()))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ferry.decide.groups.sentences import group_sentences
-from ferry.decide.ledger.report import Report, missing_sentence, throttled_sentence
+from ferry.decide.ledger.report import Report, missing_sentence, pieces_sentence, throttled_sentence
 from ferry.decide.plan.change_sentences import deeds, differences, proposals
-from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition
+from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition, UnitReceipt
 
 MEGABYTE = 1_000_000
 SHOWN_RECORDS = 3
@@ -19,7 +19,7 @@ LINES = 200
 
 def plan_lines(plan: Plan) -> list[str]:
     """What a plan would do, line by line."""
-    head = f"plan of run {plan.run} of {plan.flow} (lane {plan.lane}): {len(plan.slices)} slices, "
+    head = f"plan of run {plan.run} of {plan.flow} (lane {plan.lane}): {pieces_sentence(plan)}, "
     head += (
         f"about {sum(piece.bytes_estimate for piece in plan.slices) / MEGABYTE:.1f} MB, {len(plan.used_slots)} tasks"
     )
@@ -28,6 +28,8 @@ def plan_lines(plan: Plan) -> list[str]:
         for piece in plan.slices
     ]
     lines = [head, *table(["source", "target", "from", "to", "bytes, about"], rows)]
+    dealt = [[unit.source_topic, str(unit.target), str(unit.partitions), str(unit.offsets)] for unit in plan.units]
+    lines += table(["source", "target", "of", "offsets"], dealt) if dealt else []
     lines += proposals(plan.changes) if plan.only_shown else deeds(plan.changes)
     lines += differences(plan.drift)
     would = "would be " if plan.only_shown else ""
@@ -43,15 +45,17 @@ def report_lines(report: Report) -> list[str]:
     rate = report.bytes / MEGABYTE / report.seconds if report.seconds else 0.0
     head = (
         f"run {report.plan.run} of {report.plan.flow} (lane {report.plan.lane}): {report.state}, "
-        f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.slices)} slices, "
+        f"{len({receipt.source for receipt in report.receipts})} of {len(report.plan.slices)} slices, {_units(report)}"
         f"{report.records} records, {report.bytes / MEGABYTE:.1f} MB in {report.seconds:.1f} s, {rate:.1f} MB/s"
     )
     lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.receipts))]
+    if report.units:
+        lines += table(["source", "target", "records", "bytes", "chunks"], _dealt(report.units))
     said = missing_sentence(report.missing), throttled_sentence(report.throttled)
     lines += [sentence for sentence in said if sentence is not None]
     lines += [f"refused: {refusal.message}" for refusal in report.refusals]
-    lines += [f"missing: {piece.source} up to {piece.end}" for piece in report.unfinished]
-    lines += [f"left to the next run, for time was over: {piece.source} up to {piece.end}" for piece in report.left]
+    lines += [f"missing: {piece.told} up to {piece.end}" for piece in report.unfinished]
+    lines += [f"left to the next run, for time was over: {piece.told} up to {piece.end}" for piece in report.left]
     if report.groups is not None and not report.groups.is_empty:
         lines += group_sentences(report.groups)
     lines += run_verified_lines(report.verified)
@@ -108,6 +112,28 @@ def _record(record: Mapping[str, Any]) -> list[str]:
         for name in ("key", "value", "headers")
     ]
     return [f"{record['offset']}", f"{record['timestamp_ms']}", *fields]
+
+
+def _units(report: Report) -> str:
+    count = len(report.plan.units)
+    return f"{len({unit.target for unit in report.units})} of {count} units, " if count else ""
+
+
+def _dealt(units: Iterable[UnitReceipt]) -> list[list[str]]:
+    """What was dealt, by target partition."""
+    found: dict[TopicPartition, list[UnitReceipt]] = {}
+    for unit in units:
+        found.setdefault(unit.target, []).append(unit)
+    return [
+        [
+            ones[0].source_topic,
+            str(place),
+            str(sum(one.records for one in ones)),
+            str(sum(one.bytes for one in ones)),
+            str(len(ones)),
+        ]
+        for place, ones in sorted(found.items())
+    ]
 
 
 def _copied(receipts: Iterable[Receipt]) -> list[list[str]]:

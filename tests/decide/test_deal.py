@@ -11,12 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.plan.facts import OpenTransaction, SourceTopic
+from ferry.decide.ledger.plan_codec import parse_plan, plan_records
+from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, SourceTopic
+from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.rules import Rules, Transform
+from ferry.decide.plan.skipping import Wish, skip_gap
 from ferry.decide.records.deal import Deal, deal_of, dealt_before
 from ferry.decide.records.partitioner import partition_of_record
 from ferry.decide.records.units import reached_at, resumed, wants
-from ferry.model import Era, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
+from ferry.errors import Refused
+from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
 from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic
 
 SKIP = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
@@ -373,3 +377,89 @@ def expected(world: World, *, also_passed: bool = False) -> set[tuple[int, int, 
             if selects(own[-1].digest, key):
                 rows.add((number_of(key, number, offset, own[-1].partitions), number, offset, own[-1].digest))
     return rows
+
+
+# In a plan
+
+DEALT = replace(RULES, max_tasks=3, transform_of=lambda name: RULE._replace(partitions=4) if name == "t" else None)
+BESIDE = replace(
+    FACTS, sources={"t": topic("t", part(), part()), "u": topic("u", part())}, target_defaults={}, first_run=True
+)
+
+
+def test_units_are_planned_beside_slices_in_slots_of_their_own() -> None:
+    plan = decide_plan(DEALT, BESIDE, "r", 7)
+    assert {piece.source.topic for piece in plan.slices} == {"u"}
+    assert [(unit.target, unit.starts, unit.ends, unit.era, unit.partitions) for unit in plan.units] == [
+        (place("a.t", number), (0, 0), (100, 100), 7, 4) for number in range(4)
+    ]
+    assert [(era.since, era.partitions, era.begins) for era in plan.eras] == [(7, 4, (0, 0))]
+    assert not set(plan.row_slots) & {piece.slot for piece in plan.slices}
+    assert set(plan.used_slots) <= {0, 1, 2}
+    created = {change.topic: change.partitions for change in plan.changes}
+    assert created == {"a.t": 4, "a.u": 1}
+    assert plan.version == 2
+    assert parse_plan_of(plan) == plan
+
+
+def parse_plan_of(plan: Plan) -> Plan:
+    *parts, seal = plan_records(plan)
+    return parse_plan({number: part.value or b"" for number, part in enumerate(parts)}, seal.value or b"", "the plan")
+
+
+def test_budgets_are_shared_by_slices_and_units() -> None:
+    plan = decide_plan(replace(DEALT, max_records=90), BESIDE, "r", 7)
+    assert [piece.offsets for piece in plan.slices] == [30]
+    assert {unit.ends for unit in plan.units} == {(30, 30)}
+    half = decide_plan(replace(DEALT, max_bytes=15_000), BESIDE, "r", 7)
+    assert [piece.offsets for piece in half.slices] == [50]
+    assert {unit.ends for unit in half.units} == {(50, 50)}
+
+
+def test_disks_without_room_refuse_units_too() -> None:
+    space = {1: BrokerSpace(total=1_000_000, usable=201_000)}
+    wide = replace(target("a.t", 0, 0, 0, 0), brokers=dict.fromkeys(range(4), (1,)))
+    facts = replace(BESIDE, targets={"a.t": wide}, space=space, target_brokers=1)
+    plan = decide_plan(replace(DEALT, free_percent=20), facts, "r", 7)
+    assert not plan.units
+    assert not plan.eras
+    assert [(one.topic, one.partition, one.kind) for one in plan.refusals] == [
+        ("t", None, RefusalKind.NO_SPACE),
+        ("u", None, RefusalKind.NO_SPACE),
+    ]
+
+
+def test_a_topic_that_another_lane_claimed_meanwhile_has_no_units_and_no_rule() -> None:
+    plan = without_foreign(decide_plan(DEALT, BESIDE, "r", 7), {"a.t": "other"})
+    assert not plan.units
+    assert not plan.eras
+    assert [one.kind for one in plan.refusals] == [RefusalKind.OWNED]
+    assert {piece.source.topic for piece in plan.slices} == {"u"}
+
+
+def test_a_caught_up_topic_has_no_units_and_a_paused_one_no_word() -> None:
+    done = {place("a.t", number): receipt(number, (9, 9), target_next=4) for number in range(2)}
+    facts = replace(FACTS_HALF, units=done)
+    plan = decide_plan(replace(DEALT, transform_of=lambda _: RULE), facts, "r", 7)
+    assert not plan.units
+    assert plan.caught_up == 2
+    paused = replace(facts, pauses={"t": Pause(topic="t", since_ms=1, who="x", why="y")})
+    plan = decide_plan(replace(DEALT, transform_of=lambda _: RULE), paused, "r", 7)
+    assert (plan.paused, plan.caught_up, plan.eras) == (("t",), 0, ())
+
+
+def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone() -> None:
+    rules = replace(DEALT, transform_of=lambda name: RULE._replace(digest="few") if name == "t" else None)
+    facts = replace(
+        FACTS_HALF, sources={**FACTS_HALF.sources, "u": topic("u", part())}, lost_rules={"a.t": "PySpark is another"}
+    )
+    plan = decide_plan(rules, facts, "r", 7)
+    (refusal,) = plan.refusals
+    assert (refusal.topic, refusal.kind) == ("t", RefusalKind.TRANSFORM)
+    assert "cannot be carried out: PySpark is another; or" in refusal.message
+    assert {piece.source.topic for piece in plan.slices} == {"u"}
+
+
+def test_nothing_of_a_dealt_topic_is_skipped_by_hand() -> None:
+    with pytest.raises(Refused, match="no place of it can be skipped by hand"):
+        skip_gap(DEALT, BESIDE, Wish(source=place("t"), to=9, who="x", reason="y"), "r", 7)

@@ -11,6 +11,7 @@ from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import LedgerView, pauses
 from ferry.decide.plan.lag import PartitionLag, TotalLag, total_of
+from ferry.decide.records.units import read_ranges
 from ferry.model import Gap, OpenedRun, Pause, Refusal
 from ferry_airflow.page.lag_history import Column
 from ferry_airflow.page.lag_point import LagPoint
@@ -69,6 +70,8 @@ def digest_of(past: PastRun) -> RunDigest:
     due: Counter[str] = Counter()
     for piece in report.plan.slices if report else ():
         due[piece.source.topic] += piece.offsets
+    for place, (low, high) in read_ranges(report.plan.units if report else ()).items():
+        due[place.topic] += high - low
     records: Counter[str] = Counter()
     size: Counter[str] = Counter()
     ages: dict[str, int] = {}
@@ -77,6 +80,9 @@ def digest_of(past: PastRun) -> RunDigest:
         size[one.source.topic] += one.bytes
         if one.latency is not None:
             ages[one.source.topic] = max(ages.get(one.source.topic, 0), one.latency.max)
+    for unit in report.units if report else ():
+        records[unit.source_topic] += unit.records
+        size[unit.source_topic] += unit.bytes
     kept = nlargest(MOST_TOPICS, due, key=lambda topic: (size[topic], due[topic]))
     refusals = report.refusals if report else ()
     return RunDigest(
@@ -84,7 +90,7 @@ def digest_of(past: PastRun) -> RunDigest:
         generation=past.opened.generation,
         state=past.state,
         started_ms=record.started_ms,
-        ended_ms=max((one.at_ms for one in receipts), default=record.started_ms),
+        ended_ms=record.started_ms + int((report.seconds if report else 0) * 1000),
         slices=len(report.plan.slices) if report else 0,
         due=due.total(),
         records=records.total(),

@@ -20,10 +20,11 @@ from ferry.decide.ledger.receipt_codec import receipt_json
 from ferry.decide.ledger.report import GuardCount, Report, guard_counts
 from ferry.decide.ledger.run_codec import refusal_json
 from ferry.decide.ledger.slice_codec import change_json, slice_json
+from ferry.decide.ledger.unit_codec import unit_receipt_json
 from ferry.decide.ledger.verified_codec import run_verified_json
 from ferry.decide.plan.lag import PartitionLag, total_of
 from ferry.decide.takeover.adoption import Takeover
-from ferry.model import Adoption, Flow, Gap, Pause, Piece, Plan, Receipt, Refusal, Unit
+from ferry.model import Adoption, Flow, Gap, Pause, Piece, Plan, Receipt, Refusal, Unit, UnitReceipt
 
 if TYPE_CHECKING:  # the shapes need no client of Kafka's
     from ferry.run.takeover.hand_back import HandedBack
@@ -49,6 +50,19 @@ def plan_json(plan: Plan) -> Json:
         "gaps": [gap_json(gap) for gap in plan.gaps],
         "guards": guards_json(plan.refusals, plan),
         "paused": list(plan.paused),
+        **({"units": [_unit_json(unit) for unit in plan.units]} if plan.units else {}),
+    }
+
+
+def _unit_json(unit: Unit) -> Json:
+    """What a run would deal to one target partition."""
+    return {
+        "topic": unit.source_topic,
+        "target_topic": unit.target.topic,
+        "target_partition": unit.target.partition,
+        "partitions": unit.partitions,
+        "offsets": unit.offsets,
+        "slot": unit.slot,
     }
 
 
@@ -103,6 +117,7 @@ def run_json(report: Report) -> Json:
         "verified": None if report.verified is None else run_verified_json(report.verified),
         "notes": list(report.notes),
         "receipts": [short_receipt_json(receipt) for receipt in report.receipts],
+        **({"units": [_short_unit_json(unit) for unit in report.units]} if report.units else {}),
     }
 
 
@@ -135,6 +150,20 @@ def short_receipt_json(receipt: Receipt) -> Json:
         "bytes": receipt.bytes,
         "missing": receipt.missing,
         **({"transform": receipt.transform} if receipt.transform else {}),
+    }
+
+
+def _short_unit_json(unit: UnitReceipt) -> Json:
+    """The part of a receipt of a unit that says what was dealt where."""
+    return {
+        "topic": unit.source_topic,
+        "target_topic": unit.target.topic,
+        "target_partition": unit.target.partition,
+        "target_start": unit.target_start,
+        "target_next": unit.target_next,
+        "offsets": unit.end - unit.start,
+        "records": unit.records,
+        "bytes": unit.bytes,
     }
 
 
@@ -184,10 +213,11 @@ def lag_json(lags: list[PartitionLag]) -> Json:
     }
 
 
-def receipts_json(receipts: list[Receipt], of_run: PastRun | None = None) -> Json:
+def receipts_json(receipts: list[Receipt], units: list[UnitReceipt], of_run: PastRun | None = None) -> Json:
     """`ferry ledger`: receipts as the ledger has them, and the run that was asked for; null where none was."""
     return {
         "receipts": [receipt_json(receipt) for receipt in receipts],
+        **({"units": [unit_receipt_json(unit) for unit in units]} if units else {}),
         "run": None if of_run is None else _past_run_json(of_run),
     }
 

@@ -12,8 +12,10 @@ from typing import Self
 from ferry.clock import wall_ms
 from ferry.decide.lanes.pace import span
 from ferry.decide.ledger.receipts import heard_receipts
+from ferry.decide.ledger.report import pieces_sentence
+from ferry.decide.ledger.unit_codec import heard_units
 from ferry.errors import FerryError
-from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
+from ferry.model import LedgerRecord, Piece, Plan, Receipt, TopicPartition, UnitReceipt
 from ferry.run.copy.task import TaskSpec
 from ferry.run.flow.connections import TargetConnection
 
@@ -30,12 +32,16 @@ class Progress:
     since_ms: int = 0
     """What was committed before, by an earlier attempt, says nothing of the pace."""
     receipts: dict[tuple[TopicPartition, int], Receipt] = field(default_factory=dict)
+    units: dict[tuple[TopicPartition, int], UnitReceipt] = field(default_factory=dict)
 
     def add(self, records: Iterable[LedgerRecord]) -> int | None:
         """Take in the records of a read; the offset of the first undecided one, from which to read again."""
+        records = list(records)
         found, first_open = heard_receipts(records, "receipt", self.plan.lane, self.plan.generation)
         for receipt in found:
             self.receipts[receipt.target, receipt.start] = receipt
+        for unit in heard_units(records, self.plan.lane, self.plan.generation):
+            self.units[unit.target, unit.start] = unit
         return first_open
 
     def line(self, seconds: float) -> str:
@@ -43,14 +49,19 @@ class Progress:
         ends: dict[TopicPartition, int] = {}
         for receipt in self.receipts.values():
             ends[receipt.source] = max(ends.get(receipt.source, -1), receipt.end)
-        done = sum(ends.get(piece.source, -1) >= piece.end for piece in self.plan.slices)
-        records = sum(receipt.records for receipt in self.receipts.values())
-        size = sum(receipt.bytes for receipt in self.receipts.values()) / MEGABYTE
-        left = sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in self.plan.slices)
-        since = sum(one.end - one.start for one in self.receipts.values() if one.at_ms >= self.since_ms)
+        for unit in self.units.values():
+            place = TopicPartition(unit.source_topic, unit.target.partition)
+            ends[place] = max(ends.get(place, -1), unit.end)
+        pieces: list[Piece] = [*self.plan.slices, *self.plan.units]
+        written: list[Receipt | UnitReceipt] = [*self.receipts.values(), *self.units.values()]
+        done = sum(ends.get(piece.source, -1) >= piece.end for piece in pieces)
+        records = sum(receipt.records for receipt in written)
+        size = sum(receipt.bytes for receipt in written) / MEGABYTE
+        left = sum(max(0, piece.end - ends.get(piece.source, piece.start)) for piece in pieces)
+        since = sum(one.end - one.start for one in written if one.at_ms >= self.since_ms)
         rest = f", {left} offset(s) left, about {span(seconds * left / since)} to go" if left and since else ""
         return (
-            f"{done} of {len(self.plan.slices)} slices, {records} records, {size:.1f} MB, "
+            f"{done} of {pieces_sentence(self.plan)}, {records} records, {size:.1f} MB, "
             f"{size / max(seconds, 0.001):.1f} MB/s{rest}"
         )
 

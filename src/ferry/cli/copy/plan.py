@@ -162,6 +162,12 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
             ),
             right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
         )
+    if plan.units:
+        print_table(
+            ["topic", "target", "of", "offsets", "task"],
+            ([unit.source_topic, unit.target, unit.partitions, unit.offsets, unit.slot] for unit in plan.units),
+            right=["of", "offsets", "task"],
+        )
     for line in (*proposals(plan.changes), *differences(plan.drift)):
         print(line)
     for acl in plan.acls:
@@ -175,8 +181,9 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     for left in plan.not_copied:
         print(f"not copied: {left.message} [{left.what}]")
     total = sum(piece.bytes_estimate for piece in plan.slices)
+    units = f"{count_of(len(plan.units), 'unit')}, " if plan.units else ""
     offsets = sum(piece.offsets for piece in plan.slices)
     print(
         f"{plan.flow}: {count_of(len(plan.slices), 'slice')}, {count_of(offsets, 'offset')}, about {size(total)}, "
-        f"{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
+        f"{units}{count_of(len(plan.used_slots), 'task')}, {count_of(len(plan.refusals), 'refusal')}"
     )

@@ -16,7 +16,7 @@ def show_report(report: Report, state: str | None = None) -> None:
     # Imported here: the command line starts light.
     from ferry.cli.shapes import unfinished_sentence
     from ferry.decide.groups.sentences import group_sentences
-    from ferry.decide.ledger.report import missing_sentence, throttled_sentence, verified_sentences
+    from ferry.decide.ledger.report import missing_sentence, pieces_sentence, throttled_sentence, verified_sentences
     from ferry.decide.plan.change_sentences import differences, summary
 
     for acl in report.plan.acls:
@@ -34,7 +34,8 @@ def show_report(report: Report, state: str | None = None) -> None:
     for piece in report.unfinished:
         print(f"unfinished: {unfinished_sentence(report, piece)}")
     if report.left:
-        print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), 'slice')}")
+        what = "slice or unit" if report.plan.units else "slice"
+        print(f"the run's time was over: the next run copies the rest of {count_of(len(report.left), what)}")
     if report.transcoded:
         print(f"transcoded, as they could not be copied as bytes: {report.transcoded} of {report.batches} batches")
     found = group_sentences(report.groups) if report.groups is not None and not report.groups.is_empty else ()
@@ -44,6 +45,6 @@ def show_report(report: Report, state: str | None = None) -> None:
             print(sentence)
     print(
         f"run {report.plan.run} of {report.plan.flow}: {state or report.state}; "
-        f"{count_of(len(report.plan.slices), 'slice')}, {count_of(report.records, 'record')}, {size(report.bytes)} in "
+        f"{pieces_sentence(report.plan)}, {count_of(report.records, 'record')}, {size(report.bytes)} in "
         f"{report.seconds:.1f} s"
     )

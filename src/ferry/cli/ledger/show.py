@@ -28,7 +28,7 @@ from ferry.words import to_the_second
 if TYPE_CHECKING:  # the command line starts light
     from ferry.decide.ledger.history import Holder, PastRun
     from ferry.decide.ledger.pruning import Pruned
-    from ferry.model import Adoption, Gap, Pause, Receipt
+    from ferry.model import Adoption, Gap, Pause, Receipt, UnitReceipt
     from ferry.run.ledger.access import LedgerAccess
 
 DEFAULT_RUNS = 20
@@ -127,6 +127,7 @@ class _Asked:
         from ferry.decide.ledger.history import holders, skipped_at
         from ferry.decide.ledger.ledger import gaps
         from ferry.decide.ledger.pruning import pruned_at
+        from ferry.decide.ledger.unit_codec import eras
 
         view, topic = self.access.view(), self.topic or ""
         known = gaps(view, self.lane)
@@ -140,6 +141,11 @@ class _Asked:
             and one.start <= offset < one.end
         ]
         gone = [] if held else pruned_at(view, self.lane, topic, self.partition, offset)
+        if not held and any(era.source_topic == topic for era in eras(view, self.lane).values()):
+            raise BadInput(
+                f"topic {topic} is dealt to other partitions, and no receipt says where one of its offsets went: its "
+                "key does; look at what was dealt with ferry ledger --topic, without --offset"
+            )
         if self.as_json:
             print_json(holders_json(held, skipped, adopted, gone))
         else:
@@ -152,11 +158,15 @@ class _Asked:
         from ferry.decide.ledger.history import past_run
         from ferry.decide.ledger.receipts import receipts
         from ferry.decide.ledger.runs import opened_run
+        from ferry.decide.ledger.unit_codec import narrowed_units
 
         view = self.access.whole() if self.run is None else self.access.view_with(self.lane, self.run)
         rows = self._narrowed(receipts(view, lane=self.lane, run=self.run, topic=self.topic))
+        # A source partition's records are in all of them.
+        units = narrowed_units(view, self.lane, self.run, self.topic) if self.partition is None else []
+        units = units[-self.last :] if self.last else units
         opened = None if self.run is None else opened_run(view, self.lane, self.run)
-        if self.run is not None and opened is None and not rows:
+        if self.run is not None and opened is None and not rows and not units:
             raise BadInput(
                 f"the ledger has no run {self.run} of lane {self.lane}: `ferry ledger --runs` lists its newest runs"
             )
@@ -164,10 +174,12 @@ class _Asked:
         whole = None if opened is None or is_narrow else past_run(view, opened)
         rows = rows[-self.last :] if self.last else rows
         if self.as_json:
-            print_json(receipts_json(rows, whole))
+            print_json(receipts_json(rows, units, whole))
             return 0
-        if rows or whole is None:
+        if rows or (whole is None and not units):
             _print_receipts(rows)
+        if units:
+            _print_units(units)
         if whole is not None:
             _print_run(whole)
         return 0
@@ -227,6 +239,30 @@ def _print_receipts(rows: list[Receipt]) -> None:
             for row in rows
         ),
         right=["partition", "start", "end", "records", "markers", "aborted", "missing", "transcoded", "bytes"],
+    )
+
+
+def _print_units(rows: list[UnitReceipt]) -> None:
+    """What was dealt to other partitions: `offsets` of the source were gone through for it."""
+    right = ["offsets", "records", "letters", "bytes", "from", "to"]
+    print_table(
+        ["at", "run", "topic", "target", "offsets", "records", "letters", "bytes", "from", "to"],
+        (
+            [
+                to_the_second(row.at_ms),
+                row.run,
+                row.source_topic,
+                row.target,
+                row.end - row.start,
+                row.records,
+                row.dead_letters,
+                size(row.bytes),
+                row.target_start if row.records else None,
+                row.target_next if row.records else None,
+            ]
+            for row in rows
+        ),
+        right=right,
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple
 
 from ferry.config.flow.guards import GUARD_KEYS
@@ -104,7 +105,8 @@ class Report:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the plan notes, and what is to be known of the copy."""
-        return (*self.plan.notes, *missing_notes(self.plan, self.receipts), *transform_notes(self.receipts))
+        told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.units)
+        return (*self.plan.notes, *chain.from_iterable(told))
 
     @property
     def throttled(self) -> Throttled:
@@ -217,12 +219,39 @@ def transform_notes(receipts: Iterable[Receipt]) -> list[str]:
     ]
 
 
+def read_of(units: Iterable[UnitReceipt]) -> dict[tuple[str, str], int]:
+    """By source and target topic how many offsets were read for what was dealt: once, for however many partitions."""
+    spans: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+    for unit in units:
+        known = spans.setdefault((unit.source_topic, unit.target.topic), {})
+        for number, (begin, reached) in enumerate(zip(unit.begins, unit.reached, strict=True)):
+            if begin < reached:
+                low, high = known.get(number, (begin, reached))
+                known[number] = min(low, begin), max(high, reached)
+    return {topics: sum(high - low for low, high in known.values()) for topics, known in spans.items()}
+
+
+def dealt_notes(units: Collection[UnitReceipt]) -> list[str]:
+    """What was dealt of each topic, in a run."""
+    read = read_of(units)
+    found = []
+    for topic, target in sorted(read):
+        own = [unit for unit in units if (unit.source_topic, unit.target.topic) == (topic, target)]
+        records, letters = sum(unit.records for unit in own), sum(unit.dead_letters for unit in own)
+        partitions = count_of(len({unit.target for unit in own}), "partition")
+        found.append(
+            f"topic {topic}: {count_of(read[topic, target], 'offset')} read, {count_of(records, 'record')} dealt to "
+            f"{partitions} of {target}, {count_of(letters, 'dead letter')}"
+        )
+    return found
+
+
 def pieces_sentence(plan: Plan) -> str:
     """How many slices a plan has, and how many units if any."""
-    slices = f"{len(plan.slices)} slices"
+    slices, units = count_of(len(plan.slices), "slice"), count_of(len(plan.units), "unit")
     if not plan.units:
         return slices
-    return f"{slices}, {len(plan.units)} units" if plan.slices else f"{len(plan.units)} units"
+    return f"{slices}, {units}" if plan.slices else units
 
 
 def missing_sentence(count: int) -> str | None:

@@ -107,6 +107,16 @@ def is_unit(value: bytes | None) -> bool:
     return value is not None and b'"kind":"unit"' in value
 
 
+def heard_units(records: Iterable[LedgerRecord], lane: str, generation: int) -> list[UnitReceipt]:
+    """A run's committed receipts in a part of the ledger."""
+    found = [
+        parse_unit_receipt(body_of(record))
+        for record in records
+        if record.fate is Fate.COMMITTED and record.value is not None and _place_of(record, lane) is not None
+    ]
+    return [receipt for receipt in found if receipt.generation == generation]
+
+
 def open_units(view: LedgerView, lane: str) -> list[UnitReceipt]:
     """Receipts of a lane whose transactions are not decided yet."""
     return [
@@ -122,6 +132,16 @@ def unit_receipts(view: LedgerView, lane: str, run: str, generation: int) -> lis
         parse_unit_receipt(body_of(record)) for key, record in view.of_kind(UNIT) if key[1] == lane and key[2] == run
     )
     return [receipt for receipt in found if receipt.generation == generation]
+
+
+def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | None) -> list[UnitReceipt]:
+    """The committed receipts of a lane, in ledger order, narrowed by run and source topic."""
+    found = (
+        parse_unit_receipt(body_of(record))
+        for key, record in view.of_kind(UNIT)
+        if key[1] == lane and run in (None, key[2])
+    )
+    return [receipt for receipt in found if topic in (None, receipt.source_topic)]
 
 
 def undecided_unit(open_: Iterable[LedgerRecord], lane: str, mine: Iterable[TopicPartition]) -> LedgerRecord | None:

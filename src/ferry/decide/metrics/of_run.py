@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.report import GUARDS, Report, RunState, guard_counts
+from ferry.decide.ledger.report import GUARDS, Report, RunState, guard_counts, read_of
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.due import due_ms
 from ferry.decide.metrics.samples import Labels, Metric, Spread, Values, labelled, summed
@@ -46,9 +46,19 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
             (m.MISSING_COUNT, receipt.missing or 0),
         ):
             counts[metric, topic] = counts.get((metric, topic), 0) + value
+    for unit in report.units:
+        topic = of_place(common, unit.target, per_partition=per_partition)
+        for metric, value in (
+            (m.RECORD_COUNT, unit.records),
+            (m.BYTE_COUNT, unit.bytes),
+            (m.BATCH_COUNT, unit.batches),
+            (m.TRANSCODED_BATCH_COUNT, 0),
+            (m.MISSING_COUNT, 0),
+        ):
+            counts[metric, topic] = counts.get((metric, topic), 0) + value
     counts[m.SOURCE_RECORD_POLL, common] = sum(
         receipt.end - receipt.start - (receipt.missing or 0) for receipt in report.receipts if not receipt.adopted
-    )
+    ) + sum(read_of(report.units).values())
     counts[m.SOURCE_RECORD_WRITE, common] = report.records
     throttled = report.throttled
     for by, ms in (("ferry", throttled.ferry), ("source", throttled.source), ("target", throttled.target)):

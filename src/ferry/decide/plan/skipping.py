@@ -48,6 +48,13 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
             f"flow {rules.flow} does not copy topic {source.topic}: cluster {rules.flow.source} has no such topic, or "
             "the filters leave it out"
         )
+    transform = rules.transform_of(topic.name)
+    if transform is not None and transform.partitions is not None:
+        raise Refused(
+            f"topic {topic.name} is dealt to other partitions by ferry.transform.{transform.name}, and no place of it "
+            "can be skipped by hand: let the transform leave the record out (where), or send it to the dead letters "
+            "(poison = skip)"
+        )
     if source.partition in topic.leaderless:
         raise Refused(leaderless_refusal(topic, source.partition).message)
     part = topic.partitions.get(source.partition)

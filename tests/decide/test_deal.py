@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.ledger.plan_codec import parse_plan, plan_records
+from ferry.decide.plan.deal import Deal, deal_of, dealt_before
 from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, SourceTopic
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.skipping import Wish, skip_gap
-from ferry.decide.records.deal import Deal, deal_of, dealt_before
 from ferry.decide.records.partitioner import partition_of_record
 from ferry.decide.records.units import reached_at, resumed, wants
 from ferry.errors import Refused

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from ferry.decide.records.partitioner import partition_of_record
 from ferry.decide.records.units import (
     Log,
-    finished_by,
+    is_done,
     is_level,
     joined,
     reached_at,
     read_ranges,
     replanned,
     resumed,
-    slots_of,
     standings,
     wants,
 )
@@ -238,7 +237,7 @@ def test_what_is_read_covers_what_each_unit_wants() -> None:
     )
     two = replace(one, target=TopicPartition("a.t", 1), starts=(4, 0), ends=(9, 0))
     assert read_ranges([one, two]) == {TopicPartition("t", 0): (2, 9)}
-    lasts = {one.target: replace(receipt(0, era(since=1), (5, 0), generation=3), era=1)}
-    assert finished_by([one, two], lasts, generation=3) == [one]
-    assert finished_by([one, two], lasts, generation=4) == []
-    assert slots_of([1, 1, 1], 4, 2) == [4, 5, 4]
+    last = receipt(0, era(since=1), (5, 0), generation=3)
+    assert is_done(one, last)
+    assert not is_done(two, last)
+    assert not is_done(one, None)

@@ -9,6 +9,7 @@ from ferry.decide.plan.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.decide.plan.budget import bytes_within, slice_of, within_budget
 from ferry.decide.plan.candidates import Candidate, candidates
 from ferry.decide.plan.capacity import Load, space_notes, without_room
+from ferry.decide.plan.deal import Deal, deal_of, dealt_before
 from ferry.decide.plan.deletes import deletion
 from ferry.decide.plan.facts import Facts, SourceTopic, by_topic
 from ferry.decide.plan.first_copies import slow_notes
@@ -19,7 +20,6 @@ from ferry.decide.plan.origins import topic_refusals
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.shares import dealt_slots
 from ferry.decide.plan.topics import TopicChanges, owned, topic_refusal, without_new
-from ferry.decide.records.deal import Deal, deal_of, dealt_before
 from ferry.errors import BadInput, Refused
 from ferry.model import Piece, Plan, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt
 

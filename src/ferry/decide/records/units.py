@@ -9,10 +9,9 @@ them stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ferry.decide.plan.shares import even_bins
 from ferry.errors import BadInput
 from ferry.model import Era, TopicPartition, Unit, UnitReceipt, Vector
 
@@ -157,11 +156,6 @@ def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tupl
     return tuple(found)
 
 
-def slots_of(weights: Sequence[int], first: int, slots: int) -> list[int]:
-    """A slot for each of the units, from slot number `first` on, at most so many, about even by weight."""
-    return [first + chosen for chosen in even_bins(weights, slots)]
-
-
 def wants(unit: Unit, partition: int, offset: int) -> bool:
     """Whether a unit wants a record of the source, if it is dealt to it at all; not of partitions that are newer."""
     return partition < len(unit.starts) and unit.starts[partition] <= offset < unit.ends[partition]
@@ -182,14 +176,6 @@ def resumed(unit: Unit, last: UnitReceipt | None, generation: int) -> Vector:
     return last.reached
 
 
-def by_slot(units: Iterable[Unit]) -> dict[int, list[Unit]]:
-    """The units of each slot, ascending by target."""
-    found: dict[int, list[Unit]] = {}
-    for unit in sorted(units, key=lambda one: one.target):
-        found.setdefault(unit.slot, []).append(unit)
-    return found
-
-
 def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
     """What has to be read of the source so that each unit finds what it wants; empty ranges are left out."""
     found: dict[TopicPartition, tuple[int, int]] = {}
@@ -206,8 +192,3 @@ def is_done(unit: Unit, last: UnitReceipt | None) -> bool:
     """Whether a unit's target partition has come to its end by now, by whichever run."""
     reached = () if last is None else last.reached
     return len(reached) >= len(unit.ends) and all(map(int.__ge__, reached, unit.ends))
-
-
-def finished_by(units: Iterable[Unit], lasts: Mapping[TopicPartition, UnitReceipt], generation: int) -> list[Unit]:
-    """The units of a run that their receipts have up to their ends."""
-    return [unit for unit in units if sum(resumed(unit, lasts.get(unit.target), generation)) >= unit.end]

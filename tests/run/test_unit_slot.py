@@ -14,12 +14,15 @@ from ferry.decide.ledger.unit_codec import eras, unit_receipts
 from ferry.decide.records.partitioner import partition_of_record
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
-from ferry.model import ChangeKind, Plan, RefusalKind
+from ferry.model import ChangeKind, NotComparedKind, Plan, RefusalKind
 from ferry.run.copy.kafka_port import SlotWiring
 from ferry.run.copy.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.lag import measure_lag
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
+from ferry.run.verify.verifier import Verifier
+from ferry.run.verify.wanted import Wanted
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of, messages
@@ -144,7 +147,14 @@ def test_a_run_that_ended_early_is_gone_on_with_by_the_next_plan_and_a_changed_t
 def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units) -> None:
     units.run()
     send(producer(units.lab.target), units.target, [Message(key=b"strange", value=b"x", partition=1)])
+    assert {lag.records for lag in measure_lag(units.lab.flow)} == {0}
+    with Verifier(units.lab.flow, Wanted()) as verifier:
+        found = verifier.survey()
+        result = verifier.sum_up(found, verifier.compare(found))
+    assert [(one.source.topic, one.why) for one in result.not_compared] == [(units.topic, NotComparedKind.DEALT)]
+    assert not result.is_equal
     send(producer(units.lab.source), units.topic, messages(300, start=1_500))
+    assert sum(lag.records or 0 for lag in measure_lag(units.lab.flow)) == 300
     with units.lab.runs() as runs:
         plan = runs.plan("r-strange", local_origin())
         assert [(one.partition, one.kind) for one in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]
@@ -154,6 +164,7 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units) -> 
         assert report.state is RunState.PARTIAL
         assert report.records == sum(unit.records for unit in report.units) > 0
         assert not report.unfinished
+    assert sum(lag.records or 0 for lag in measure_lag(units.lab.flow)) == 300  # one partition lacks some of them
 
 
 def test_a_topic_that_was_copied_the_other_way_is_refused_either_way(units: Units) -> None:

@@ -20,7 +20,7 @@ SQL = (
     "SELECT * EXCEPT (value), CAST(sha2(value, 256) AS BINARY) AS value FROM records "
     "WHERE key IS NULL OR CAST(key AS STRING) NOT LIKE '%3'"
 )
-SOURCES, FIRST, LATER, RECORDS = 200, 12, 16, 8_000
+SOURCES, FIRST, LATER, RECORDS = 200, 12, 16, 4_000
 
 
 def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
@@ -28,7 +28,7 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
 ) -> None:
     create_topic(source_cluster, topic, SOURCES)
     give(source_cluster, topic, RECORDS)
-    settings = {"ferry.chunk.bytes": "5000"}
+    settings = {"ferry.chunk.bytes": "10000"}
     plain = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
     lab = lab_of(plain, topic, FIRST, **{"ferry.transform.small.sql": SQL})
 

@@ -100,6 +100,8 @@ class NotComparedKind(StrEnum):
     """They were copied by another transform than the file has today, so today's says nothing of what lies there."""
     TRANSFORMED = "transformed"
     """A transform makes the copy, and without a ledger nobody knows of which records."""
+    DEALT = "dealt"
+    """Their topic gets other partitions, and no receipt says where each record went."""
     NEEDS_SPARK = "needs-spark"
     """They were copied by a transform, and there is no Spark here that would apply it again."""
     UNREADABLE = "unreadable"

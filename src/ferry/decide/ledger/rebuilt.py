@@ -152,6 +152,8 @@ class Successor:
             self._evidence[kind] += 1
             if kind in ("receipt", "adopted"):
                 self.topics.add(key[2])
+            elif kind == "unit":
+                self.topics.add(key[3])
 
     @property
     def carried(self) -> list[Record]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.copied import Copied, copied, of_run
 from ferry.decide.ledger.map_block import Chain
+from ferry.decide.ledger.unit_codec import eras, last_units
+from ferry.decide.verify.dealt import dealt_topics
 from ferry.decide.verify.stretches import Asked, Ends, Stretch, stretches
 from ferry.errors import BadInput
 from ferry.model import NotCompared, NotComparedKind, TopicPartition
@@ -59,10 +61,13 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
 
     every = copied(view, flow.lane, await connections.known.rows(view, is_wanted))
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
-    _refuse_nothing(flow, wanted, every, runs)
+    dealt = dealt_topics(eras(view, flow.lane).values(), last_units(view, flow.lane).values(), wanted.topics)
+    left_out = [one.left(asked=wanted.run is None) for one in dealt]
+    if not dealt or any(runs is None or one.source in runs for one in every):
+        _refuse_nothing(flow, wanted, every, runs, {one.topic for one in dealt})
     if runs is not None:
         every = [one for one in every if one.source in runs]
-    found = Survey(partitions=len(every))
+    found = Survey(partitions=len(every), not_compared=left_out)
     source, target = connections.source, connections.target
     await source.refresh({one.source.topic for one in every})
     await target.refresh({one.target.topic for one in every})
@@ -90,11 +95,15 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
 
 
 def _refuse_nothing(
-    flow: FlowConfig, wanted: Wanted, every: Sequence[Copied], runs: Mapping[TopicPartition, object] | None
+    flow: FlowConfig,
+    wanted: Wanted,
+    every: Sequence[Copied],
+    runs: Mapping[TopicPartition, object] | None,
+    dealt: Collection[str],
 ) -> None:
     lane = f"lane {flow.lane} of flow {flow.flow}"
     for topic in wanted.topics or ():
-        if not any(one.source.topic == topic for one in every):
+        if topic not in dealt and not any(one.source.topic == topic for one in every):
             what = topic if wanted.partition is None else TopicPartition(topic, wanted.partition)
             raise BadInput(
                 f"{lane} has copied nothing of source {what}: name one that `ferry ledger` lists, or run the flow first"

@@ -25,6 +25,7 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.lag_point import LagPoint
 from ferry_airflow.page.snapshot import topic_rows
 from ferry_airflow.page.watcher import Answer
+from tests.decide.test_deal import receipt as unit_receipt
 from tests.decide.values import PLAN, RECEIPT, piece, place, run_of
 from tests.page.conftest import Desk, lag
 from tests.page.test_pages import digest
@@ -123,6 +124,9 @@ def _answers(now: int) -> dict[str, Any]:
         unfinished=(piece("orders", 3),),
         left=(),
         done=3,
+        units=tuple(
+            replace(unit_receipt(n, (9, 9), target_next=4), target_start=0, records=4 * n, at_ms=now) for n in range(2)
+        ),
     )
     opened = OpenedRun(record=replace(run_of(RUN), started_ms=now - 9_000), generation=99)
     past = PastRun(opened=opened, state=PastState.PARTIAL, report=report)

@@ -23,6 +23,7 @@ from ferry.run.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.mount import views
 from ferry_airflow.page.snapshot import RunDigest, TopicRun
+from tests.decide.test_deal import receipt
 from tests.decide.values import PLAN, refusal, run_of
 from tests.page.conftest import HERE, Desk, lag
 
@@ -176,6 +177,20 @@ def test_a_run_says_what_it_refused_which_groups_failed_and_where_it_is_cut_off(
     assert "group app may not be read" in page
     assert "and 7 more: <code>ferry ledger --run run-1 --json</code> has all" in page
     assert "and 5 more: <code>ferry ledger --run run-1 --json</code> has all" in page
+
+
+def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
+    some = replace(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
+    report = Report(
+        plan=PLAN, started_ms=1_000, receipts=(), refusals=(), unfinished=(), left=(), done=1, units=(some,)
+    )
+    past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
+    answered(desk, ("run", "run-1"), past)
+    page = desk.page(f"{HERE}/run/run-1")
+    assert "Dealt to other partitions" in page
+    assert "a.t-11" in page
+    assert "[5, 47)" in page
+    assert "topic t: 18 offsets read, 42 records dealt to 1 partition of a.t, 0 dead letters" in page
 
 
 def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:

@@ -65,7 +65,10 @@ def unit_records(receipt: UnitReceipt) -> tuple[Record, Record]:
 
 
 def unit_receipt_json(receipt: UnitReceipt) -> Json:
-    """A receipt as the documented JSON object."""
+    """A receipt as the documented JSON object; `dead_letters` where there are any."""
+    plain = {name: getattr(receipt, name) for name in _PLAIN}
+    if not receipt.dead_letters:
+        del plain["dead_letters"]
     return {
         "v": UNIT_VERSION,
         "kind": UNIT,
@@ -76,7 +79,7 @@ def unit_receipt_json(receipt: UnitReceipt) -> Json:
         "begins": list(receipt.begins),
         "reached": list(receipt.reached),
         "origin": asdict(receipt.origin),
-        **{name: getattr(receipt, name) for name in _PLAIN},
+        **plain,
     }
 
 

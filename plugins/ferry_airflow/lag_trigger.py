@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 
 from ferry.clock import wall_ms
 from ferry.config.flow.lag_start import LagStart
+from ferry.decide.metrics.samples import Labels
 from ferry.decide.plan.lag_start import Call, call_for_run
 from ferry.errors import FerryError
 
@@ -36,6 +37,7 @@ class LagTrigger(BaseEventTrigger):
         self.records = records
         self.seconds = seconds
         self.every_seconds = every_seconds
+        self.told: Collection[Labels] = ()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class and arguments, as Airflow keeps them in its database; no secret is among them."""
@@ -61,13 +63,21 @@ class LagTrigger(BaseEventTrigger):
             await asyncio.sleep(self.every_seconds)
 
     def look(self, last: Call | None) -> Call | None:
-        """One look at both clusters and the ledger; the call for a run, if there is one. Raises FerryError."""
+        """One look at both clusters and the ledger; the call for a run, if there is one. Raises FerryError.
+
+        What it finds is told through Airflow's metrics, too: between runs nobody else looks.
+        """
         from ferry.run.plan.lag import look_at_lag  # noqa: PLC0415 - Kafka's libraries only where they are used
+        from ferry_airflow import metrics  # noqa: PLC0415 - as above
         from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
 
-        lags, standing = look_at_lag(flow_of(Path(self.config), self.flow), patience_s=PATIENCE_S)
+        flow = flow_of(Path(self.config), self.flow)
+        lags, standing = look_at_lag(flow, patience_s=PATIENCE_S)
+        now_ms = wall_ms()
+        if metrics.are_told():
+            self.told = metrics.tell_lag(flow, lags, now_ms, self.told)
         start = LagStart(records=self.records, seconds=self.seconds, every_seconds=self.every_seconds)
-        return call_for_run(start, lags, standing, last, wall_ms())
+        return call_for_run(start, lags, standing, last, now_ms)
 
     def _payload(self, call: Call) -> dict[str, Any]:
         return {

@@ -1,16 +1,23 @@
-"""What a run's report tells through Airflow's own metrics: StatsD, Datadog or OpenTelemetry, as `[metrics]` says."""
+"""What Ferry tells through Airflow's own metrics: StatsD, Datadog or OpenTelemetry, as `[metrics]` says."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from airflow.sdk.configuration import conf
 from airflow.sdk.observability import stats
 
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import Report, tripped
 from ferry.decide.metrics import samples as m
-from ferry.decide.metrics.of_run import run_counts, run_gauges
+from ferry.decide.metrics.of_run import lag_gauges, run_counts, run_gauges
+from ferry.decide.metrics.samples import Labels
+from ferry.decide.plan.lag import PartitionLag
 
 PREFIX = "ferry."
 _TOLD_ALREADY = frozenset({m.GUARD_COUNT})
 """By `count_guards`, with the topic."""
+_SWITCHES = ("statsd_on", "statsd_datadog_enabled", "otel_on")
 
 
 def tell_stats(report: Report, *, per_partition: bool) -> None:
@@ -24,6 +31,29 @@ def tell_stats(report: Report, *, per_partition: bool) -> None:
             stats.incr(PREFIX + metric.word, int(value), tags=dict(labels))
     for (metric, labels), value in run_gauges(report, per_partition=per_partition).items():
         stats.gauge(PREFIX + metric.word, value, tags=dict(labels))
+
+
+def are_told() -> bool:
+    """Whether Airflow sends metrics to anybody: what costs a look at both clusters is not measured for nobody."""
+    return any(conf.getboolean("metrics", key) for key in _SWITCHES)
+
+
+def tell_lag(
+    flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int, before: Collection[Labels] = ()
+) -> frozenset[Labels]:
+    """Tell a flow's lag: `ferry.lag-records`, `ferry.lag-bytes`, `ferry.lag-seconds` and so on; answers whose it is.
+
+    `before`: what this process has told before. A gauge keeps its last value until the process ends, so what is no
+    longer there is told as 0 once.
+    """
+    gauges = lag_gauges(flow, lags, at_ms)
+    now = frozenset(labels for _, labels in gauges)
+    for labels in set(before) - now:
+        for metric in (m.LAG_RECORDS, m.LAG_BYTES, m.LAG_SECONDS, m.LAG_UNKNOWN):
+            stats.gauge(PREFIX + metric.word, 0, tags=dict(labels))
+    for (metric, labels), value in gauges.items():
+        stats.gauge(PREFIX + metric.word, value, tags=dict(labels))
+    return now
 
 
 def count_guards(report: Report) -> None:

@@ -104,13 +104,11 @@ class FerryReportOperator(FerryOperator):
 
     def execute(self, context: Context) -> None:
         """Prints a table and tells who watches; a failing run's error names what was not copied and why."""
-        from ferry.decide.metrics.alerts import Alert  # noqa: PLC0415 - as above
-        from ferry.run.metrics.told import tell_run  # noqa: PLC0415 - as above
+        from ferry.run.metrics.told import Told, tell_run  # noqa: PLC0415 - as above
         from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
         from ferry_airflow.alerts import tell  # noqa: PLC0415 - as above
 
-        told: list[Alert] = []
-
+        told = Told()
         with airflow_errors():
             flow = flow_named(self)
             if context["params"].get("dry_run"):
@@ -121,9 +119,11 @@ class FerryReportOperator(FerryOperator):
                 metrics.tell_stats(report, per_partition=flow.alerts.metrics_per_partition)
                 lines = tables.report_lines(report)
                 complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
-                told = tell_run(flow, report)
+                told = tell_run(flow, report, lag=metrics.are_told())
+                if told.lags is not None:
+                    metrics.tell_lag(flow, told.lags, told.at_ms)
         for line in lines:
             self.log.info("%s", line)
-        tell(flow, told, context)
+        tell(flow, told.alerts, context)
         if complaint is not None:
             raise AirflowFailException(complaint)

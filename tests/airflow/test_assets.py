@@ -37,6 +37,10 @@ def test_lag_starts_a_run_and_what_it_copied_starts_a_dag_that_is_told_the_range
         for one in (READER, dag):
             flows.rest.pause(one, paused=True)
     assert run["run_type"] == "asset_triggered"
+    lag = f"airflow.ferry.lag-records,lane=live,source={SOURCE},target={TARGET},topic={SOURCE}.{TOPIC}"
+    told = [line.removeprefix(lag) for line in flows.metrics.of(lag)]
+    assert ":1100|g" in told, "the triggerer tells what it sees between runs"
+    assert told[-1] == ":0|g"
     (called,) = events(flows, LAG)
     told = called["extra"]["payload"]
     assert (told["flow"], told["records"], told["partitions"]) == (f"{SOURCE}->{TARGET}", 1_100, 2)

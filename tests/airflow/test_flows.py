@@ -135,6 +135,17 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied_or_changed(f
     assert f"airflow.ferry.record-count,{good}:1000|c" in flows.metrics.of(flow)
     for word in ("record-age-ms", "record-age-ms-max", "replication-latency-ms-avg"):
         assert [line for line in flows.metrics.of(good) if line.startswith(f"airflow.ferry.{word},")]
+    # And how far that left the flow behind, though its file asks for no metrics of its own.
+    until(lambda: f"airflow.ferry.lag-records,{good}:0|g" in flows.metrics.of(flow), "the lag behind the run")
+    behind = f"lane=live,{flow}topic=refused.refused-taken"
+    assert f"airflow.ferry.lag-records,{behind}:1|g" not in flows.metrics.of(flow), "nobody sent there"
+    bad = f"lane=live,{flow}topic=refused.refused-bad"
+    assert f"airflow.ferry.lag-records,{bad}:1000|g" in flows.metrics.of(flow)
+    seconds, size = (
+        [line for line in flows.metrics.of(bad) if line.startswith(f"airflow.ferry.lag-{word},")]
+        for word in ("seconds", "bytes")
+    )
+    assert len(seconds) == len(size) == 1, "a figure per topic"
 
 
 def test_an_old_run_cleared_copies_nothing(flows: Flows) -> None:

@@ -16,7 +16,7 @@ from ferry.decide.ledger.report import Report
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.alerts import AlertKind, alerts_of, wants_lag
 from ferry.decide.metrics.due import due_ms, shortest_interval
-from ferry.decide.metrics.of_run import after_run, only_of, with_lag, with_skip, with_verification
+from ferry.decide.metrics.of_run import after_run, lag_gauges, only_of, with_lag, with_skip, with_verification
 from ferry.decide.metrics.samples import Values, labelled
 from ferry.decide.plan.lag import PartitionLag
 from ferry.model import (
@@ -111,6 +111,28 @@ def test_the_lag_of_a_topic_is_the_sum_and_the_oldest_and_topics_that_are_gone_a
     assert value(values, m.LAG_UNKNOWN, topic="a.t") == 1
     assert value(values, m.LAG_TIME) == 5
     assert not [key for key in values if ("topic", "a.gone") in key[1]]
+
+
+def test_gauges_of_lag_are_as_many_as_topics_unless_the_file_asks_for_partitions() -> None:
+    lags = [lagging(number, records=2, seconds=30.0 + number) for number in range(500)]
+    lags.append(replace(lagging(500, records=2, seconds=0.0), seconds=None))
+    gauges = lag_gauges(FLOW, lags, 5_000)
+    topic = labelled(COMMON, topic="a.t")
+    assert {metric.word: value for (metric, labels), value in gauges.items() if labels == topic} == {
+        "lag-records": 1_002,
+        "lag-bytes": 1_002,
+        "lag-seconds": 529.0,
+        "lag-unknown-partitions": 1,
+    }
+    assert {metric.word: value for (metric, labels), value in gauges.items() if labels == COMMON} == {
+        "lag-most-records": 2,
+        "lag-timestamp-seconds": 5,
+        "lag-limit-seconds": 600,
+    }
+    unknown = [replace(lags[0], records=None, seconds=None)]
+    assert (m.LAG_SECONDS, topic) not in lag_gauges(FLOW, unknown, 0), "0 would look like health"
+    by_partition = lag_gauges(flow("ferry.metrics.per.partition = true"), lags, 0)
+    assert sum(metric is m.LAG_RECORDS for metric, _ in by_partition) == len(lags)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import GUARDS, Report, RunState, guard_counts, read_of
 from ferry.decide.metrics import samples as m
 from ferry.decide.metrics.due import due_ms
-from ferry.decide.metrics.samples import Labels, Metric, Spread, Values, labelled, summed
+from ferry.decide.metrics.samples import Labels, Metric, Spread, Values, labelled
 from ferry.decide.plan.lag import PartitionLag
 from ferry.model import Ages, Flow, Gap, Receipt, TopicPartition, Verified, all_ages
 
@@ -190,21 +190,35 @@ def with_lag(
     before: Values, flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int
 ) -> dict[tuple[str, Labels], float]:
     """The same with a flow's lag, per topic: sums, and the age of the oldest record."""
-    common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
     names = {metric.name for metric in (m.LAG_RECORDS, m.LAG_BYTES, m.LAG_SECONDS, m.LAG_UNKNOWN)}
     after = {key: value for key, value in before.items() if key[0] not in names}
-    topics = [(of_place(common, lag.target, per_partition=per_partition), lag) for lag in lags]
-    after |= summed(((labels, lag.records or 0) for labels, lag in topics), m.LAG_RECORDS.name)
-    after |= summed(((labels, lag.bytes or 0) for labels, lag in topics), m.LAG_BYTES.name)
-    unknown = ((labels, float(lag.records is None or lag.seconds is None)) for labels, lag in topics)
-    after |= summed(unknown, m.LAG_UNKNOWN.name)
-    for labels, lag in topics:
-        if lag.seconds is not None:
-            key = m.LAG_SECONDS.name, labels
-            after[key] = max(after.get(key, 0), lag.seconds)
-    after[m.LAG_MOST_RECORDS.name, common] = max((lag.records or 0 for lag in lags), default=0)
-    after[m.LAG_TIME.name, common] = at_ms / _MS
+    after |= {(metric.name, labels): value for (metric, labels), value in lag_gauges(flow, lags, at_ms).items()}
     return after
+
+
+def lag_gauges(flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int) -> dict[tuple[Metric, Labels], float]:
+    """A flow's lag as it was measured at `at_ms`, per topic or partition, and the limits that the file sets it.
+
+    A topic whose partitions do not tell an age has no `ferry_lag_seconds`: 0 would look like health.
+    """
+    common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
+    topics = [(of_place(common, lag.target, per_partition=per_partition), lag) for lag in lags]
+    gauges: dict[tuple[Metric, Labels], float] = {}
+    for labels, lag in topics:
+        for metric, value in (
+            (m.LAG_RECORDS, lag.records or 0),
+            (m.LAG_BYTES, lag.bytes or 0),
+            (m.LAG_UNKNOWN, int(lag.records is None or lag.seconds is None)),
+        ):
+            gauges[metric, labels] = gauges.get((metric, labels), 0) + value
+        if lag.seconds is not None:
+            gauges[m.LAG_SECONDS, labels] = max(gauges.get((m.LAG_SECONDS, labels), 0.0), lag.seconds)
+    gauges[m.LAG_MOST_RECORDS, common] = max((lag.records or 0 for lag in lags), default=0)
+    gauges[m.LAG_TIME, common] = at_ms / _MS
+    for metric, limit in ((m.LAG_LIMIT, flow.rpo.seconds), (m.LAG_LIMIT_RECORDS, flow.rpo.records)):
+        if limit is not None:
+            gauges[metric, common] = limit
+    return gauges
 
 
 def with_skip(before: Values, flow: FlowConfig, gap: Gap) -> dict[tuple[str, Labels], float]:

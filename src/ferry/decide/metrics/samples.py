@@ -7,7 +7,7 @@ so every counter has a twin, a gauge of what the last run added to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 LAST_RUN = "ferry_last_run_"
@@ -219,11 +219,3 @@ METRICS = (
 def labelled(common: Labels, **more: str) -> Labels:
     """The labels that every metric of a flow has, and some of its own."""
     return tuple(sorted((*common, *more.items())))
-
-
-def summed(parts: Iterable[tuple[Labels, float]], name: str) -> dict[tuple[str, Labels], float]:
-    """One value per set of labels."""
-    found: dict[tuple[str, Labels], float] = {}
-    for labels, value in parts:
-        found[name, labels] = found.get((name, labels), 0.0) + value
-    return found

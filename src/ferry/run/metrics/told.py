@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -23,14 +25,24 @@ PATIENCE_S = 20.0
 """How long a cluster is tried for the lag: the run itself is over."""
 
 
-def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S) -> list[Alert]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a run's end came to: what calls for somebody, and the lag behind the run; None where nobody measured it."""
+
+    alerts: Sequence[Alert] = ()
+    lags: Sequence[PartitionLag] | None = None
+    at_ms: int = 0
+
+
+def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S, lag: bool = False) -> Told:
     """Write the flow's metrics after a run, with its lag, and answer what calls for somebody.
 
-    A lag that cannot be measured is a warning; the metrics keep the old one with its time, so that its age shows.
+    The lag is measured where the file has a use for it, or the caller (`lag`). One that cannot be measured is a
+    warning; the metrics keep the old one with its time, so that its age shows.
     """
     if report.plan.lane != flow.lane:
-        return []
-    lags = _measured(flow, patience_s) if wants_lag(flow) else None
+        return Told()
+    lags = _measured(flow, patience_s) if lag or wants_lag(flow) else None
     at_ms = wall_ms()
     update(
         flow,
@@ -40,7 +52,7 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
             else with_lag(after_run(before, report, flow), flow, lags, at_ms)
         ),
     )
-    return alerts_of(flow, report, lags)
+    return Told(alerts=alerts_of(flow, report, lags), lags=lags, at_ms=at_ms)
 
 
 def tell_skip(flow: FlowConfig, gap: Gap) -> None:

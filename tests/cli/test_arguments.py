@@ -86,7 +86,7 @@ def test_local_clusters_are_shown_as_json(stopped: Path, arguments: list[str]) -
 
 def test_local_clusters_are_stopped_as_json(stopped: Path) -> None:
     answer = ferry("--json", "dev", "down", "--home", stopped)
-    assert (answer.code, answer.json("dev-down")) == (0, {"stopped": ["here"], "deleted": False})
+    assert (answer.code, answer.json("dev-down")) == (0, {"stopped": ["here"], "deleted": False, "dry_run": False})
 
 
 def test_flows_are_listed_without_a_network(config: Path) -> None:

@@ -65,6 +65,12 @@ def test_json(files: list[str], tmp_path: Path) -> None:
     assert body["flows"] == [{"source": "source", "target": "target", "topics": ["a"], "topics_exclude": ["__.*"]}]
     fates = {row["option"]: row["fate"] for row in body["options"]}
     assert (fates["acks"], fates["auto.offset.reset"], fates["fetch.size"]) == ("always", "kept", "kept")
+    dry = imported(*files, "--whitelist", "a", "--json", "--dry-run", "--output", tmp_path / "n")
+    assert not (tmp_path / "n").exists()
+    assert (dry.json("config-import-mm1")["dry_run"], body["dry_run"]) == (True, False)
+    said = imported(*files, "--whitelist", "a", "--dry-run", "--output", tmp_path / "n").out.splitlines()
+    assert said[-1].endswith("0 left for you to decide; nothing is written")
+    assert not (tmp_path / "n").exists()
     written = imported(*files, "--whitelist", "a", "--json", "--output", tmp_path / "n").json("config-import-mm1")
     assert (written["file"], written["properties"]) == (str(tmp_path / "n"), None)
 

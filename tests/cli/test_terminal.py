@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import PROGRAM, environment
+from tests.cli.terminal import ESCAPE, WIDTH, at_a_terminal
 
-WIDTH = 80
-ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 TABLE = "import json, sys; from ferry.cli.output import print_table; print_table(**json.loads(sys.argv[1]))"
 FILE = """
 clusters = a, b
@@ -29,28 +22,6 @@ a->b.enabled = true
 a->b.topics = orders.*, payments.settled.by-country.v2, customers.addresses.verified, a-third.of.many
 a->b.ferry.schedule = 0 6 * * *
 """
-
-
-def at_a_terminal(command: Sequence[str | Path], **variables: str) -> str:
-    """What the command writes to a terminal of 80 columns, as one stream."""
-    main, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
-    env = {**environment(), "TERM": "xterm-256color", **variables}
-    env.pop("COLUMNS", None)
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=other, stderr=other, env=env)
-    os.close(other)
-    found = b""
-    while True:
-        try:
-            part = os.read(main, 65536)
-        except OSError:  # Linux says so when the last writer has left
-            break
-        if not part:
-            break
-        found += part
-    os.close(main)
-    process.wait(timeout=60)
-    return found.decode().replace("\r\n", "\n")
 
 
 def table(columns: list[str], rows: list[list[object]], right: list[str]) -> list[str]:

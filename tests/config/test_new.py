@@ -48,13 +48,34 @@ def test_options_say_everything(tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     body = json.loads(capsys.readouterr().out)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
-    assert body == {"file": str(out), "flow": "west->backup", "warnings": []}
+    assert body == {"file": str(out), "flow": "west->backup", "warnings": [], "dry_run": False}
     flow = load(out).flow("west->backup")
     assert flow.topics.include.items == (r"orders\d", "pay")
     assert flow.client("source", "admin")["security.protocol"] == "SSL"
     assert "security.protocol" not in flow.client("target", "admin")
     assert load(out).problems == ()
     assert out.stat().st_mode & 0o077 == 0
+
+
+def test_a_dry_run_shows_the_file_and_refuses_what_could_not_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "mm2.properties"
+    assert run(out, *BROKERS, "--source-plain", "--target-plain", "--dry-run", "--json") == 0
+    body = json.loads(capsys.readouterr().out)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+    assert run(out, *BROKERS, "--source-plain", "--target-plain", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert not out.exists()
+    assert run(out, *BROKERS, "--source-plain", "--target-plain") == 0
+    assert shown == body["properties"] == out.read_text()
+    capsys.readouterr()
+    for place, why in ((out, "File exists"), (tmp_path / "none" / "f", "No such file or directory")):
+        said = []
+        for dry in ([], ["--dry-run"]):
+            assert run(place, *BROKERS, *dry) == 2
+            said.append(capsys.readouterr().err)
+        assert said[0] == said[1] == f"ferry: {place}: cannot be written: {why}; name a new file\n"
 
 
 @pytest.mark.parametrize(

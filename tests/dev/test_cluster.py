@@ -1,11 +1,13 @@
 """Local clusters: what is started is found again, survives a kill with its data, and is all that is stopped."""
 
+import json
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -23,6 +25,13 @@ def dev_home(tmp_path: Path) -> Iterator[Path]:
     """A home of the test's own; whatever it started ends with it."""
     yield tmp_path
     down(tmp_path, delete=True, grace_seconds=0)
+
+
+def said(*command: str) -> dict[str, Any]:
+    """What a command answers in JSON, with nothing beside it."""
+    done = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    return dict(json.loads(done.stdout))
 
 
 def create(cluster: RunningCluster, topic: str, *, replicas: int = 1) -> None:
@@ -123,6 +132,8 @@ def test_another_process_finds_and_stops_exactly_what_was_started(dev_home: Path
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         command = [sys.executable, "-m", "ferry.dev"]
         home = ["--home", str(dev_home)]
+        assert said(*command, "up", "--clusters", "alone", "--dry-run", *home)["clusters"][0]["would"] == "make"
+        assert not list(dev_home.iterdir()), "a dry run leaves nothing behind"
         subprocess.run([*command, "up", "--clusters", "alone", *home], check=True, timeout=120)
         (alone,) = status(dev_home)
         assert alone.state == "running"
@@ -130,11 +141,19 @@ def test_another_process_finds_and_stops_exactly_what_was_started(dev_home: Path
         assert pid is not None
         again = subprocess.run([*command, "up", "--clusters", "alone", *home], check=True, timeout=120)
         assert again.returncode == 0
+        would = said(*command, "up", "--clusters", "alone,other", "--dry-run", *home)["clusters"]
+        assert [(one["name"], one["would"]) for one in would] == [("alone", "leave"), ("other", "make")]
+        assert said(*command, "down", "--delete", "--dry-run", *home) == {
+            "stopped": ["alone"],
+            "deleted": True,
+            "dry_run": True,
+        }
         assert status(dev_home) == (alone,)
 
         subprocess.run([*command, "down", *home], check=True, timeout=120)
 
         assert has_ended(pid)
+        assert said(*command, "up", "--clusters", "alone", "--dry-run", *home)["clusters"][0]["would"] == "start"
         assert [cluster.state for cluster in status(dev_home)] == ["stopped"]
         assert stranger.poll() is None
         stranger.communicate(b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from ferry.run.flow.connections import TargetConnection
 from ferry.run.ledger.export import JsonLines, export_ledger, json_lines
 from ferry.run.ledger.parquet import ParquetLines, parquet_lines
 from ferry.run.ledger.rebuild import rebuild_ledger
-from tests.cli.program import ferry
+from tests.cli.program import PROGRAM, ferry
+from tests.cli.terminal import ESCAPE, at_a_terminal
 from tests.harness import (
     Lab,
     commit_offsets,
@@ -100,6 +102,19 @@ def test_a_run_goes_on_where_the_lost_ledger_ended(
     assert generations == sorted(generations)
 
 
+def exported(config: Path, path: Path) -> dict[str, object]:
+    """What the command says of an export, after a dry run of it that says the same."""
+    would = ferry("ledger", "export", "--to", path, "--dry-run", "--json", config=config).json("ledger-export")
+    assert not list(path.parent.glob("ledger.jsonl*")), "a dry run leaves no part of a file, either"
+    shown = at_a_terminal([PROGRAM, "ledger", "export", "--to", path, "--dry-run", "--config", config])
+    assert re.search(r"\d+ of \d+ offsets of the ledger", ESCAPE.sub("", shown)), "there is a bar while it reads"
+    told = ferry("ledger", "export", "--to", path, "--json", config=config).json("ledger-export")
+    assert would == told | {"dry_run": True}
+    nowhere = ferry("ledger", "export", "--to", path.parent / "none" / "l.jsonl", "--dry-run", config=config)
+    assert (nowhere.code, "name a file in a folder that is there" in nowhere.err) == (2, True)
+    return dict(told)
+
+
 def test_what_was_copied_after_the_export_is_named_and_refused(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
@@ -111,7 +126,7 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     assert lab.micro_run().records == 50
     config = lab.write(tmp_path)
     assert ferry("groups", "sync", config=config).code == 0
-    told = ferry("ledger", "export", "--to", path, "--json", config=config).json("ledger-export")
+    told = exported(config, path)
     assert (told["flow"], told["file"]) == (str(lab.flow.flow), str(path))
     more(lab, 1)
     commit_offsets(source_cluster, group, {(topic, 0): 40})

@@ -129,12 +129,14 @@ HANDED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opt
 def dev_command(ctx: typer.Context) -> int:
     """Real Kafka clusters on this machine: up, status, down."""
     # Imported here: it brings kafka-python along, which `ferry --help` does not need.
+    from ferry.dev.app import Answering
     from ferry.dev.app import app as dev_app
 
     show_examples(dev_app, "dev")
 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    return int(dev_app(args=ctx.args, prog_name="ferry dev", standalone_mode=False, obj=ctx.obj.as_json) or 0)
+    asked = Answering(as_json=ctx.obj.as_json, quiet=ctx.obj.quiet)
+    return int(dev_app(args=ctx.args, prog_name="ferry dev", standalone_mode=False, obj=asked) or 0)
 
 
 @app.command("airflow", context_settings=HANDED_ON, add_help_option=False)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,8 +19,15 @@ log = logging.getLogger(__name__)
 LINE_SECONDS = 1.0
 """At most one log line in this time."""
 
-Told = Callable[[int, str], None]
-"""Hears how much is done of the total, and the sentence that says so."""
+DRAWN_SECONDS = 0.05
+"""At most one change of a bar in this time: who counts records tells of each."""
+
+
+class Told(Protocol):
+    """Hears how much is done of the total, the sentence that says so, and the total where it is known only now."""
+
+    def __call__(self, done: int, said: str, total: int | None = None) -> None:
+        """`done` of `total`."""
 
 
 @contextmanager
@@ -28,7 +36,11 @@ def bar(total: int | None, sentence: str) -> Iterator[Told]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress, _lines_above():
         task = progress.add_task(escape(sentence), total=total)
-        yield lambda done, said: progress.update(task, completed=done, description=escape(said))
+
+        def told(done: int, said: str, total: int | None = None) -> None:
+            progress.update(task, completed=done, description=escape(said), total=total)
+
+        yield told
 
 
 @contextmanager
@@ -49,18 +61,26 @@ def _lines_above() -> Iterator[None]:
 
 
 @contextmanager
-def counted(total: int, sentence: str, *, quiet: bool) -> Iterator[Told]:
+def counted(total: int | None, sentence: str, *, quiet: bool) -> Iterator[Told]:
     """How much is done of something that can be counted; in a pipe a line now and then."""
     if quiet:
-        yield lambda done, said: None
+        yield lambda done, said, total=None: None
         return
     if sys.stderr.isatty():
-        with bar(total, sentence) as told:
+        with bar(total, sentence) as shown:
+            drawn = 0.0
+
+            def told(done: int, said: str, total: int | None = None) -> None:
+                nonlocal drawn
+                if time.monotonic() - drawn >= DRAWN_SECONDS:
+                    drawn = time.monotonic()
+                    shown(done, said, total)
+
             yield told
         return
     spoken = time.monotonic()
 
-    def line(done: int, said: str) -> None:
+    def line(done: int, said: str, total: int | None = None) -> None:
         nonlocal spoken
         if time.monotonic() - spoken >= LINE_SECONDS:
             spoken = time.monotonic()

@@ -2,8 +2,10 @@
 
 import json
 import os
+import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +15,10 @@ from rich.table import Table
 
 from ferry.dev.broker import START_SECONDS
 from ferry.dev.cluster import ClusterStatus, down, status, up_all
+from ferry.dev.preview import Would, preview_down, preview_up
 from ferry.dev.spec import ClusterSpec
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 HOME_VARIABLE = "FERRY_DEV_HOME"
 DEFAULT_HOME = Path(".ferry/dev")
@@ -31,12 +35,27 @@ Home = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+_WOULD = {
+    Would.MAKE: "would be made and started",
+    Would.START: "would be started on its data",
+    Would.LEAVE: "runs already: left as it is",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """How a command is to answer."""
+
+    as_json: bool = False
+    quiet: bool = False
 
 
 @app.callback()
-def dev(ctx: typer.Context, as_json: Json = False) -> None:
+def dev(ctx: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
     """Real Kafka clusters on this machine."""
-    ctx.obj = as_json or bool(ctx.obj)  # `ferry` hands on whether --json stood before `dev`
+    before = ctx.obj or Answering()  # `ferry` hands on what stood before `dev`
+    ctx.obj = Answering(as_json=as_json or before.as_json, quiet=quiet or before.quiet)
 
 
 @app.command("up")
@@ -55,20 +74,27 @@ def up_command(
         float, typer.Option(metavar="SECONDS", help="How long to wait until the clusters serve.")
     ] = START_SECONDS,
     home: Home = DEFAULT_HOME,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started, start nothing.")] = False,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Start clusters, or go on with those that the home folder knows, and wait until they serve."""
     settings = _settings(properties or [])
     specs = [ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)]
-    up_all(specs, home=home, seconds=seconds)
+    if dry_run:
+        _show_preview(specs, home, as_json=as_json or ctx.obj.as_json)
+        return
+    with _waiting(f"Starting {', '.join(spec.name for spec in specs)}", quiet=quiet or ctx.obj.quiet):
+        up_all(specs, home=home, seconds=seconds)
     chosen = {spec.name for spec in specs}
-    _show([cluster for cluster in status(home) if cluster.name in chosen], as_json=as_json or ctx.obj)
+    _show([cluster for cluster in status(home) if cluster.name in chosen], as_json=as_json or ctx.obj.as_json)
 
 
 @app.command("status")
-def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json = False, quiet: Quiet = False) -> None:
     """Show the clusters of the home folder and whether their processes live."""
-    _show(status(home), as_json=as_json or ctx.obj)
+    del quiet  # nothing is said beside the answer
+    _show(status(home), as_json=as_json or ctx.obj.as_json)
 
 
 @app.command("down")
@@ -79,14 +105,26 @@ def down_command(
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete data and logs, too.")] = False,
     home: Home = DEFAULT_HOME,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stopped, stop nothing.")] = False,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
-    stopped = down(home, None if clusters is None else _names(clusters), delete=delete)
-    if as_json or ctx.obj:
-        typer.echo(json.dumps({"stopped": stopped, "deleted": delete}))
+    names = None if clusters is None else _names(clusters)
+    if dry_run:
+        stopped = preview_down(home, names)
     else:
-        typer.echo(f"Stopped {', '.join(stopped)}." if stopped else f"No cluster below {home}.")
+        with _waiting("Stopping clusters", quiet=quiet or ctx.obj.quiet):
+            stopped = down(home, names, delete=delete)
+    if as_json or ctx.obj.as_json:
+        typer.echo(json.dumps({"stopped": stopped, "deleted": delete, "dry_run": dry_run}))
+    elif not stopped:
+        typer.echo(f"No cluster below {home}.")
+    elif dry_run:
+        also = ", and their data and logs deleted" if delete else ""
+        typer.echo(f"Would be stopped: {', '.join(stopped)}{also}.")
+    else:
+        typer.echo(f"Stopped {', '.join(stopped)}.")
 
 
 def _names(text: str) -> list[str]:
@@ -104,6 +142,20 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
             raise BadInput(f"--property {pair!r} is not NAME=VALUE.")
         settings[name] = value
     return settings
+
+
+def _waiting(sentence: str, *, quiet: bool) -> AbstractContextManager[object]:
+    """A sign at a terminal that something is under way; a pipe gets nothing."""
+    return nullcontext() if quiet or not sys.stderr.isatty() else Console(stderr=True).status(sentence)
+
+
+def _show_preview(specs: Sequence[ClusterSpec], home: Path, *, as_json: bool) -> None:
+    found = preview_up(specs, home)
+    if as_json:
+        typer.echo(json.dumps({"dry_run": True, "clusters": [asdict(one) for one in found]}, indent=2))
+        return
+    for one in found:
+        typer.echo(f"{one.name} (Kafka {one.version}, {count_of(one.brokers, 'broker')}) {_WOULD[one.would]}.")
 
 
 def _show(clusters: Sequence[ClusterStatus], *, as_json: bool) -> None:

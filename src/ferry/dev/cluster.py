@@ -191,16 +191,24 @@ def attach(home: Path, name: str) -> RunningCluster:
     return _named(_known(home.resolve()), name, home)
 
 
-def _launched(spec: ClusterSpec, home: Path, on_failure: ExitStack) -> RunningCluster:
-    """The cluster with all its processes started; stopped again when `on_failure` unwinds, unless it ran before."""
+def known_as(spec: ClusterSpec, home: Path) -> RunningCluster | None:
+    """The cluster of that name below `home`, if there is one.
+
+    Raises:
+        BadInput: it has another spec.
+    """
     cluster = _read(home / spec.name)
-    if cluster is None:
-        cluster = _create(spec, home / spec.name)
-    elif cluster.spec != spec:
+    if cluster is not None and cluster.spec != spec:
         raise BadInput(
             f"Cluster {spec.name!r} exists below {home} with other settings: "
             "take it down with its data first, or choose another name."
         )
+    return cluster
+
+
+def _launched(spec: ClusterSpec, home: Path, on_failure: ExitStack) -> RunningCluster:
+    """The cluster with all its processes started; stopped again when `on_failure` unwinds, unless it ran before."""
+    cluster = known_as(spec, home) or _create(spec, home / spec.name)
     if any(broker.is_alive() for broker in cluster.brokers):
         cluster.launch()
     else:

@@ -62,6 +62,9 @@ def import_mm1_command(
         bool,
         typer.Option("--copy-secrets", help="Write passwords into the new file; else it refers to the old files."),
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would become of everything, write no file.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -104,13 +107,13 @@ def import_mm1_command(
             copy_secrets=copy_secrets,
         )
     )
-    if output is not None:
+    if output is not None and not dry_run:
         # It may hold passwords, or say where they are.
         write_output(output, conversion.text, mode=0o600)
     if as_json:
-        print_json(_json(conversion, output))
+        print_json({**_json(conversion, output), "dry_run": dry_run})
     elif not quiet:
-        _print(conversion, output)
+        _print(conversion, output, dry_run=dry_run)
     elif output is None:
         print(conversion.text, end="")
     return TO_DECIDE if conversion.to_decide() else 0
@@ -241,7 +244,7 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print(conversion: Conversion, output: Path | None) -> None:
+def _print(conversion: Conversion, output: Path | None, *, dry_run: bool) -> None:
     """The account; beside the file's text it goes to standard error."""
     if output is None:
         print(conversion.text, end="", flush=True)
@@ -249,9 +252,10 @@ def _print(conversion: Conversion, output: Path | None) -> None:
     for outcome in conversion.outcomes:
         print(_sentence(outcome), file=account)
     left = len(conversion.to_decide())
+    after = "nothing is written" if dry_run else f"next: ferry config check {output or 'FILE'}"
     print(
         f"{count_of(len(conversion.flows), 'flow')}, {count_of(len(conversion.outcomes), 'option')} accounted for,"
-        f" {left} left for you to decide; next: ferry config check {output or 'FILE'}",
+        f" {left} left for you to decide; {after}",
         file=account,
     )
 

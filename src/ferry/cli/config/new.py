@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def new_command(
     target_ca: Annotated[
         str | None, typer.Option("--target-ca", metavar="PEM", help="Authorities of the target; brings TLS.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show the file, write nothing.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -71,7 +73,7 @@ def new_command(
         if problem.severity is Severity.ERROR:
             option = _option(problem.key, there, here)
             raise BadInput(f"{option}: {problem.message}; nothing is written")
-    _write(out, text)
+    _look_at(out) if dry_run else _write(out, text)
     flow = str(examined.flows[0].flow)
     warnings = [str(problem) for problem in problems]
     for side, tls, ca in (("source", source_tls, source_ca), ("target", target_tls, target_ca)):
@@ -81,10 +83,14 @@ def new_command(
                 " need not be"
             )
     if desk.as_json:
-        print_json({"file": str(out), "flow": flow, "warnings": warnings})
+        body = {"file": str(out), "flow": flow, "warnings": warnings, "dry_run": dry_run}
+        print_json({**body, "properties": text} if dry_run else body)
         return 0
     for warning in warnings:
         print_warning(warning)
+    if dry_run:
+        print(text, end="")
+        return 0
     print(f"{out} is written; next: ferry plan --config {out} '{flow}'")
     return 0
 
@@ -115,6 +121,15 @@ def _agreed(value: bool | None, *, ca: str | None, question: str) -> bool:
     if value is not None or ca is not None:
         return True if ca is not None else bool(value)
     return sys.stdin.isatty() and typer.confirm(question, default=True)
+
+
+def _look_at(out: Path) -> None:
+    """BadInput where `_write` would say so, as far as can be seen without writing."""
+    if out.exists() or out.is_symlink():
+        raise BadInput(f"{out}: cannot be written: {os.strerror(errno.EEXIST)}; name a new file")
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        why = os.strerror(errno.EACCES if out.parent.is_dir() else errno.ENOENT)
+        raise BadInput(f"{out}: cannot be written: {why}; name a new file")
 
 
 def _write(out: Path, text: str) -> None:

@@ -35,6 +35,7 @@ def export_command(
         Path, typer.Option("--to", metavar="FILE", help="A new file: .jsonl for JSON lines, .parquet for Parquet.")
     ],
     flow: FlowArgument = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count all, write nothing.")] = False,
     patience: PatienceOption = DEFAULT_PATIENCE,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -43,15 +44,22 @@ def export_command(
 ) -> int:
     """Write every committed record of the flow's ledger to a file; also while runs are at work."""
     # Imported here: the command line starts light.
+    from ferry.cli.bar import counted
     from ferry.run.ledger.export import JsonLines, export_ledger
 
     make: Callable[[Path], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    records, upto = export_ledger(chosen, to, make, patience_s=patience)
+    with counted(None, f"Reading the ledger of {chosen.flow}", quiet=desk.quiet) as told:
+
+        def read(done: int, total: int) -> None:
+            told(done, f"{done} of {total} offsets of the ledger", total)
+
+        records, upto = export_ledger(chosen, to, make, patience_s=patience, dry_run=dry_run, told=read)
     if desk.as_json:
-        print_json({"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto})
+        body = {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run}
+        print_json(body)
     else:
-        print(f"{records} records before ledger offset {upto} are in {to}")
+        print(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}")
     return 0
 
 

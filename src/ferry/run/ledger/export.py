@@ -30,14 +30,23 @@ class LinesWriter(Protocol):
 
 
 def export_ledger(
-    flow: FlowConfig, path: Path, make: Callable[[Path], LinesWriter], *, patience_s: float = 60.0
+    flow: FlowConfig,
+    path: Path,
+    make: Callable[[Path], LinesWriter],
+    *,
+    patience_s: float = 60.0,
+    dry_run: bool = False,
+    told: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[int, int]:
     """Write the flow's ledger to a file that is not there yet; how many records, and up to which offset.
 
-    BadInput when there is no ledger, Unreachable when the target does not answer.
+    `dry_run`: all is read and checked, and nothing written. `told` hears how many offsets are read, of how many.
+    BadInput when there is no ledger or the file cannot be made, Unreachable when the target does not answer.
     """
     if path.exists():
         raise BadInput(f"{path} exists already: name another file, or move it away")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadInput(f"{path} cannot be written: name a file in a folder that is there and where you may write")
     part = path.with_name(f"{path.name}.part")
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
         head = ExportHead(
@@ -49,22 +58,24 @@ def export_ledger(
 
         async def work() -> tuple[int, int]:
             await connection.ledger.find()
-            writer = make(part)
+            writer = _Nowhere() if dry_run else make(part)
             digest, end = Digest(), await connection.ledger.end()
             writer.line(digest.add(head_line(head)), None)
-            upto = await connection.ledger.start()
+            upto = start = await connection.ledger.start()
             async for one in committed(connection.ledger, end):
                 if isinstance(one, int):
                     upto = one
                 else:
                     writer.line(digest.add(record_line(one)), one)
+                    told(one.offset + 1 - start, end - start)
             writer.line(digest.end_line(upto), None)
             writer.close()
             return digest.records, upto
 
-        told = connection.run(work)
-    part.replace(path)
-    return told
+        found = connection.run(work)
+    if not dry_run:
+        part.replace(path)
+    return found
 
 
 async def committed(log: LedgerLog, end: int) -> AsyncIterator[Exported | int]:
@@ -85,6 +96,16 @@ async def committed(log: LedgerLog, end: int) -> AsyncIterator[Exported | int]:
 
 def _exported(offset: int, key: bytes, value: bytes | None) -> Exported:
     return Exported(offset=offset, record=Record(key=key, value=value))
+
+
+class _Nowhere:
+    """LinesWriter: keeps nothing."""
+
+    def line(self, line: bytes, one: Exported | None) -> None:
+        """As LinesWriter."""
+
+    def close(self) -> None:
+        """As LinesWriter."""
 
 
 class JsonLines:

@@ -13,6 +13,7 @@ from ferry.decide.ledger.receipts import receipts
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted
+from tests.airflow.otlp import Collector
 from tests.docker.stack import services
 from tests.docker.topology import BIN, SPARK, Stack, postgres_program, running
 from tests.harness import create_topic, numbered, producer, read_topic, send
@@ -25,13 +26,22 @@ RECORDS = 20_000
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """All services."""
-    with running(tmp_path_factory.mktemp("topology")) as found:
+def collector() -> Iterator[Collector]:
+    """Who hears Airflow's metrics."""
+    with Collector() as found:
         yield found
 
 
-def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(stack: Stack, topic: str) -> None:
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Stack]:
+    """All services."""
+    with running(tmp_path_factory.mktemp("topology"), collector.environment) as found:
+        yield found
+
+
+def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
+    stack: Stack, collector: Collector, topic: str
+) -> None:
     create_topic(stack.primary, topic, PARTITIONS)
     send(producer(stack.primary), topic, numbered(RECORDS, partitions=PARTITIONS, size=300))
     stack.wait_healthy(*services().keys() - {"airflow-init"})
@@ -52,6 +62,12 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(stack:
     assert state == "success", logs
     assert "--master spark://" in logs["copy"]
     assert "--py-files" in logs["copy"]
+    # The task's process exports what it has told before it ends: minutes before the next export would be due.
+    flow = {"source": "primary", "target": "backup", "lane": "live"}
+    told = collector.of(**flow, topic=f"primary.{topic}")
+    assert (told["airflow.ferry.record-count"], told["airflow.ferry.lag-records"]) == (RECORDS, 0), told
+    assert told["airflow.ferry.replication-latency-ms-max"] >= told["airflow.ferry.record-age-ms-max"] > 0
+    assert collector.of(**flow)["airflow.ferry.lag-most-records"] == 0
 
     source, target = read_topic(stack.primary.bootstrap, topic), read_topic(stack.backup.bootstrap, f"primary.{topic}")
     assert sum(len(rows) for rows in target.values()) == RECORDS

@@ -59,6 +59,8 @@ class Stack:
     backup: RunningCluster
     addresses: Mapping[str, str]
     """`service:port` of a container: where that is here."""
+    metrics: Mapping[str, str]
+    """Settings of Airflow beside those of compose.yaml: who hears its metrics."""
 
     @property
     def airflow(self) -> LocalHome:
@@ -102,6 +104,7 @@ class Stack:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYTHONPATH": self._poison() if name in SPARK else os.environ.get("PYTHONPATH", ""),
             **{key: os.environ[key] for key in ("JAVA_HOME", "LANG") if key in os.environ},
+            **(self.metrics if name in AIRFLOW else {}),
         }  # fmt: skip
 
     def command(self, name: str) -> list[str]:
@@ -159,7 +162,7 @@ class Stack:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Stack]:
+def running(folder: Path, metrics: Mapping[str, str]) -> Iterator[Stack]:
     """Start all services of compose.yaml, each when those that it needs are well; all end with the block."""
     subprocess.run([DOCKER / "secrets.sh", folder / "secrets"], check=True, capture_output=True)
     (folder / "spark-conf").mkdir()
@@ -170,7 +173,7 @@ def running(folder: Path) -> Iterator[Stack]:
         stack.enter_context(guard(folder / "kafka"))
         primary, backup = up_all([_broker(folder, side) for side in ("primary", "backup")], home=folder / "kafka")
         kafka = {f"kafka-{each.name}:9092": each.bootstrap_of("CLIENT") for each in (primary, backup)}
-        found = Stack(folder=folder, primary=primary, backup=backup, addresses={**addresses, **kafka})
+        found = Stack(folder=folder, primary=primary, backup=backup, addresses={**addresses, **kafka}, metrics=metrics)
         _localise(found)
         _start(stack, found, "spark-master")
         stack.enter_context(_postgres(found))

@@ -1,0 +1,74 @@
+"""A collector of OpenTelemetry that keeps what Ferry's tasks tell."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+PATH = "/v1/metrics"
+"""Where exporters of OTLP over HTTP send metrics."""
+
+Tags = frozenset[tuple[str, str]]
+
+
+class Collector:
+    """Hears what an Airflow with its `environment` exports; `values` are of metrics whose names begin with ferry."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, Tags], float] = {}
+        collector = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path == PATH:
+                    collector._keep(body)
+                self.send_response(200 if self.path == PATH else 404)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Airflow's settings, and OpenTelemetry's own."""
+        return {
+            "AIRFLOW__METRICS__OTEL_ON": "True",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._server.server_port}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        }
+
+    def of(self, **tags: str) -> Mapping[str, float]:
+        """The newest values by metric, of exactly these tags."""
+        wanted = frozenset(tags.items())
+        return {name: value for (name, found), value in self.values.items() if found == wanted}
+
+    def _keep(self, body: bytes) -> None:
+        request = ExportMetricsServiceRequest.FromString(body)
+        for resource in request.resource_metrics:
+            for scope in resource.scope_metrics:
+                for metric in scope.metrics:
+                    if metric.name.startswith("airflow.ferry."):
+                        for point in (*metric.sum.data_points, *metric.gauge.data_points):
+                            tags = frozenset((tag.key, tag.value.string_value) for tag in point.attributes)
+                            value = point.as_int if point.HasField("as_int") else point.as_double
+                            self.values[metric.name, tags] = value
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()

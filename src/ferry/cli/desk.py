@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ferry.cli.offered import offered_flows, offered_lanes, offered_topics
 from ferry.cli.output import print_warning
 from ferry.errors import BadInput
 
@@ -19,9 +20,15 @@ if TYPE_CHECKING:  # the command line starts light
 
 FlowArgument = Annotated[
     str | None,
-    typer.Argument(metavar="FLOW", help="'source->target', in quotes; may be left out when the file has one flow."),
+    typer.Argument(
+        metavar="FLOW",
+        help="'source->target', in quotes; may be left out when the file has one flow.",
+        autocompletion=offered_flows,
+    ),
 ]
-RequiredFlow = Annotated[str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.")]
+RequiredFlow = Annotated[
+    str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.", autocompletion=offered_flows)
+]
 ConfigOption = Annotated[
     Path | None,
     # Whoever reads the file says it better than Typer when it may not be read.
@@ -40,12 +47,20 @@ PatienceOption = Annotated[
     float, typer.Option("--patience", min=0.1, metavar="SECONDS", help="How long an unreachable cluster is tried.")
 ]
 TopicsOption = Annotated[
-    list[str] | None, typer.Option("--topic", help="Only this source topic; may be repeated.", metavar="TOPIC")
+    list[str] | None,
+    typer.Option(
+        "--topic", help="Only this source topic; may be repeated.", metavar="TOPIC", autocompletion=offered_topics
+    ),
 ]
 
 LaneOption = Annotated[
     str | None,
-    typer.Option("--lane", metavar="LANE", help="Another lane than the flow's own, as backfill-NAME."),
+    typer.Option(
+        "--lane",
+        metavar="LANE",
+        help="Another lane than the flow's own, as backfill-NAME.",
+        autocompletion=offered_lanes,
+    ),
 ]
 
 DEFAULT_PATIENCE = 60.0

@@ -12,6 +12,7 @@ import typer
 
 from ferry.cli.acls.diff import diff_command
 from ferry.cli.desk import ConfigOption, Desk, FlowArgument, JsonOption, QuietOption, VerboseOption
+from ferry.cli.offered import offered_topics
 from ferry.cli.output import print_json
 from ferry.errors import BadInput
 
@@ -52,7 +53,12 @@ def required_command(
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Only this source topic, by its name; may be repeated."),
+        typer.Option(
+            "--topic",
+            metavar="TOPIC",
+            help="Only this source topic, by its name; may be repeated.",
+            autocompletion=offered_topics,
+        ),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.desk import Desk, JsonOption, QuietOption, VerboseOption
+from ferry.cli.offered import offered_keys
 from ferry.cli.output import print_json, print_table
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.explain import Explanation
 
 KeyArgument = Annotated[
-    str | None, typer.Argument(metavar="KEY", help="With or without alias, flow and client; left out: all keys.")
+    str | None,
+    typer.Argument(
+        metavar="KEY",
+        help="With or without alias, flow and client; left out: all keys.",
+        autocompletion=offered_keys,
+    ),
 ]
 
 

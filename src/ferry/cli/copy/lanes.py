@@ -16,6 +16,7 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
+from ferry.cli.offered import offered_flows
 from ferry.cli.output import print_json, print_table
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
@@ -76,7 +77,12 @@ def drop_command(
     lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],
     flow: Annotated[
         str | None,
-        typer.Option("--flow", metavar="FLOW", help="'source->target'; may be left out when the file has one flow."),
+        typer.Option(
+            "--flow",
+            metavar="FLOW",
+            help="'source->target'; may be left out when the file has one flow.",
+            autocompletion=offered_flows,
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do it: topics are deleted.")] = False,
     interrupt: Annotated[

@@ -17,13 +17,20 @@ from ferry.cli.desk import (
     QuietOption,
     VerboseOption,
 )
+from ferry.cli.offered import offered_topics
 from ferry.cli.output import print_json
 from ferry.cli.person import person
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
 
 TopicOption = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="One source topic; the whole flow when not given.")
+    str | None,
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="One source topic; the whole flow when not given.",
+        autocompletion=offered_topics,
+    ),
 ]
 
 

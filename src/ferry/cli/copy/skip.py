@@ -16,6 +16,7 @@ from ferry.cli.desk import (
     RequiredFlow,
     VerboseOption,
 )
+from ferry.cli.offered import offered_topics
 from ferry.cli.output import print_json
 from ferry.cli.person import new_run, person
 from ferry.errors import BadInput
@@ -24,7 +25,7 @@ from ferry.errors import BadInput
 def skip_command(
     ctx: typer.Context,
     flow: RequiredFlow,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The source topic.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The source topic.", autocompletion=offered_topics)],
     partition: Annotated[int, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")],
     to: Annotated[int, typer.Option("--to", metavar="OFFSET", min=0, help="The source offset to go on at.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever finds the gap.")],

@@ -19,10 +19,22 @@ class ShowFirst(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As of every group of commands."""
-        if not args or (args[0] not in self.commands and args[0] != "--help"):
+        # A shell that asks for the first word is offered the commands, too.
+        first = not args and ctx.resilient_parsing
+        if not first and (not args or (args[0] not in self.commands and args[0] != "--help")):
             args = [SHOW, *args]
         found: list[str] = super().parse_args(ctx, args)
         return found
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """The commands, and what may stand behind `show`."""
+        show = self.commands[SHOW]
+        with show.make_context(SHOW, [], parent=ctx, resilient_parsing=True) as inner:
+            if incomplete.startswith("-"):
+                return show.shell_complete(inner, incomplete)
+            arguments = [one for one in show.params if one.param_type_name == "argument"]
+            words = arguments[0].shell_complete(inner, incomplete) if arguments else []
+        return [*super().shell_complete(ctx, incomplete), *words]
 
 
 groups_app = typer.Typer(cls=ShowFirst, help="Consumer groups on both sides of a flow; without a command: show them.")

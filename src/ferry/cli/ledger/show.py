@@ -20,6 +20,7 @@ from ferry.cli.desk import (
     VerboseOption,
     in_lane_of,
 )
+from ferry.cli.offered import offered_topics
 from ferry.cli.output import print_json, print_table, size
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
@@ -42,7 +43,10 @@ def ledger_command(
         str | None, typer.Option("--run", metavar="RUN", help="Only receipts of this run, and what became of it.")
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", metavar="TOPIC", help="Only receipts of this source topic.")
+        str | None,
+        typer.Option(
+            "--topic", metavar="TOPIC", help="Only receipts of this source topic.", autocompletion=offered_topics
+        ),
     ] = None,
     partition: Annotated[
         int | None, typer.Option("--partition", min=0, metavar="N", help="Only receipts of this source partition.")

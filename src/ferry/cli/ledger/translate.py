@@ -18,6 +18,7 @@ from ferry.cli.desk import (
     VerboseOption,
     in_lane_of,
 )
+from ferry.cli.offered import offered_topics
 from ferry.cli.output import print_json, print_table
 from ferry.errors import BadInput
 
@@ -32,7 +33,12 @@ def translate_command(
     ctx: typer.Context,
     flow: FlowArgument = None,
     topic: Annotated[
-        str | None, typer.Argument(metavar="TOPIC", help="Its name at the source; with --reverse, at the target.")
+        str | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Its name at the source; with --reverse, at the target.",
+            autocompletion=offered_topics,
+        ),
     ] = None,
     partition: Annotated[int | None, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")] = None,
     offset: Annotated[

@@ -16,6 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ferry.config.settings import parse_settings
+from ferry.spark.records.plain import plain_change
+from ferry.spark.records.schema import SCHEMA
+
 ROOT = Path(__file__).parents[2]
 SECONDS = 120
 MARK = "answer: "
@@ -54,9 +61,15 @@ class Notebook:
         return Read(rows=_rows(found), tasks=found["tasks"], partitions=found["partitions"], plan=found["plan"])
 
     def transformed(self, file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-        """What the only transform of the only flow in a file's text makes of rows. Raises Failed."""
+        """What the only transform of the only flow in a file's text makes of rows. Raises Failed.
+
+        Where its steps are plain, what Python alone makes of them has to be the same.
+        """
         rows = [[_plain(value) for value in row] for row in records]
-        return _rows(self._asked({"file": file, "records": rows}))
+        found = _rows(self._asked({"file": file, "records": rows}))
+        alone = changed_alone(file, records)
+        assert alone is None or alone == found
+        return found
 
     def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -105,6 +118,24 @@ def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
             process.kill()
 
 
+def changed_alone(file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]] | None:
+    """What Python makes of them without Spark; None where it is Spark's to do."""
+    (flow,) = parse_settings(file, "f").flows
+    targets = {row[0]: flow.policy.format_remote_topic(flow.flow.source, row[0]) for row in records}
+    change = plain_change(flow.transforms[0], targets)
+    if change is None:
+        return None
+    schema = to_arrow_schema(SCHEMA, timezone="UTC")
+    columns = [list(column) for column in zip(*records, strict=True)]
+    columns[7] = [[{"key": name, "value": value} for name, value in pairs] for pairs in columns[7]]
+    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=True)]
+    # A slice, for offsets into the columns' buffers count then.
+    whole = pa.Table.from_batches([pa.RecordBatch.from_arrays(arrays, schema=schema)] * 2).combine_chunks()
+    found = change(whole.to_batches()[0].slice(len(records)))
+    found.validate(full=True)
+    return [{**row, "headers": [(pair["key"], pair["value"]) for pair in row["headers"]]} for row in found.to_pylist()]
+
+
 def _rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{name: _value(value) for name, value in row.items()} for row in found["rows"]]
 
@@ -126,9 +157,7 @@ def _plain(value: Any) -> Any:
 
 
 def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    from ferry.config.settings import parse_settings  # noqa: PLC0415 - in the notebook's own process only
-    from ferry.spark.records.schema import SCHEMA  # noqa: PLC0415 - as above
-    from ferry.spark.records.transform import prepare, transformed  # noqa: PLC0415 - as above
+    from ferry.spark.records.transform import prepare, transformed  # noqa: PLC0415 - in the notebook's own process only
 
     prepare(spark)
     try:
@@ -147,7 +176,6 @@ def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
         return _transformed(spark, question)
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - in the notebook's own process only
 
-    from ferry.spark.records.schema import SCHEMA  # noqa: PLC0415 - as above
     from ferry.spark.records.selection import selected, selected_by  # noqa: PLC0415 - as above
     from tests.spark import functions  # noqa: PLC0415 - as above
 

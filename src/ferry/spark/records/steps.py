@@ -17,7 +17,6 @@ from pyspark.sql import functions as sf
 
 from ferry.config.flow.steps import (
     AddHeader,
-    Change,
     Drop,
     DropHeaders,
     HasHeader,
@@ -36,20 +35,9 @@ from ferry.config.flow.steps import (
     When,
 )
 from ferry.config.flow.transforms import TransformSpec, routed
-from ferry.config.text.json_path import parse_path
-from ferry.decide.records.json_edit import (
-    Edit,
-    NotJson,
-    hash_of,
-    hashed,
-    only_fields,
-    redacted,
-    redacted_string,
-    removed,
-)
-from ferry.decide.records.json_quick import editor
 from ferry.errors import BadInput, Refused
 from ferry.spark.columns import nullable_binaries
+from ferry.spark.records.edits import change_of, changed_values, hashed_keys
 from ferry.spark.records.selection import selected
 
 T = TypeVar("T")
@@ -164,7 +152,7 @@ class _Steps:
     def changed(self, frame: DataFrame, steps: Sequence[Json | OnlyFields], when: When | None) -> DataFrame:
         """The records after changes of their JSON, all for the same of them."""
         found = sf.col("_edited")
-        changes = [_change(step, self._secret) for step in steps]
+        changes = [change_of(step, self._secret) for step in steps]
         frame = frame.withColumn("_edited", _json(changes)("value", _holds(when)))
         spoilt = _spoilt(frame, found["poison"].isNotNull(), found["poison"])
         return spoilt.withColumn("value", found["value"]).drop("_edited")
@@ -255,44 +243,17 @@ def _provenance(step: Provenance) -> list[tuple[str, str | Column]]:
 
 def _key_hash(salt: bytes) -> Callable[..., Column]:
     def hashes(keys: pa.Array) -> pa.Array:
-        found = [None if key is None else hash_of(key, salt).encode() for key in keys.to_pylist()]
-        return nullable_binaries(found, pa.binary())
+        return hashed_keys(keys, salt)
 
     hashes.__annotations__ = {"keys": pa.Array, "return": pa.Array}
     return _arrow_udf(hashes, "binary")
 
 
-def _change(step: Json | OnlyFields, salt: bytes) -> Callable[[bytes], bytes]:
-    """What changes one value. It raises NotJson."""
-    if isinstance(step, OnlyFields):
-        include, renames = frozenset(step.include), dict(step.renames)
-        return lambda value: only_fields(value, include, renames)
-    edit: Edit = {
-        Change.REDACT: redacted(step.replacement),
-        Change.HASH: hashed(salt),
-        Change.REMOVE: removed,
-    }[step.change]
-    of_string = redacted_string(step.replacement) if step.change is Change.REDACT else None
-    return editor(map(parse_path, step.paths), edit, is_object_wanted=step.is_object, of_string=of_string)
-
-
 def _json(steps: Sequence[Callable[[bytes], bytes]]) -> Callable[..., Column]:
     def changes(values: pa.Array, wanted: pa.Array) -> pa.Array:
-        found: list[bytes | None] = []
-        poison: list[bytes | None] = []
-        for value, is_for in zip(values.to_pylist(), wanted.to_pylist(), strict=True):
-            why = None
-            now = value
-            if value is not None and is_for:
-                try:
-                    for change in steps:
-                        now = change(now)
-                except NotJson as error:
-                    why = f"its value cannot be changed: {error}".encode()
-            found.append(now)
-            poison.append(why)
-        columns = [nullable_binaries(found, pa.binary()), nullable_binaries(poison, pa.string())]
-        return pa.StructArray.from_arrays(columns, names=["value", "poison"])
+        found, poison = changed_values(steps, values, wanted.to_pylist())
+        why = nullable_binaries([poison.get(row) for row in range(len(found))], pa.string())
+        return pa.StructArray.from_arrays([found, why], names=["value", "poison"])
 
     changes.__annotations__ = {"values": pa.Array, "wanted": pa.Array, "return": pa.Array}
     return _arrow_udf(changes, _EDITED)

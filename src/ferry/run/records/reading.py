@@ -51,6 +51,8 @@ class ReadSpec:
     """What was read of these logs before; a log that has lost some of it is not read."""
     bytes_per_second: int | None = None
     """Most that is fetched; None is no limit."""
+    in_order: bool = False
+    """Whether one piece is read after the other, in their order; else all at once."""
 
 
 def read_batches(spec: ReadSpec) -> Iterator[tuple[Piece, Batch]]:
@@ -81,6 +83,8 @@ class _Reading:
         self._found: SimpleQueue[tuple[Piece, Fetched] | FerryError | Exception | None] = SimpleQueue()
         """None ends it."""
         self._taken: SimpleQueue[Answer] = SimpleQueue()
+        self._held = 0
+        """Batches that were handed over and are not back yet."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ferry-records", daemon=True)
         self._thread.start()
@@ -109,16 +113,23 @@ class _Reading:
             self._found.put(error)
 
     async def _read(self, cluster: Cluster) -> None:
+        rate, pieces = self._spec.bytes_per_second, self._spec.pieces
+        throttle = None if rate is None else Throttle(cluster.loop, rate)
+        for group in [(piece,) for piece in pieces] if self._spec.in_order else [pieces]:
+            if not self._stopped.is_set():
+                await self._read_pieces(cluster, group, throttle)
+
+    async def _read_pieces(self, cluster: Cluster, pieces: tuple[Piece, ...], throttle: Throttle | None) -> None:
         rate = self._spec.bytes_per_second
         reader = SourceReader(
             cluster,
-            {piece.place: (piece.start, piece.end) for piece in self._spec.pieces},
+            {piece.place: (piece.start, piece.end) for piece in pieces},
             self._spec.topic_ids,
             isolation=self._spec.isolation,
             memory_bytes=MEMORY_BYTES if rate is None else min(MEMORY_BYTES, max(1 << 20, 2 * rate)),
             marks=self._spec.marks,
             options=self._spec.fetch,
-            throttle=None if rate is None else Throttle(cluster.loop, rate),
+            throttle=throttle,
         )
         intake = reader.intake
         try:
@@ -128,14 +139,18 @@ class _Reading:
                 for place in dict.fromkeys(arrived):
                     self._hand_over(intake, place)
                 self._release(intake)
-                if intake.exhausted():
+                if not intake.exhausted():
+                    await intake.news(_LOOK_SECONDS)
+                elif self._spec.in_order and self._held:
+                    await cluster.loop.sleep(_LOOK_SECONDS / 10)  # the next reader has all of the memory again
+                else:
                     return
-                await intake.news(_LOOK_SECONDS)
         finally:
             reader.close()
 
     def _hand_over(self, intake: Intake, place: TopicPartition) -> None:
         while intake.queues[place]:
+            self._held += 1
             self._found.put((self._pieces[place], intake.take(place)))
         failure = intake.failures.get(place)
         if failure is not None:
@@ -145,6 +160,7 @@ class _Reading:
         while True:
             try:
                 intake.release([self._taken.get_nowait()])
+                self._held -= 1
             except Empty:
                 return
 

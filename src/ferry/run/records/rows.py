@@ -90,19 +90,32 @@ class Rows:
         self._open: deque[Stretch] = deque()
         self._passed = 0  # rows of the first one kept that were settled
         self._last: tuple[TopicPartition, int, int] | None = None
+        self._broken: Exception | None = None
 
     def next(self) -> Stretch | None:
         """The next rows for one place without taking them; None behind the last. Raises Refused out of order."""
         while not self._open:
             if self._opened == len(self._kept):
-                batch = next(self._batches, None)
+                batch = self._pulled()
                 if batch is None:
                     return None
-                self._check_order(batch)
                 self._kept.append(batch)
             self._open = deque(_stretches(self._kept[self._opened]))
             self._opened += 1
         return self._open[0]
+
+    def _pulled(self) -> pa.RecordBatch | None:
+        """The next batch. After an error it raises that again: an iterator that has raised seems to be at its end."""
+        if self._broken is not None:
+            raise self._broken
+        try:
+            batch = next(self._batches, None)
+            if batch is not None:
+                self._check_order(batch)
+        except Exception as error:
+            self._broken = error
+            raise
+        return batch
 
     def take(self, count: int) -> Stretch:
         """Take so many of the rows that `next` has shown."""

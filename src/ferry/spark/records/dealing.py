@@ -19,8 +19,9 @@ from ferry.config.flow.transforms import Poison
 from ferry.decide.records.letters import PoisonRule, poison_sentence
 from ferry.decide.records.partitioner import partition_of_key, partition_of_record
 from ferry.decide.records.units import wants
-from ferry.model import Slice, Unit
+from ferry.model import Slice, TopicPartition, Unit
 from ferry.run.records.rows import COLUMNS
+from ferry.spark.columns import ints, nullable_binaries, strings
 
 SLOT = "slot"
 _KEYS_KNOWN = 200_000
@@ -40,8 +41,16 @@ def kept_rows(
             continue
         topics, partitions = (batch.column(name).to_pylist() for name in ("topic", "partition"))
         found = [places[place] for place in zip(topics, partitions, strict=True)]
-        slots = pa.array([slot for slot, _ in found], _KINDS[0])
+        slots = ints([slot for slot, _ in found])
         yield _rows(rule, batch, slots, [target for _, target in found], batch.column("partition"))
+
+
+def rows_of_piece(rule: PoisonRule, batch: pa.RecordBatch, target: TopicPartition) -> pa.RecordBatch:
+    """The records of one partition, as slots take them, without the slot: COLUMNS."""
+    aims = [target.topic] * batch.num_rows
+    return _rows(rule, batch, ints([0] * batch.num_rows), aims, ints([target.partition] * batch.num_rows)).select(
+        COLUMNS
+    )
 
 
 def dealt_rows(
@@ -72,8 +81,8 @@ def dealt_rows(
                 slots.append(indexes[dealt.slot])
                 aims.append(aim)
         if kept:
-            chosen = batch.take(pa.array(kept, pa.int32()))
-            yield _rows(rule, chosen, pa.array(slots, _KINDS[0]), aims, pa.array(numbers, _KINDS[2]))
+            chosen = batch.take(ints(kept))
+            yield _rows(rule, chosen, ints(slots), aims, ints(numbers))
 
 
 def _rows(
@@ -82,7 +91,7 @@ def _rows(
     """The rows as slots take them; `aims` are the topics that they are for."""
     arrays = [
         slots,
-        pa.array(aims, _KINDS[1]),
+        strings(aims),
         partitions,
         *(batch.column(name) for name in COLUMNS[2:8]),
         *_judged(rule, batch, aims),
@@ -109,4 +118,8 @@ def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tup
             refusals[at] = refused(at, why)
         elif name != aim:
             refusals[at] = refused(at, f"it is sent to topic {name} in place of {aim}")
-    return pa.array(refusals, _KINDS[1]), pa.array(letters, _KINDS[1])
+    return _texts(refusals), _texts(letters)
+
+
+def _texts(found: Sequence[str | None]) -> pa.Array:
+    return nullable_binaries([None if one is None else one.encode() for one in found], _KINDS[1])

@@ -3,14 +3,15 @@
 ```
 read (a task for so many offsets) -> transform -> deal (murmur2) -> shuffle by slot, sort -> write (a task a slot)
 ```
-A task that is repeated writes what it has not written: the ledger says what that is. So does a job that is repeated.
+Where the steps are plain, one Python process for each slot reads, changes and writes slices (`alone`). A task that is
+repeated writes what it has not written: the ledger says what that is. So does a job that is repeated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -19,6 +20,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from ferry.config.record_source import TASK_RECORDS
 from ferry.decide.records.letters import PoisonRule
+from ferry.decide.records.ranges import Piece as Part
 from ferry.decide.records.ranges import dealt
 from ferry.decide.records.units import read_ranges
 from ferry.errors import Refused
@@ -27,7 +29,9 @@ from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec, marks_of
 from ferry.run.records.rows import COLUMNS
+from ferry.spark.records.alone import Alone, write_alone
 from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
+from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.schema import HEADERS, SCHEMA
 from ferry.spark.records.unit_stage import FIRST, read_pieces, write_slot
 from ferry.spark.session import at_once, is_remote
@@ -60,6 +64,8 @@ class Stream:
     change: Change
     rule: PoisonRule
     pieces: tuple[Piece, ...]
+    plain: PlainChange | None = None
+    """The same as `change`, where Python can do it alone."""
 
     def of_slots(self, slots: Collection[int]) -> Stream:
         """The part that these slots write."""
@@ -94,6 +100,58 @@ def refuse_remote(spark: SparkSession) -> None:
 def _written(
     spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], streams: Sequence[Stream]
 ) -> list[SlotEnd]:
+    plain = _plain_slots(streams)
+    of_python = {slot: spec for slot, spec in specs.items() if slot in plain}
+    of_spark = {slot: spec for slot, spec in specs.items() if slot not in plain}
+    answers = []
+    if of_python:
+        answers.append(_alone(spark, plan, of_python, [stream.of_slots(of_python) for stream in streams]))
+    if of_spark:
+        answers.append(_shuffled(spark, plan, of_spark, [stream.of_slots(of_spark) for stream in streams]))
+    if len(answers) == 1 or all(spec.limits.rate is None for spec in specs.values()):
+        answers = [reduce(DataFrame.unionByName, answers)]  # at once; else each has all of the rate
+    answer = [row for frame in answers for row in frame.collect()]
+    return parse_rows((row.slot, row.kind, row.body) for row in answer)
+
+
+def _plain_slots(streams: Sequence[Stream]) -> set[int]:
+    """The slots that have nothing but slices of plain transforms."""
+    plain: set[int] = set()
+    other: set[int] = set()
+    for stream in streams:
+        for piece in stream.pieces:
+            is_plain = stream.plain is not None and isinstance(piece, Slice)
+            (plain if is_plain else other).add(piece.slot)
+    return plain - other
+
+
+def _alone(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], streams: Sequence[Stream]) -> DataFrame:
+    """The answer of slots that Python writes alone; a task each."""
+    of_topic = {piece.source.topic: stream for stream in streams for piece in stream.pieces}
+    slices: dict[int, list[Slice]] = {slot: [] for slot in specs}
+    for stream in streams:
+        for piece in stream.pieces:
+            if isinstance(piece, Slice):
+                slices[piece.slot].append(piece)
+    tasks = {}
+    for slot, spec in specs.items():
+        mine = sorted(slices[slot], key=lambda piece: piece.target)
+        topic_ids = {piece.source.topic: piece.source_topic_id for piece in mine}
+        parts = tuple(Part(piece.source, piece.start, piece.end) for piece in mine if piece.start < piece.end)
+        tasks[slot] = Alone(
+            spec=spec,
+            read=replace(_read_spec(spark, plan, spec, mine, parts, topic_ids, len(specs)), in_order=True),
+            targets={piece.source: piece.target for piece in mine},
+            changes={topic: plain for topic in topic_ids if (plain := of_topic[topic].plain) is not None},
+            rules={topic: of_topic[topic].rule for topic in topic_ids},
+        )
+    slots = sf.array(*map(sf.lit, tasks))
+    frame = spark.range(0, len(tasks), 1, len(tasks)).select(slots[sf.col("id").cast("int")].alias("slot"))
+    return frame.mapInArrow(partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC")), ROW)
+
+
+def _shuffled(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], streams: Sequence[Stream]) -> DataFrame:
+    """The answer of slots whose records pass through Spark."""
     slots = sorted(specs)
     indexes = {slot: index for index, slot in enumerate(slots)}
     # Each task has one row at least, which names its slot: a slot without records has receipts to write, too.
@@ -103,8 +161,7 @@ def _written(
             rows = rows.unionByName(_rows(spark, plan, specs[slots[0]], indexes, stream))
     ordered = rows.repartitionById(len(slots), sf.col(SLOT)).sortWithinPartitions(*COLUMNS[:4])
     rules = {piece.source.topic: stream.rule for stream in streams for piece in stream.pieces}
-    answer = ordered.mapInArrow(partial(write_slot, dict(specs), rules), ROW).collect()
-    return parse_rows((row.slot, row.kind, row.body) for row in answer)
+    return ordered.mapInArrow(partial(write_slot, dict(specs), rules), ROW)
 
 
 def _rows(spark: SparkSession, plan: Plan, spec: TaskSpec, indexes: dict[int, int], stream: Stream) -> DataFrame:
@@ -124,24 +181,33 @@ def _source(spark: SparkSession, plan: Plan, spec: TaskSpec, pieces: Iterable[Pi
     topic_ids |= {piece.source.topic: piece.source_topic_id for piece in slices}
     ranges = read_ranges(units) | {piece.source: (piece.start, piece.end) for piece in slices}
     tasks = dealt(ranges, TASK_RECORDS)
-    rate = spec.limits.rate
-    share = None if rate is None else max(1, rate.bytes_per_second // min(max(1, len(tasks)), at_once(spark)))
-    specs = [
-        ReadSpec(
-            alias=plan.flow.source,
-            connection=spec.source,
-            fetch=spec.limits.fetch,
-            pieces=of_task,
-            topic_ids={piece.place.topic: topic_ids[piece.place.topic] for piece in of_task},
-            patience_s=spec.patience_s,
-            isolation=spec.limits.isolation,
-            marks=marks_of(slices, of_task),
-            bytes_per_second=share,
-        )
-        for of_task in tasks
-    ]
+    specs = [_read_spec(spark, plan, spec, slices, of_task, topic_ids, len(tasks)) for of_task in tasks]
     read = partial(read_pieces, specs, to_arrow_schema(SCHEMA, timezone="UTC"))
     return spark.range(0, len(specs), 1, max(1, len(specs))).mapInArrow(read, SCHEMA)
+
+
+def _read_spec(
+    spark: SparkSession,
+    plan: Plan,
+    spec: TaskSpec,
+    slices: Sequence[Slice],
+    pieces: tuple[Part, ...],
+    topic_ids: Mapping[str, str],
+    tasks: int,
+) -> ReadSpec:
+    """How one of so many tasks reads its pieces of the source."""
+    rate = spec.limits.rate
+    return ReadSpec(
+        alias=plan.flow.source,
+        connection=spec.source,
+        fetch=spec.limits.fetch,
+        pieces=pieces,
+        topic_ids={piece.place.topic: topic_ids[piece.place.topic] for piece in pieces},
+        patience_s=spec.patience_s,
+        isolation=spec.limits.isolation,
+        marks=marks_of(slices, pieces),
+        bytes_per_second=None if rate is None else max(1, rate.bytes_per_second // min(max(1, tasks), at_once(spark))),
+    )
 
 
 def _first_rows(spark: SparkSession, count: int) -> DataFrame:

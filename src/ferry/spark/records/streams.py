@@ -13,6 +13,7 @@ from ferry.decide.records.rule_text import parse_rule
 from ferry.errors import Refused
 from ferry.model import Piece, Plan
 from ferry.run.records.transform_digest import transform_digest
+from ferry.spark.records.plain import plain_change
 from ferry.spark.records.schema import SCHEMA
 from ferry.spark.records.sink import Stream, refuse_remote
 from ferry.spark.records.transform import prepare, transformed
@@ -80,7 +81,9 @@ def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) ->
     for spec, pieces in transforms:
         targets = dict(sorted({piece.source.topic: piece.target.topic for piece in pieces}.items()))
         change = partial(transformed, spec=spec, targets=targets)
-        change(spark.createDataFrame([], SCHEMA))
+        plain = plain_change(spec, targets)
+        if plain is None:  # plain steps are known to be sound
+            change(spark.createDataFrame([], SCHEMA))
         rule = PoisonRule(transform=spec.name, poison=spec.poison, letters=flow.dead_letters)
-        found.append(Stream(change=change, rule=rule, pieces=pieces))
+        found.append(Stream(change=change, rule=rule, pieces=pieces, plain=plain))
     return found

@@ -10,22 +10,19 @@ dead letter. So it stops nothing but its own partition.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from ferry.config.flow.transforms import Poison
 from ferry.decide.records.letters import PoisonRule, poison_sentence
-from ferry.decide.records.partitioner import partition_of_key, partition_of_record
-from ferry.decide.records.units import wants
+from ferry.decide.records.partition_columns import Longs, partitions_of_records
 from ferry.model import Slice, TopicPartition, Unit
 from ferry.run.records.rows import COLUMNS
 from ferry.spark.columns import ints, nullable_binaries, strings
 
 SLOT = "slot"
-_KEYS_KNOWN = 200_000
-_KINDS = (pa.int32(), pa.string(), pa.int32())
 
 
 def kept_rows(
@@ -60,29 +57,50 @@ def dealt_rows(
 
     A record that the transform cannot be applied to is dealt by the key that it has.
     """
-    targets: dict[str, tuple[str, dict[int, Unit]]] = {}
+    of_topics: dict[str, list[Unit]] = {}
     for unit in units:
-        targets.setdefault(unit.source_topic, (unit.target.topic, {}))[1][unit.target.partition] = unit
-    of_key = lru_cache(maxsize=_KEYS_KNOWN)(partition_of_key)
+        of_topics.setdefault(unit.source_topic, []).append(unit)
+    deals = {topic: _Deal(indexes, mine) for topic, mine in of_topics.items()}
     for batch in batches:
-        kept: list[int] = []
-        numbers: list[int] = []
-        slots: list[int] = []
-        aims: list[str] = []
-        columns = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset", "key"))
-        for at, (topic, partition, offset, key) in enumerate(zip(*columns, strict=True)):
-            aim, of_topic = targets[topic]
-            count = next(iter(of_topic.values())).partitions
-            number = partition_of_record(None, partition, offset, count) if key is None else of_key(key, count)
-            dealt = of_topic.get(number)
-            if dealt is not None and wants(dealt, partition, offset):
-                kept.append(at)
-                numbers.append(number)
-                slots.append(indexes[dealt.slot])
-                aims.append(aim)
-        if kept:
-            chosen = batch.take(ints(kept))
-            yield _rows(rule, chosen, ints(slots), aims, ints(numbers))
+        topics = batch.column("topic").dictionary_encode()
+        codes = np.asarray(topics.indices)
+        for code, topic in enumerate(topics.dictionary.to_pylist()):
+            deal, rows = deals[topic], np.flatnonzero(codes == code)
+            kept, numbers, slots = deal.chosen(batch if len(rows) == len(codes) else batch.take(ints(rows.tolist())))
+            if len(kept):
+                chosen = batch.take(ints(rows[kept].tolist()))
+                yield _rows(rule, chosen, ints(slots.tolist()), [deal.target] * len(kept), ints(numbers.tolist()))
+
+
+class _Deal:
+    """The units of one source topic, as numbers."""
+
+    def __init__(self, indexes: Mapping[int, int], units: Sequence[Unit]) -> None:
+        self.target = units[0].target.topic
+        self._count = units[0].partitions
+        width = max(len(unit.starts) for unit in units)
+        # Who is not there wants nothing.
+        self._starts, self._ends = np.zeros((2, self._count, width), np.int64)
+        self._slots = np.zeros(self._count, np.int64)
+        for unit in units:
+            number = unit.target.partition
+            self._starts[number, : len(unit.starts)] = unit.starts
+            self._ends[number, : len(unit.ends)] = unit.ends
+            self._slots[number] = indexes[unit.slot]
+
+    def chosen(self, batch: pa.RecordBatch) -> tuple[Longs, Longs, Longs]:
+        """Which rows are wanted (`ferry.decide.records.units.wants`), their target partitions, and their slots."""
+        keys = batch.column("key")
+        partitions, offsets = (np.asarray(batch.column(name)) for name in ("partition", "offset"))
+        edges = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
+        data = np.frombuffer(keys.buffers()[2] or b"", np.uint8)
+        valid = np.asarray(keys.is_valid())
+        numbers = partitions_of_records(data, edges[:-1], np.diff(edges), valid, (partitions, offsets), self._count)
+        is_known = partitions < self._starts.shape[1]
+        of_source = np.where(is_known, partitions, 0)
+        starts, ends = self._starts[numbers, of_source], self._ends[numbers, of_source]
+        kept = np.flatnonzero(is_known & (starts <= offsets) & (offsets < ends))
+        return kept, numbers[kept], self._slots[numbers[kept]]
 
 
 def _rows(
@@ -103,7 +121,7 @@ def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tup
     """Refusals and letters of the rows. None may go to another topic than the plan has for it, whatever the rule."""
     poisons, named = batch.column("poison"), batch.column("target").to_pylist()
     if poisons.null_count == batch.num_rows and named == aims:
-        return pa.nulls(batch.num_rows, _KINDS[1]), pa.nulls(batch.num_rows, _KINDS[1])
+        return pa.nulls(batch.num_rows, pa.string()), pa.nulls(batch.num_rows, pa.string())
     refusals: list[str | None] = [None] * batch.num_rows
     letters = refusals.copy()
     topics, partitions, offsets = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset"))
@@ -122,4 +140,4 @@ def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tup
 
 
 def _texts(found: Sequence[str | None]) -> pa.Array:
-    return nullable_binaries([None if one is None else one.encode() for one in found], _KINDS[1])
+    return nullable_binaries([None if one is None else one.encode() for one in found], pa.string())

@@ -35,15 +35,15 @@ def editor(
     """
     every = tuple(dict.fromkeys(paths))
     tree = tree_of(every)
-    quick = _Quick(every, edit, of_string) if _are_plain(every) else None
 
-    def change(value: bytes) -> bytes:
+    def plainly(value: bytes) -> bytes:
         if is_object_wanted and not is_object(value):
             raise NotJson("it is no JSON object")
-        found = quick.changed(value) if quick is not None else None
-        return edited(value, tree, edit) if found is None else found
+        return edited(value, tree, edit)
 
-    return change
+    if not _are_plain(every):
+        return plainly
+    return _quickly(every, edit, of_string, plainly, is_object_wanted=is_object_wanted)
 
 
 def _are_plain(paths: tuple[Path, ...]) -> bool:
@@ -55,48 +55,53 @@ def _are_plain(paths: tuple[Path, ...]) -> bool:
     )
 
 
-class _Quick:
-    """One list of paths and what becomes of the places that they lead to."""
+def _quickly(  # noqa: C901 - the function within is all of it
+    paths: tuple[Path, ...],
+    edit: Edit,
+    of_string: str | None,
+    plainly: Callable[[bytes], bytes],
+    *,
+    is_object_wanted: bool,
+) -> Callable[[bytes], bytes]:
+    """What changes a value by its names where that is sure, and else `plainly`."""
+    constant = None if of_string is None else of_string.encode("utf-8", "surrogatepass")
+    quoted = {name: f'"{name}"'.encode() for path in paths for name in path if name is not None}
+    names = [[name for name in path if name is not None] for path in paths]
+    steps = [
+        (tuple((name, quoted[name]) for name in path[:-1]), path[-1], quoted[path[-1]], len(quoted[path[-1]]))
+        for path in names
+    ]
+    loads, wrong = orjson.loads, orjson.JSONDecodeError
 
-    def __init__(self, paths: tuple[Path, ...], edit: Edit, of_string: str | None) -> None:
-        self._edit = edit
-        self._of_string = None if of_string is None else of_string.encode("utf-8", "surrogatepass")
-        quoted = {name: f'"{name}"'.encode() for path in paths for name in path if name is not None}
-        self._paths = [
-            (tuple((name, quoted[name]) for name in names[:-1]), names[-1], quoted[names[-1]])
-            for names in ([name for name in path if name is not None] for path in paths)
-        ]
-
-    def changed(  # noqa: C901, PLR0911, PLR0912  # one pass over each value: calls in it would cost half as much again
-        self, value: bytes
-    ) -> bytes | None:
-        """The value with its places changed; None when nothing is sure."""
+    def change(value: bytes) -> bytes:  # noqa: C901, PLR0911, PLR0912  # one pass: calls in it would cost half again
         if b"\\" in value:
-            return None
+            return plainly(value)
         try:
-            whole = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return None
+            whole = loads(value)
+        except wrong:
+            return plainly(value)
+        if type(whole) is not dict:
+            return plainly(value) if is_object_wanted or type(whole) is list else value
         splices: list[tuple[int, int, bytes]] = []
         gone: list[tuple[bytes, object]] = []
-        find, edit, constant = value.find, self._edit, self._of_string
-        for above, last, quoted in self._paths:
-            start = find(quoted)
+        find = value.find
+        for above, last, name, size in steps:
+            start = find(name)
             if start < 0:
                 continue  # then no place has that name
-            if find(quoted, start + 1) >= 0:
-                return None
+            if find(name, start + size) >= 0:
+                return plainly(value)
             node = whole
-            for name, also_quoted in above:
-                at = find(also_quoted)
-                if at >= 0 and find(also_quoted, at + 1) >= 0:
-                    return None
-                node = node.get(name) if type(node) is dict else None
+            for one, also in above:
+                at = find(also)
+                if at >= 0 and find(also, at + 1) >= 0:
+                    return plainly(value)
+                node = node.get(one) if type(node) is dict else None
             if type(node) is not dict or last not in node:
                 continue
             node = node[last]
             if type(node) is str:
-                begin = find(_QUOTE, start + len(quoted))
+                begin = find(_QUOTE, start + size)
                 end = find(_QUOTE, begin + 1) + 1
                 if constant is not None:
                     splices.append((begin, end, constant))
@@ -104,23 +109,25 @@ class _Quick:
                 text = value[begin:end].decode()
                 new = edit(node, text)
             else:
-                span = _word(value, start + len(quoted), node)
+                span = _word(value, start + size, node)
                 if span is None:
-                    return None
+                    return plainly(value)
                 begin, end = span
                 text = value[begin:end].decode()
                 new = edit(Number(text) if type(node) in _NUMBERS else node, text)
             if new is None:
-                gone.append((quoted, node))
+                gone.append((name, node))
             elif new != text:
                 splices.append((begin, end, new.encode("utf-8", "surrogatepass")))
         if not gone:
             return _spliced(value, splices) if splices else value
         if splices:
-            return None  # what was put in may look like a name
-        for quoted, node in gone:
-            value = _without(value, quoted, node)
+            return plainly(value)  # what was put in may look like a name
+        for name, node in gone:
+            value = _without(value, name, node)
         return value
+
+    return change
 
 
 def _word(value: bytes, behind_name: int, node: object) -> tuple[int, int] | None:

@@ -43,20 +43,31 @@ def changed_values(
 ) -> tuple[pa.Array, dict[int, bytes]]:
     """The values after all changes, of those that are wanted (None: all); and by row, why one could not be changed.
 
-    Null stays null. A value that could not be changed is what the changes before made of it.
+    Null stays null, and so does a value that could not be changed.
     """
     found: list[bytes | None] = []
     poison: dict[int, bytes] = {}
+    change = changes[0] if len(changes) == 1 else _one_after_the_other(changes)
+    keep = found.append
     for at, value in enumerate(pieces(values)):
-        now = value
-        if value is not None and (wanted is None or wanted[at]):
-            try:
-                for change in changes:
-                    now = change(now)  # type: ignore[arg-type]  # a change makes no null
-            except NotJson as error:
-                poison[at] = f"its value cannot be changed: {error}".encode()
-        found.append(now)
+        if value is None or (wanted is not None and not wanted[at]):
+            keep(value)
+            continue
+        try:
+            keep(change(value))
+        except NotJson as error:
+            poison[at] = f"its value cannot be changed: {error}".encode()
+            keep(value)
     return nullable_binaries(found, pa.binary()), poison
+
+
+def _one_after_the_other(changes: Sequence[Callable[[bytes], bytes]]) -> Callable[[bytes], bytes]:
+    def change(value: bytes) -> bytes:
+        for one in changes:
+            value = one(value)
+        return value
+
+    return change
 
 
 def hashed_keys(keys: pa.Array, salt: bytes) -> pa.Array:

@@ -47,6 +47,10 @@ CHAIN = """\
 {flow}.transforms.mask.fields = card, mail
 """
 
+FOR_FERRY = """\
+target.producer.compression.type = lz4
+"""
+
 FOR_MIRROR_MAKER = """\
 # InsertHeader's text is no bytes, which are all that MirrorMaker's own converter takes.
 {flow}.header.converter = org.apache.kafka.connect.storage.SimpleHeaderConverter
@@ -64,12 +68,12 @@ ferry.transform.masked.redact = $.card, $.mail
 
 def connect_words(alias: str, topic: str) -> str:
     """Ferry's chain in the words of Connect's file."""
-    return CHAIN.format(flow=f"{alias}->target", mask="org.apache.kafka.connect.transforms.MaskField$Value")
+    return CHAIN.format(flow=f"{alias}->target", mask="org.apache.kafka.connect.transforms.MaskField$Value") + FOR_FERRY
 
 
 def sql_words(alias: str, topic: str) -> str:
     """Ferry's chain in SQL, and a step of its own."""
-    return IN_SQL.format(flow=f"{alias}->target", topic=topic)
+    return IN_SQL.format(flow=f"{alias}->target", topic=topic) + FOR_FERRY
 
 
 def kept(shape: Shape) -> int:

@@ -15,17 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ferry.model import Compression
+from ferry.wire.arrow_columns import Longs, edges_of, numbers_of, valid_of
 from ferry.wire.batch import BEFORE_LENGTH, HEADER, HEADER_BYTES, MAGIC, Batch, batches
 from ferry.wire.codecs import compressed
 from ferry.wire.written import RECORD_OVERHEAD
 
-Longs = npt.NDArray[np.int64]
 Varints = npt.NDArray[np.uint64]
 
 _NULL = 1
 """The length of what is null, zigzag-coded."""
 
-_EMPTY = pa.scalar(b"", pa.binary())
+_EMPTY = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(bytes(8)), pa.py_buffer(b"")])[0]
 
 
 class RecordColumns(NamedTuple):
@@ -43,7 +43,7 @@ class RecordColumns(NamedTuple):
     def sizes(self) -> Longs:
         """About how many bytes each takes before it is compressed, as of `NewRecord.size`."""
         found = _lengths(self.keys) + _lengths(self.values) + RECORD_OVERHEAD
-        edges = np.asarray(self.headers.offsets, np.int64)
+        edges = edges_of(self.headers)
         if edges[0] != edges[-1]:
             pairs = self.headers.values
             of_pairs = _lengths(pairs.field(0)) + _lengths(pairs.field(1)) + 4
@@ -54,7 +54,7 @@ class RecordColumns(NamedTuple):
 
 def batch_of_columns(columns: RecordColumns, compression: Compression) -> Batch:
     """The records as one batch, in their order, as `batch_of`. Its offsets begin at 0."""
-    times = _numbers(columns.timestamps)
+    times = numbers_of(columns.timestamps)
     base, count = int(times[0]), len(times)
     payload = compressed(compression, _payload(columns, times - base))  # goes round, as Java's
     header = HEADER.pack(
@@ -95,7 +95,7 @@ def _payload(columns: RecordColumns, deltas: Longs) -> memoryview:
 
 def _headers(column: pa.Array) -> pa.Array | None:
     """The headers of each record as they are written; None when no record has any."""
-    edges = np.asarray(column.offsets, np.int64)
+    edges = edges_of(column)
     if edges[0] == edges[-1]:
         return None
     pairs = column.values
@@ -116,29 +116,19 @@ def _headers(column: pa.Array) -> pa.Array | None:
     return pc.binary_join_element_wise(_written([(np.diff(edges) << 1).astype(np.uint64)]), of_records, _EMPTY)
 
 
-def _numbers(column: pa.Array) -> Longs:
-    return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
-
-
 def _lengths(column: pa.Array) -> Longs:
     """How long each is; 0 where it is null."""
-    edges = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
-    found = np.diff(edges).astype(np.int64)
+    found = np.diff(edges_of(column))
     if column.null_count:
-        found[~_valid(column)] = 0
+        found[~valid_of(column)] = 0
     return found
-
-
-def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
-    bits = np.unpackbits(np.frombuffer(column.buffers()[0], np.uint8), bitorder="little")
-    return bits[column.offset : column.offset + len(column)].astype(np.bool_)
 
 
 def _field_varints(column: pa.Array, lengths: Longs) -> Varints:
     """What stands before each field of a column."""
     found = (lengths << 1).astype(np.uint64)
     if column.null_count:
-        found[~_valid(column)] = _NULL
+        found[~valid_of(column)] = _NULL
     return found
 
 

@@ -91,7 +91,7 @@ def _quickly(  # noqa: C901 - the function within is all of it
                 continue  # then no place has that name
             if find(name, start + size) >= 0:
                 return plainly(value)
-            node = whole
+            node: object = whole
             for one, also in above:
                 at = find(also)
                 if at >= 0 and find(also, at + 1) >= 0:
@@ -123,8 +123,8 @@ def _quickly(  # noqa: C901 - the function within is all of it
             return _spliced(value, splices) if splices else value
         if splices:
             return plainly(value)  # what was put in may look like a name
-        for name, node in gone:
-            value = _without(value, name, node)
+        for name, one_gone in gone:
+            value = _without(value, name, one_gone)
         return value
 
     return change

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from ferry.errors import Refused
 from ferry.model import TopicPartition
+from ferry.wire.arrow_columns import numbers_of
 from ferry.wire.encoding import RecordColumns
 from ferry.wire.written import NewRecord
 
@@ -159,7 +160,7 @@ def _stretches(batch: pa.RecordBatch) -> Iterator[Stretch]:
         return
     topics = batch.column("target_topic").dictionary_encode()
     codes, numbers, partitions, offsets = (
-        np.asarray(column) for column in (topics.indices, *(batch.column(name) for name in COLUMNS[1:4]))
+        numbers_of(column) for column in (topics.indices, *(batch.column(name) for name in COLUMNS[1:4]))
     )
     alone = {
         at

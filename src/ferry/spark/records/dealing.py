@@ -21,6 +21,7 @@ from ferry.decide.records.partition_columns import Longs, partitions_of_records
 from ferry.model import Slice, TopicPartition, Unit
 from ferry.run.records.rows import COLUMNS
 from ferry.spark.columns import ints, nullable_binaries, strings
+from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 
 SLOT = "slot"
 
@@ -63,7 +64,7 @@ def dealt_rows(
     deals = {topic: _Deal(indexes, mine) for topic, mine in of_topics.items()}
     for batch in batches:
         topics = batch.column("topic").dictionary_encode()
-        codes = np.asarray(topics.indices)
+        codes = numbers_of(topics.indices)
         for code, topic in enumerate(topics.dictionary.to_pylist()):
             deal, rows = deals[topic], np.flatnonzero(codes == code)
             kept, numbers, slots = deal.chosen(batch if len(rows) == len(codes) else batch.take(ints(rows.tolist())))
@@ -91,10 +92,9 @@ class _Deal:
     def chosen(self, batch: pa.RecordBatch) -> tuple[Longs, Longs, Longs]:
         """Which rows are wanted (`ferry.decide.records.units.wants`), their target partitions, and their slots."""
         keys = batch.column("key")
-        partitions, offsets = (np.asarray(batch.column(name)) for name in ("partition", "offset"))
-        edges = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
-        data = np.frombuffer(keys.buffers()[2] or b"", np.uint8)
-        valid = np.asarray(keys.is_valid())
+        partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
+        edges, data = edges_of(keys), bytes_behind(keys)
+        valid = valid_of(keys)
         numbers = partitions_of_records(data, edges[:-1], np.diff(edges), valid, (partitions, offsets), self._count)
         is_known = partitions < self._starts.shape[1]
         of_source = np.where(is_known, partitions, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 
 from ferry.config.flow.steps import Change, Json, OnlyFields
@@ -22,6 +21,7 @@ from ferry.decide.records.json_edit import (
 )
 from ferry.decide.records.json_quick import editor
 from ferry.spark.columns import nullable_binaries
+from ferry.wire.arrow_columns import edges_of
 
 
 def change_of(step: Json | OnlyFields, salt: bytes) -> Callable[[bytes], bytes]:
@@ -83,7 +83,7 @@ def pieces(column: pa.Array) -> Iterator[bytes | None]:
     if column.null_count:
         yield from column.to_pylist()
         return
-    edges = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1].tolist()
+    edges = edges_of(column).tolist()
     data = column.buffers()[2]
     whole = data.to_pybytes() if data is not None else b""
     for start, end in pairwise(edges):

@@ -37,8 +37,7 @@ from ferry.config.flow.transforms import TransformSpec, routed
 from ferry.config.text.regex import compile_java
 from ferry.spark.columns import nullable_binaries, strings
 from ferry.spark.records.edits import change_of, changed_values, hashed_keys
-
-Flags = npt.NDArray[np.bool_]
+from ferry.wire.arrow_columns import Flags, edges_of, numbers_of, valid_of
 
 _COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
 _MILLION = 1_000_000
@@ -167,17 +166,17 @@ class _Table:
             case HasHeader():
                 found = self._has_header(when.test.name)
             case IsTombstone():
-                found = np.asarray(self._batch.column("value").is_null(), np.bool_)
+                found = ~valid_of(self._batch.column("value"))
         return ~found if when.negate else found
 
     def _by_topic(self, values: Mapping[str, bool]) -> Flags:
         encoded = self._batch.column("topic").dictionary_encode()
         of_codes = np.array([values[topic] for topic in encoded.dictionary.to_pylist()], np.bool_)
-        return of_codes[np.asarray(encoded.indices)] if len(of_codes) else np.zeros(0, np.bool_)
+        return of_codes[numbers_of(encoded.indices)] if len(of_codes) else np.zeros(0, np.bool_)
 
     def _has_header(self, name: str) -> Flags:
         column = self._batch.column("headers")
-        edges = np.asarray(column.offsets, np.int64)
+        edges = edges_of(column)
         if edges[0] == edges[-1]:
             return np.zeros(len(column), np.bool_)
         return np.diff(_sums(_named(column, [name]))[edges]) > 0
@@ -237,7 +236,7 @@ class _Table:
         """Headers at the end of all that are wanted: a name, and a value for each row."""
         column = self._batch.column("headers")
         count, kind = len(column), column.type
-        edges = np.asarray(column.offsets, np.int64)
+        edges = edges_of(column)
         old = column.values.slice(int(edges[0]), int(edges[-1] - edges[0]))
         edges = edges - edges[0]
         new = [_pairs(kind.value_type, [name] * count, values) for name, values in more]
@@ -253,7 +252,7 @@ class _Table:
     def drop_headers(self, names: Sequence[str], when: When | None) -> None:
         """As DropHeaders."""
         column = self._batch.column("headers")
-        edges = np.asarray(column.offsets, np.int64)
+        edges = edges_of(column)
         if edges[0] == edges[-1]:
             return
         gone = _named(column, names)
@@ -298,7 +297,7 @@ def _named(column: pa.ListArray, names: Sequence[str]) -> Flags:
     """Of all headers behind a column, also those that are none of its rows', whether they have one of these names."""
     encoded = column.values.field(0).dictionary_encode()
     of_codes = np.array([name in names for name in encoded.dictionary.to_pylist()], np.bool_)
-    found: Flags = of_codes[np.asarray(encoded.indices)]
+    found: Flags = of_codes[numbers_of(encoded.indices)]
     return found
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
+from tests.cli.program import ferry
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of, messages
@@ -144,8 +146,14 @@ def test_a_run_that_ended_early_is_gone_on_with_by_the_next_plan_and_a_changed_t
     assert 0 < sum(map(len, wanted.values())) < 2_000
 
 
-def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units) -> None:
-    units.run()
+def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units, tmp_path: Path) -> None:
+    file, first = units.lab.write(tmp_path), units.run()
+    shown = ferry("ledger", "--run", first.run, "--json", config=file).json("ledger")
+    assert sum(one["records"] for one in shown["units"]) == 1_500
+    assert shown["receipts"] == []
+    assert "dealt to 3 partitions of" in " ".join(shown["run"]["report"]["notes"])
+    nowhere = ferry("ledger", "--topic", units.topic, "--offset", "3", config=file)
+    assert "no receipt says where one of its offsets went" in nowhere.err
     send(producer(units.lab.target), units.target, [Message(key=b"strange", value=b"x", partition=1)])
     assert {lag.records for lag in measure_lag(units.lab.flow)} == {0}
     with Verifier(units.lab.flow, Wanted()) as verifier:
@@ -155,6 +163,9 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units) -> 
     assert not result.is_equal
     send(producer(units.lab.source), units.topic, messages(300, start=1_500))
     assert sum(lag.records or 0 for lag in measure_lag(units.lab.flow)) == 300
+    preview = ferry("plan", "--json", config=file).json("plan")
+    assert {one["target_partition"]: one["offsets"] for one in preview["units"]} == {0: 300, 2: 300}
+    assert "2 units" in ferry("plan", config=file).out
     with units.lab.runs() as runs:
         plan = runs.plan("r-strange", local_origin())
         assert [(one.partition, one.kind) for one in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]

@@ -65,6 +65,10 @@ class Units:
     kept: Chosen = field(default=lambda *_: True)
     partitions: int = TARGETS
 
+    def __post_init__(self) -> None:
+        if "ferry.transforms" not in self.lab.settings:
+            self.lab = lab_of(self.lab, self.topic, self.partitions)
+
     @property
     def target(self) -> str:
         return self.lab.target_topic(self.topic)

@@ -37,10 +37,10 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     assert len(first.units) == FIRST
     assert not first.slices
     job = submit(lab, "r-1", tmp_path)
-    written(lab, first, 1)
+    written(lab, first, 1, job)
     for worker in job.workers():
         worker.kill()
-    written(lab, first, 3)
+    written(lab, first, 3, job)
     kill(job)
     with lab.runs() as runs:
         assert runs.left(first)
@@ -49,7 +49,8 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     changed = lab_of(plain, topic, LATER, **{"ferry.transform.small.where": "value IS NOT NULL"})
     second = plan(changed, "r-2")
     assert {unit.era for unit in second.units} == {first.generation}
-    assert submit(changed, "r-2", tmp_path).wait(240) == 0
+    job = submit(changed, "r-2", tmp_path)
+    assert job.wait(240) == 0, job.text()
     assert_units_done(changed, second)
 
     # Then the new one counts, also for a run that is killed and repeated.
@@ -58,7 +59,7 @@ def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     assert {unit.era for unit in third.units} == {third.generation}
     assert len(third.units) == LATER
     job = submit(changed, "r-3", tmp_path)
-    written(changed, third, 2)
+    written(changed, third, 2, job)
     kill(job)
     again = submit(changed, "r-3", tmp_path)
     assert again.wait(240) == 0, again.text()
@@ -76,10 +77,15 @@ def give(cluster: RunningCluster, topic: str, number: int, start: int = 0) -> No
     send(producer(cluster), topic, [replace(one, partition=at % 23 * 7 % SOURCES) for at, one in enumerate(given)])
 
 
-def written(lab: Lab, of: Plan, least: int) -> None:
-    """Wait until so many receipts of a run are in the ledger."""
+def written(lab: Lab, of: Plan, least: int, job: Job) -> None:
+    """Wait until so many receipts of a run are in the ledger, while its job is at work."""
     with lab.runs() as runs:
-        wait_until(lambda: len(unit_receipts(runs.ledger(), runs.lane, of.run, of.generation)) >= least, 120)
+
+        def enough() -> bool:
+            assert job.process.poll() is None, job.text()
+            return len(unit_receipts(runs.ledger(), runs.lane, of.run, of.generation)) >= least
+
+        wait_until(enough, 120)
 
 
 def kill(job: Job) -> None:

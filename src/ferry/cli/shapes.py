@@ -226,7 +226,8 @@ def _past_run_json(past: PastRun) -> Json:
     """As `ferry run` says it; report null: the run ended before its plan was sealed."""
     told = None
     if past.report is not None:
-        told = {name: value for name, value in run_json(past.report).items() if name not in ("run", "flow", "receipts")}
+        listed = ("run", "flow", "receipts", "units")
+        told = {name: value for name, value in run_json(past.report).items() if name not in listed}
     return {"run": past.opened.record.run, "state": past.state.value, "report": told}
 
 

@@ -21,6 +21,7 @@ from ferry.cli.desk import (
 from ferry.cli.offered import offered_topics
 from ferry.cli.output import print_json, print_table
 from ferry.errors import BadInput
+from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig
@@ -102,6 +103,16 @@ def _group_json(flow: FlowConfig, whole: GroupTranslation, reverse: bool) -> dic
             {"topic": place.topic, "partition": place.partition, "offset": offset, "why": why}
             for place, offset, why in whole.troubled
         ],
+        "dealt": [
+            {
+                "source_topic": topic,
+                "target_topic": place.topic,
+                "target_partition": place.partition,
+                "target_offset": at.offset,
+                "read_again_at_most": at.again,
+            }
+            for topic, place, at in whole.dealt
+        ],
     }
 
 
@@ -119,6 +130,9 @@ def _print_group(whole: GroupTranslation, reverse: bool) -> None:
     print_table([*here, "outcome", *there], rows, right=["partition", "offset"])
     for why in dict.fromkeys(why for _, _, why in whole.troubled):
         print(why)
+    for topic, place, at in whole.dealt:
+        again = "all that lies there" if at.again is None else f"at most {count_of(at.again, 'record')}"
+        print(f"of {topic} nothing unread is missing from offset {at.offset} of {place} on; {again} read again")
 
 
 def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
@@ -156,7 +170,7 @@ def _sentence(found: Translation, offset: int, reverse: bool) -> str:
         f"offset {offset} of {here} "
         + {
             "exact": f"is {to}",
-            "gap": f"has no counterpart (a marker, an aborted or skipped record): a reader goes on at {to}",
+            "gap": f"has no counterpart (a marker, an aborted, skipped or filtered record): a reader goes on at {to}",
             "ahead": f"is not copied yet: who begins at {to}, the copied end, loses nothing and may read again",
             "approximate": f"was copied by the replicator before: who begins at {to}, near its record, loses nothing "
             "and may read again",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,10 @@ from ferry.errors import BadInput
 from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
-    from ferry.run.verify.compare import Progress
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.decide.verify.stretches import Stretch
+    from ferry.run.verify.compare import Compared, Progress
+    from ferry.run.verify.verifier import Verifier
 
 DIFFERENT = 1
 
@@ -61,6 +65,9 @@ def verify_command(
     without_ledger: Annotated[
         bool,
         typer.Option("--without-ledger", help="Align the logs by what they hold: MirrorMaker 2 has copied, not Ferry."),
+    ] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Transformed topics, too: a Spark of this machine transforms them again.")
     ] = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
@@ -104,11 +111,24 @@ def verify_command(
     with Verifier(chosen, wanted, values=show_values, patience_s=patience) as verifier:
         found = verifier.survey()
         with shown_progress(found.records, quiet=desk.quiet) as progress:
-            compared = verifier.compare(found, progress)
+            compared = verifier.compare(found, progress, _in_spark(chosen, verifier) if spark else None)
         result = verifier.sum_up(found, compared)
     tell_verification(chosen, wanted, result)
     print_json(verified_json(result)) if desk.as_json else print_verified(result)
     return 0 if result.is_equal else DIFFERENT
+
+
+def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Sequence[Stretch]], Compared]:
+    """How stretches that a transform made are compared in a Spark of this machine."""
+    # Imported here: the command line starts light, and only this needs Spark.
+    from ferry.spark.records.local_session import local_session
+    from ferry.spark.records.verifying import compare_transformed
+
+    def compared(stretches: Sequence[Stretch]) -> Compared:
+        with local_session("ferry verify", cores=os.cpu_count() or 1) as session:
+            return compare_transformed(session, flow, verifier.spec, stretches, asked=verifier.asked)
+
+    return compared
 
 
 @contextmanager

@@ -71,7 +71,8 @@ def dealt_reason(flow: Flow) -> str:
     """The rest of that sentence."""
     return (
         "for its transform deals records to other partitions: none of its offsets divides there what was read from "
-        f"what was not; if the group is to go on on {flow.target}, set it there by hand"
+        f"what was not; if the group is to go on on {flow.target}, set it there by hand, where ferry translate --group "
+        "says that it misses nothing"
     )
 
 

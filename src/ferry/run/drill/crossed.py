@@ -9,6 +9,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.decide.drill.figures import compared_of, together
 from ferry.errors import BadInput
 from ferry.model.evidence import Compared
+from ferry.run.drill.looking import left_to_spark
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 
@@ -49,9 +50,11 @@ def _compared(flow: FlowConfig, since_ms: int, patience_s: float) -> tuple[Compa
         asked = replace(wanted, sample=sample) if sample > 1 else wanted
         with Verifier(flow, asked, patience_s=patience_s) as verifier:
             survey = verifier.survey()
+            left = left_to_spark(survey)
             one = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
         part = f", one stretch in {sample}" if sample > 1 else ""
-        return one, f"{one.records} records of {flow.flow} were compared, {what}{part}"
+        also = "".join(f"; {sentence}" for sentence in left)
+        return one, f"{one.records} records of {flow.flow} were compared, {what}{part}{also}"
     return None, f"nothing of {flow.flow} was compared: no record of it is left on both clusters"
 
 

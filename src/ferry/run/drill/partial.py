@@ -21,7 +21,7 @@ from ferry.model.evidence import (
 )
 from ferry.run.drill.copying import copy_seen
 from ferry.run.drill.diary import Diary
-from ferry.run.drill.looking import compare_content, note_next_records
+from ferry.run.drill.looking import compare_content, note_next_records, split_transformed
 from ferry.run.drill.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.run.drill.scratch_groups import Rehearsed, ScratchGroups
 from ferry.run.flow.connections import FlowConnections
@@ -92,6 +92,7 @@ class PartialDrill:
             connections.run(connections.ledger.find)
             found.clusters = clusters_of(connections)
             self._topics = self._topics or self._of_groups(connections)
+            found.notes += self._leave_transformed()
             lags = measure_lag(self._flow, only=self._topics, patience_s=self._patience_s)
             found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
             entry.detail = count_of(len(found.losses), "partition")
@@ -110,6 +111,12 @@ class PartialDrill:
                 f"group {missing[0]} of {self._flow.flow.source} has no offset on {where}, or the flow leaves it out: "
                 "correct --group"
             )
+
+    def _leave_transformed(self) -> list[str]:
+        """Narrow the drill to topics whose next records can be held against the source's; a sentence for each other."""
+        others, notes = split_transformed(self._flow, self._topics, named=bool(self._options.topics))
+        self._topics = others
+        return notes
 
     def _copy(self, diary: Diary, found: Found) -> None:
         approved = (self._options.approved_by, self._options.approved_ms)
@@ -163,7 +170,7 @@ class PartialDrill:
     def _verify(self, diary: Diary, found: Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
             wanted = Wanted(topics=self._topics)
-            found.verification = compare_content(self._flow, wanted, entry, patience_s=self._patience_s)
+            found.verification = compare_content(self._flow, wanted, entry, found.notes, patience_s=self._patience_s)
 
     def _report(self, diary: Diary, found: Found, failure: FerryError | None) -> EvidenceReport:
         flow, options = self._flow, self._options

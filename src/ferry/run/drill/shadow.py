@@ -26,9 +26,10 @@ from ferry.model.evidence import (
     EvidenceKind,
     EvidenceReport,
 )
+from ferry.net.connect.cluster import Cluster
 from ferry.run.drill.copying import copy_seen
 from ferry.run.drill.diary import Diary
-from ferry.run.drill.looking import compare_content, note_next_records
+from ferry.run.drill.looking import compare_content, note_next_records, split_transformed
 from ferry.run.drill.production import Production, production, untouched
 from ferry.run.drill.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.run.drill.scratch_groups import ScratchGroups
@@ -77,6 +78,7 @@ class ShadowDrill:
         self._live = flow
         self._options = options
         self._patience_s = patience_s
+        self._only = options.topics
         # Small chunks, so that lag and throughput can be seen to move.
         seconds = min(flow.chunk_seconds, CHUNK_SECONDS)
         self._flow = replace(in_lane(flow, options.lane), start=options.start, chunk_seconds=seconds)
@@ -85,6 +87,7 @@ class ShadowDrill:
         """What the drill would do, and what it would copy now; writes nothing. Raises as its first step."""
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
             left = connections.run(lambda: self._leftovers(connections))
+            connections.run(lambda: self._leave_transformed(connections.source))
         with MicroRuns(self._flow, patience_s=self._patience_s) as runs:
             plan = runs.preview(self._narrowed() or RunOptions())
         target = self._live.flow.target
@@ -118,7 +121,18 @@ class ShadowDrill:
         left = None if self._options.max_bytes is None else self._options.max_bytes - copied
         if left is not None and left <= 0:
             return None
-        return RunOptions(only=self._options.topics, max_bytes=left)
+        return RunOptions(only=self._only, max_bytes=left)
+
+    async def _leave_transformed(self, source: Cluster) -> list[str]:
+        """Narrow the drill to topics that this process can copy; a sentence for each other one. Raises Refused."""
+        if not self._live.transforms:
+            return []
+        named = self._options.topics
+        there = named if named is not None else await source.refresh(None)
+        taken = frozenset(name for name in there if self._live.selection.takes(name))
+        others, notes = split_transformed(self._live, taken, named=named is not None)
+        self._only = others if notes else named
+        return notes
 
     def _rehearse(self, diary: Diary, found: _Found) -> None:
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
@@ -135,7 +149,8 @@ class ShadowDrill:
             for lane in left:
                 self._drop(lane)
             found.notes += [f"an earlier drill had left lane {lane}: it was removed" for lane in left]
-            found.losses = losses_of(measure_lag(self._live, only=self._options.topics, patience_s=self._patience_s))
+            found.notes += connections.run(lambda: self._leave_transformed(connections.source))
+            found.losses = losses_of(measure_lag(self._live, only=self._only, patience_s=self._patience_s))
             found.losses_at_ms = wall_ms()
             found.before = connections.run(lambda: self._production(connections))
             groups = count_of(len(found.before.groups), "group")
@@ -209,7 +224,7 @@ class ShadowDrill:
         scratch = ScratchGroups(flow=self._flow, connections=connections)
         lost_ms = wall_ms()
         with diary.step("groups", "Move the groups to scratch groups") as entry:
-            done = connections.run(lambda: scratch.rehearse(self._options.topics))
+            done = connections.run(lambda: scratch.rehearse(self._only))
             entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
         with diary.step("read", "Read where they go on") as entry:
             there = connections.run(lambda: scratch.read(done))
@@ -222,7 +237,7 @@ class ShadowDrill:
             if not found.records:
                 entry.detail = "nothing was copied"
                 return
-            found.verification = compare_content(self._flow, Wanted(), entry, patience_s=self._patience_s)
+            found.verification = compare_content(self._flow, Wanted(), entry, found.notes, patience_s=self._patience_s)
 
     def _look_again(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
         with diary.step("production", "Look at production again") as entry:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.decide.groups.dealt_map import GoesOn
 from ferry.decide.groups.offset_map import Translated
 from ferry.errors import BadInput
 from ferry.model import TopicPartition
 from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
 from ferry.run.groups.blank_maps import blank_maps, maps_of
+from ferry.run.groups.dealt import dealt_places
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.rules import deals, dealt_maps
 
@@ -65,6 +67,8 @@ class GroupTranslation:
     uncopied: tuple[tuple[TopicPartition, int], ...]
     foreign: tuple[tuple[TopicPartition, int], ...]
     troubled: tuple[tuple[TopicPartition, int, str], ...] = ()
+    dealt: tuple[tuple[str, TopicPartition, GoesOn], ...] = ()
+    """Of source topics that are dealt to other partitions: where in each of those it would go on, missing nothing."""
 
 
 def translate_group(
@@ -109,8 +113,15 @@ async def _translate_group(
             troubled.append((place, offset, why))
         else:
             found.append((offset, _told(made, offset)))
+    dealt: list[tuple[str, TopicPartition, GoesOn]] = []
+    deals_topic = deals(flow, await connection.view())
+    if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
+        read = {topic: {at.partition: one for at, one in offsets.items() if at.topic == topic} for topic in topics}
+        for topic, places in (await dealt_places(connection, flow.lane, read)).items():
+            dealt += [(topic, place, at) for place, at in places]
     return GroupTranslation(
         group=group,
+        dealt=tuple(dealt),
         found=tuple(found),
         uncopied=tuple(one for one in left if one[0] in taken),
         foreign=tuple(one for one in left if one[0] not in taken),

@@ -9,6 +9,7 @@ Only what today's transform made is compared: its digest is in the receipts.
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -36,7 +37,7 @@ from ferry.spark.records.holding import Dealt, held_tasks, marked_rows, numbered
 from ferry.spark.records.schema import HEADERS, SCHEMA
 from ferry.spark.records.transform import prepare, transformed
 from ferry.spark.records.unit_stage import read_pieces
-from ferry.spark.session import gist, is_remote
+from ferry.spark.session import is_remote
 from ferry.spark.verify_stage import ROW
 
 _HELD = StructType(
@@ -51,6 +52,9 @@ _HELD = StructType(
         StructField("trouble", StringType(), nullable=True),
     ]
 )
+
+_OWN = re.compile(r"ferry\.errors\.[A-Za-z]+: (.+)")
+"""How the trace of a task has an error of Ferry."""
 
 Spec = Callable[[Sequence[Stretch]], CompareSpec]
 
@@ -79,7 +83,9 @@ def compare_transformed(
         left += mine
     held, changed = by_todays_rule(left, rules, asked=asked)
     compared.not_compared += changed
-    if held and is_remote(spark):
+    if not held:
+        return compared
+    if is_remote(spark):
         why = "transformed topics are not compared on Spark Connect: use a Spark session without it"
         compared.not_compared += [_left(one, why) for one in held]
         return compared
@@ -91,9 +97,18 @@ def compare_transformed(
         except FerryError as error:
             compared.not_compared += [_left(one, str(error)) for one in mine]
         except (PySparkException, Py4JError) as error:
-            why = f"Spark gave up transform {name} ({gist(error)}): see its log"
+            why = f"Spark gave up ferry.transform.{name} ({_told(error)}): see its log"
             compared.not_compared += [_left(one, why) for one in mine]
     return compared
+
+
+def _told(error: PySparkException | Py4JError) -> str:
+    """What happened: a sentence of Ferry's own, else Spark's word for it. Its sentences may have values of records."""
+    own = _OWN.search(str(error))
+    if own is not None:
+        return own.group(1)
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    return condition or type(error).__name__
 
 
 def _compared(spark: SparkSession, flow: FlowConfig, transform: TransformSpec, spec: CompareSpec) -> Compared:

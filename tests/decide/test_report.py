@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.decide.ledger.report import RunState, report_of, throttled_sentence
+from ferry.decide.ledger.report import RunState, report_of, throttled_sentence, transform_notes
 from ferry.decide.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, Throttled
 from tests.decide.values import PLAN, RECEIPT, piece, place, refusal
@@ -122,3 +122,18 @@ def test_the_report_of_very_many_slices_takes_no_longer_for_each() -> None:
     report = report_of(many, 1_000, [], ends, ended())
     assert time.process_time() - began < 5, "a set of all of them for each of them would take a minute"
     assert (report.done, len(report.unfinished)) == (15_000, 15_000)
+
+
+def test_transforms_are_told_by_what_receipts_have() -> None:
+    masked = replace(RECEIPT, transform="masked", start=0, end=100, records=90, dead_letters=1)
+    more = replace(masked, start=100, end=110, records=10, dead_letters=0)
+    few = replace(masked, transform="few", records=0, dead_letters=0)
+    told = transform_notes([masked, few, more, RECEIPT])
+    assert [one.partition("; ")[0] for one in told] == [
+        "ferry.transform.few: 100 offsets read, 0 records written, 0 dead letters",
+        "ferry.transform.masked: 110 offsets read, 100 records written, 1 dead letter",
+    ]
+    assert [one.partition("; ")[2] for one in told] == [
+        "nothing was to be written of the other 100",
+        "nothing was to be written of the other 9",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from ferry.errors import Refused
 from ferry.model import RefusalKind
 from ferry.net.write.transaction import Transaction
 from ferry.run.flow.connections import FlowConnections
+from ferry.run.micro_run import local_origin
 from ferry.run.plan.permissions import Acl, Resource, required_acls
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.run.test_topic_changes import configure
@@ -147,6 +149,29 @@ def test_one_topic_that_may_not_be_created_leaves_the_others_alone(
     assert (refusal.topic, refusal.partition, refusal.kind) == (f"{topic}-closed", None, RefusalKind.NOT_AUTHORIZED)
     assert f"topic {closed} on cluster t{lab.alias} was not created" in refusal.message
     assert "grant CREATE on it" in refusal.message
+
+
+def test_dead_letters_that_may_have_no_topic_refuse_those_that_need_it_when_the_run_is_planned(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    lab, _ = open_and_closed(source_cluster, guarded, topic)
+    letters = f"ferry-dead-letters.{lab.alias}.internal"
+    masked = {"topics": f"{topic}-closed", "where": "TRUE", "poison": "skip"}
+    lines = {f"ferry.transform.masked.{part}": text for part, text in masked.items()}
+    lab = replace(lab, settings={**lab.settings, "ferry.transforms": "masked", **lines})
+    permit(guarded, ResourceType.BROKER, "kafka-cluster", AclOperation.CREATE, AclPermissionType.DENY)
+    permit(guarded, ResourceType.TOPIC, letters, AclOperation.CREATE, AclPermissionType.DENY)
+    with lab.runs() as runs:
+        assert f"topic {letters} would be created for dead letters" in runs.preview().notes
+        plan = runs.plan("r-1", local_origin())
+    (refusal,) = plan.refusals
+    assert (refusal.topic, refusal.partition, refusal.kind) == (f"{topic}-closed", None, RefusalKind.NOT_AUTHORIZED)
+    assert refusal.message.startswith(
+        f"{topic}-closed is not copied, for dead letters of ferry.transform.masked have no topic {letters}: topic "
+        f"{letters} on cluster t{lab.alias} was not created"
+    )
+    assert "grant CREATE on it" in refusal.message
+    assert {piece.source.topic for piece in plan.slices} == {f"{topic}-open"}
 
 
 @pytest.mark.parametrize("version", [1, 2])

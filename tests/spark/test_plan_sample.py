@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
@@ -79,3 +80,34 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     assert (run.code, run.out, run.err.splitlines()[-1]) == (2, "", sentence)
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     assert not [name for name in admin.list_topics(timeout=30).topics if topic in name], "the run was opened"
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "said"),
+    [
+        (
+            ("plan", "--sample", "1"),
+            "sql = SELECT * EXCEPT (timestamp) FROM records",
+            "sql: the transform drops the column timestamp: select it too",
+        ),
+        (
+            ("run", "--spark"),
+            "where = rand() < 0.5",
+            "where: the transform, line 1, column 1, calls rand(), which is not the same each time",
+        ),
+    ],
+)
+def test_what_no_run_may_do_ends_it_with_one_sentence(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    command: tuple[str, ...],
+    line: str,
+    said: str,
+) -> None:
+    create_topic(source_cluster, topic)
+    file = file_of(tmp_path, source_cluster, target_cluster, topic, f"ferry.transform.masked.{line}")
+    told = ferry(*command, config=file)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.splitlines()[-1].startswith(f"ferry: ferry.transform.masked.{said}")

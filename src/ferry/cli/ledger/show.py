@@ -284,6 +284,7 @@ def _print_holders(
         where = f"offset {offset} of {receipt.source} is in {held}"
         if segment is None:
             left = f"left out by transform {receipt.transform}, " if receipt.transform else ""
+            left += "one of its dead letters, " if receipt.dead_letters else ""
             print(f"{where}, in a gap: {left}a marker, an aborted record, or missing at the source; not copied")
         else:
             print(

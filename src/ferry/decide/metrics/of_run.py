@@ -44,6 +44,7 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
             (m.BATCH_COUNT, receipt.batches),
             (m.TRANSCODED_BATCH_COUNT, receipt.transcoded),
             (m.MISSING_COUNT, receipt.missing or 0),
+            (m.DEAD_LETTER_COUNT, receipt.dead_letters),
         ):
             counts[metric, topic] = counts.get((metric, topic), 0) + value
     for unit in report.units:

@@ -69,6 +69,9 @@ TRANSCODED_BATCH_COUNT = _counter(
 MISSING_COUNT = _counter(
     "missing_record_count", "Offsets in what was copied of which the source has no record", *BY_TOPIC
 )
+DEAD_LETTER_COUNT = _counter(
+    "dead_letter_count", "Records that a transform could not be applied to, and that became dead letters", *BY_TOPIC
+)
 SOURCE_RECORD_POLL = _counter(
     "source_record_poll", "Records read, with markers and those of aborted transactions, which stay behind"
 )
@@ -91,6 +94,7 @@ COUNTERS = (
     BATCH_COUNT,
     TRANSCODED_BATCH_COUNT,
     MISSING_COUNT,
+    DEAD_LETTER_COUNT,
     SOURCE_RECORD_POLL,
     SOURCE_RECORD_WRITE,
     THROTTLE_MS,

@@ -13,6 +13,18 @@ from ferry.net.connect.cluster import Cluster
 from ferry.run.plan.change_topics import change_topics
 
 
+async def letters_shown(flow: FlowConfig, target: Cluster, plan: Plan) -> Plan:
+    """The same of a plan that is only shown: nothing is made."""
+    topics = skipping(flow, plan)
+    if not topics:
+        return plan
+    refused = clashing(flow, plan, topics)
+    name = flow.dead_letters.topic
+    if not refused and name not in await target.refresh([name]):
+        return replace(plan, notes=(*plan.notes, f"topic {name} would be created for dead letters"))
+    return plan.without(refused) if refused else plan
+
+
 async def with_letters(flow: FlowConfig, rules: Rules, facts: Facts, target: Cluster, plan: Plan) -> Plan:
     """The plan once the topic is there; without the topics that need one where it cannot be, each of them refused."""
     topics = skipping(flow, plan)

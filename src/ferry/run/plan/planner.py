@@ -53,7 +53,7 @@ from ferry.run.others.foreign import with_foreign_writers, without_own
 from ferry.run.others.neighbours import with_neighbours
 from ferry.run.plan.change_topics import Changed, change_topics
 from ferry.run.plan.claims import Claims
-from ferry.run.plan.dead_letters import with_letters
+from ferry.run.plan.dead_letters import letters_shown, with_letters
 from ferry.run.plan.gather import Positions, gather_facts, gather_outline
 from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
@@ -100,6 +100,7 @@ class Planner:
         plan = decide_plan(rules_of(self.flow, self.lane, options, digests), facts, "(dry run)", -1)
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
+        plan = await letters_shown(self.flow, self.target, plan)
         if _concerns_acls(options, facts):
             plan = await self.acls.preview(view, plan)
         record = self.record(plan.run, Origin())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -13,8 +13,9 @@ import pytest
 from ferry.decide.ledger.receipts import receipts
 from ferry.dev import RunningCluster
 from ferry.errors import Refused, Retryable, Superseded
-from ferry.model import Plan, Receipt
+from ferry.model import Plan, Receipt, TopicPartition
 from ferry.run.copy.kafka_port import SlotWiring
+from ferry.run.copy.portion import Portion
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
 from ferry.run.local import copy_plan
@@ -153,6 +154,35 @@ def test_whatever_step_kills_it_each_record_is_written_once(kept: Kept) -> None:
     assert sum(one.records for one in found) < 1_500 == sum(one.end - one.start for one in found)
     assert not report.refusals
     assert not report.unfinished
+
+
+def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
+    with kept.lab.runs() as runs:
+        plan = kept.plan(runs)
+        attempt = runs.begin(plan, local_origin())
+        untouched = plan.slices[0]
+
+        def copy(slot: int, ranges: dict[TopicPartition, tuple[int, int]]) -> None:
+            cut = replace(
+                plan,
+                slices=tuple(
+                    replace(piece, start=ranges[piece.source][0], end=ranges[piece.source][1])
+                    for piece in plan.of_slot(slot)
+                    if piece.source in ranges
+                ),
+            )
+            spec = replace(runs.task_spec(plan, slot, attempt), portion=Portion(ranges=ranges, units=False))
+            run_slot(spec, lambda: False, lambda _: None, writer=kept.writer(cut, slot))
+
+        for slot in plan.used_slots:
+            copy(slot, {piece.source: (0, 100) for piece in plan.of_slot(slot) if piece != untouched})
+        found = {one.source: one.end for one in receipts(settled(runs))}
+        assert found == {piece.source: 100 for piece in plan.slices[1:]}
+        assert runs.reached(plan) == found
+        with pytest.raises(Refused, match=rf"{untouched.source} goes on at offset 0, and was read from 100 on"):
+            copy(untouched.slot, {untouched.source: (100, 200)})
+        kept.copy(runs, plan)
+    kept.assert_once()
 
 
 def test_a_lost_commit_is_read_and_not_guessed(kept: Kept) -> None:

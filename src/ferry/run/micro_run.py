@@ -30,7 +30,7 @@ from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
 from ferry.garbage import left_uncollected
-from ferry.model import Attempt, Gap, GroupOutcome, Origin, Piece, Plan, lane_kind
+from ferry.model import Attempt, Gap, GroupOutcome, Origin, Piece, Plan, TopicPartition, lane_kind
 from ferry.run.copy.ends import SlotEnd, outcome_of
 from ferry.run.copy.kafka_port import CopyLimits
 from ferry.run.copy.share import Rate
@@ -221,6 +221,15 @@ class MicroRuns(LaneSession):
             if superseded_by(view, self.lane, plan.generation) is not None:
                 view = await self._settled_view()
             return slices_left(view, plan)
+
+        return self._run(work)
+
+    def reached(self, plan: Plan) -> dict[TopicPartition, int]:
+        """How far the ledger has the plan's slices, of those that were begun, by source partition."""
+
+        async def work() -> dict[TopicPartition, int]:
+            lasts = last_receipts(await self._settled_view(), self.lane).values()
+            return {last.source: last.end for last in lasts if last.generation == plan.generation}
 
         return self._run(work)
 

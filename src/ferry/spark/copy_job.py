@@ -6,7 +6,7 @@ a Python stage over Arrow that copies the slots, and a few rows back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -20,13 +20,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import pieces_sentence, throttled_sentence, throttling
 from ferry.errors import FerryError, Retryable
-from ferry.model import Attempt, Origin, Plan, Receipt, UnitReceipt
+from ferry.model import Attempt, Origin, Plan, Receipt, TopicPartition, UnitReceipt
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
 from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
+from ferry.spark.records.portions import write_in_portions
 from ferry.spark.records.sink import Stream, write_rows
 from ferry.spark.records.streams import Transforms, streams_of, transforms_of
 from ferry.spark.session import at_once, gist, is_remote, sent_apart, session
@@ -61,16 +62,18 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         Unreachable: all slots that gave up did so because a cluster does not answer.
     """
     with MicroRuns(request.flow, lane=request.lane) as runs:
+        request = replace(request, flow=runs.flow)  # as the lane has it
         plan = runs.opened(request.run)
         if not runs.left(plan):
             request.say(f"run {plan.run} of {plan.flow}: nothing is left to copy")
             return
         transforms = transforms_of(request.flow, plan)
+        reached = runs.reached(plan) if transforms else {}
         attempt = runs.begin(plan, request.origin)
         specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
         with ProgressLog(plan, next(iter(specs.values())), request.say):
-            ends = _on_spark(request, connect, plan, attempt, specs, transforms)
+            ends = _on_spark(request, connect, plan, attempt, specs, transforms, reached)
         runs.record_outcome(plan, attempt, ends)
         _tell(plan, ends, request.say)
 
@@ -82,18 +85,24 @@ def _on_spark(
     attempt: Attempt,
     specs: dict[int, TaskSpec],
     transforms: Transforms,
+    reached: Mapping[TopicPartition, int],
 ) -> list[SlotEnd]:
     return on_spark(
         connect,
         _tag(plan),
-        lambda spark: _both_kinds(spark, request, plan, specs, transforms),
+        lambda spark: _both_kinds(spark, request, plan, specs, transforms, reached),
         what=f"run {plan.run} of {plan.flow}",
         broken=lambda: end_chunks(request, plan, attempt),
     )
 
 
 def _both_kinds(
-    spark: SparkSession, request: CopyRequest, plan: Plan, specs: dict[int, TaskSpec], transforms: Transforms
+    spark: SparkSession,
+    request: CopyRequest,
+    plan: Plan,
+    specs: dict[int, TaskSpec],
+    transforms: Transforms,
+    reached: Mapping[TopicPartition, int],
 ) -> list[SlotEnd]:
     """Copy what goes as bytes and write what is transformed; nothing before all transforms are checked.
 
@@ -109,18 +118,25 @@ def _both_kinds(
         return _rounds(spark, of_bytes, request.say) if of_bytes else []
 
     if any(spec.limits.rate is not None for spec in specs.values()):
-        return [*copied(), *_changed(spark, plan, of_rows, streams)]
+        return [*copied(), *_changed(spark, plan, of_rows, streams, reached)]
     copying = Call(copied)
-    changed = _changed(spark, plan, of_rows, streams)
+    changed = _changed(spark, plan, of_rows, streams, reached)
     return sorted([*copying.result(), *changed], key=attrgetter("slot"))
 
 
-def _changed(spark: SparkSession, plan: Plan, specs: dict[int, TaskSpec], streams: Sequence[Stream]) -> list[SlotEnd]:
+def _changed(
+    spark: SparkSession,
+    plan: Plan,
+    specs: dict[int, TaskSpec],
+    streams: Sequence[Stream],
+    reached: Mapping[TopicPartition, int],
+) -> list[SlotEnd]:
     """The slots that write rows. What Spark gives up is their failure alone: of the others the outcome is known."""
     if not specs:
         return []
     try:
-        return write_rows(spark, plan, specs, streams)
+        write = partial(write_rows, spark, plan)
+        return write_in_portions(spark, plan, specs, streams, reached, write)
     except PySparkException as error:
         failure = Retryable(f"Spark gave up the transformed topics ({gist(error)}): see its log")
         return [SlotEnd(slot=slot, failure=failure) for slot in specs]

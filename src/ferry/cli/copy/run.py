@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,6 +107,8 @@ def run_command(
 def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
     """Copy all slots, keep in the ledger what they refused, and report; also why the attempt is not done, if it is not.
 
+    A plan with transformed topics is copied in a Spark of this machine.
+
     `ahead`: offsets that runs behind this one are to copy, for the estimate of the time that is left.
     When the target is gone by then the report is what the slots said; Unreachable when nothing was copied.
     """
@@ -119,6 +119,8 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
     from ferry.run.local import copy_all
     from ferry.run.micro_run import local_origin
 
+    if plan.row_slots:
+        return _in_spark(runs, lambda: plan, quiet=quiet)
     attempt = runs.begin(plan, local_origin())
     with stop_signals() as stop, shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
         ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
@@ -137,26 +139,10 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
 
 def _in_spark(runs: MicroRuns, planned: Callable[[], Plan], *, quiet: bool) -> tuple[Report, FerryError | None]:
     """The same in a Spark of this machine, which sees all transforms before the run is planned."""
-    # Imported here: the command line starts light, and only this needs Spark.
-    from ferry.cli.copy.stopping import ended_by_signals
-    from ferry.run.micro_run import local_origin
-    from ferry.spark.copy_job import CopyRequest, copy_run
-    from ferry.spark.records.local_session import local_session
-    from ferry.spark.records.streams import check_transforms
+    # Imported here: the command line starts light.
+    from ferry.cli.copy.in_spark import planned_in_spark
 
-    def say(text: str) -> None:
-        if not quiet:
-            print(f"ferry: {text}", file=sys.stderr)
-
-    failure: FerryError | None = None
-    with ended_by_signals(), local_session("ferry run", cores=os.cpu_count() or 1) as session:
-        check_transforms(session, runs.flow)
-        plan = planned()
-        request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
-        try:
-            copy_run(request, lambda: session)
-        except FerryError as error:
-            failure = error
+    plan, failure = planned_in_spark(runs, planned, quiet=quiet)
     report, untranslated = _checkpointed(runs, plan.run)
     return report, failure or untranslated
 

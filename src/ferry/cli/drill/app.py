@@ -216,6 +216,7 @@ def full_command(
     """
     # Imported here: the command line starts light.
     from ferry.cli.bar import steps
+    from ferry.cli.copy.in_spark import copy_of
     from ferry.config.flow.flow import RedirectHook
     from ferry.model.switch import SwitchOptions
     from ferry.run.drill.full import FullDrill, FullOptions
@@ -234,12 +235,13 @@ def full_command(
             leave_active=leave_active,
         ),
     )
-    full = FullDrill(both, chosen, options, patience_s=patience)
+    copy = copy_of(chosen)
+    full = FullDrill(both, chosen, options, copy=copy, patience_s=patience)
     if dry_run:
         return _previewed(desk, full.preview())
     folder = prepared(chosen.report, report)
     approver = _approved(desk, approved_by, full.preview, chosen.flow.target)
-    full = FullDrill(both, chosen, replace(options, approved_by=approver), patience_s=patience)
+    full = FullDrill(both, chosen, replace(options, approved_by=approver), copy=copy, patience_s=patience)
 
     with steps(quiet=desk.quiet) as shown:
 

@@ -218,12 +218,14 @@ def _switched(
     patience: float,
 ) -> int:
     # Imported here: the command line starts light.
+    from ferry.cli.copy.in_spark import copy_of
     from ferry.run.drill.switched import kept_report
     from ferry.run.switch.switcher import Switcher
 
     desk, both, chosen = named
     switch = given or new_run(verb)
-    with Switcher(both, chosen, verb, who=person(), hook=hook, patience_s=patience) as switcher:
+    copy = copy_of(chosen)
+    with Switcher(both, chosen, verb, who=person(), hook=hook, copy=copy, patience_s=patience) as switcher:
         if dry_run:
             return _shown(desk, switcher.preview(switch, options))
         if switcher.known(switch) is None:

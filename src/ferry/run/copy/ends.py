@@ -68,6 +68,15 @@ def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     )
 
 
+def portions_joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
+    """Two portions of a slot's work, of which the second was begun after the first one's end: both count."""
+    if before is None:
+        return after
+    named = {_place(refusal) for refusal in after.refusals}
+    kept = tuple(refusal for refusal in before.refusals if _place(refusal) not in named)
+    return replace(joined(before, after), refusals=kept + after.refusals)
+
+
 def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
     """What the slots refused, and the slices that slots which gave up did not finish, so that the report names them."""
     return [refusal for end in ends for refusal in _against(plan, end)]

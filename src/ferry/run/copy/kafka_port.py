@@ -39,6 +39,7 @@ from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Dropped, drop, refused, verdict
 from ferry.run.copy.packing import PackingRules
 from ferry.run.copy.port import AnyReceipt
+from ferry.run.copy.portion import Portion
 from ferry.run.copy.pump import REQUEST_BYTES, Pump
 from ferry.run.copy.share import Rate, Share
 from ferry.run.copy.slot import SlotRef
@@ -123,6 +124,8 @@ class SlotWiring:
     origin: Origin
     began_ms: int
     stop: Callable[[], bool]
+    portion: Portion | None = None
+    """What rows are there for, of a slot of rows; None: for all of it."""
 
 
 class KafkaSlot:

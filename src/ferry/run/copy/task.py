@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ferry.config.flow.clients import ConnectionOptions
 from ferry.model import Origin, Receipt
 from ferry.run.copy.kafka_port import CopyLimits, KafkaSlot, SlotWiring
+from ferry.run.copy.portion import Portion
 from ferry.run.copy.slot import SlotRef, SlotResult, copy_slot
 from ferry.run.flow.connections import FlowConnections
 
@@ -23,6 +24,8 @@ class TaskSpec:
     origin: Origin
     began_ms: int
     patience_s: float
+    portion: Portion | None = None
+    """What rows are there for, of a slot of rows; None: for all of it."""
 
     def connections(self) -> FlowConnections:
         """Connections of its own for the slot; a context manager."""
@@ -39,6 +42,7 @@ class TaskSpec:
             origin=self.origin,
             began_ms=self.began_ms,
             stop=stop,
+            portion=self.portion,
         )
 
 

@@ -55,6 +55,7 @@ class RowSlot(KafkaSlot):
         """`rules` by source topic, of those at least whose rows may be letters."""
         super().__init__(wiring)
         self._rows = rows
+        self._portion = wiring.portion
         self._rules = rules
         self._letterbox = Letterbox(wiring.target, self._transaction, wiring.ref.flow)
         self._left: list[RowPart] = []
@@ -64,7 +65,8 @@ class RowSlot(KafkaSlot):
         self._own: frozenset[TopicPartition] = frozenset()
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
-        """As SlotPort. The rows since the last commit come again."""
+        """As SlotPort. The rows since the last commit come again; they are those of its portion."""
+        todo = todo if self._portion is None else self._portion.of(todo)
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot

@@ -1,0 +1,59 @@
+"""Copying in a Spark of this machine, which transformed topics need."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ferry.errors import FerryError, Refused
+
+if TYPE_CHECKING:  # the command line starts light, and only this needs Spark
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.model import Plan
+    from ferry.run.micro_run import MicroRuns
+
+
+def planned_in_spark(runs: MicroRuns, planned: Callable[[], Plan], *, quiet: bool) -> tuple[Plan, FerryError | None]:
+    """Copy a run that is planned once Spark has started and understands all transforms; why it is not done, if so."""
+    from ferry.cli.copy.stopping import ended_by_signals
+    from ferry.run.micro_run import local_origin
+    from ferry.spark.copy_job import CopyRequest, copy_run
+    from ferry.spark.records.local_session import local_session
+    from ferry.spark.records.streams import check_transforms
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(f"ferry: {text}", file=sys.stderr)
+
+    with ended_by_signals(), local_session("ferry run", cores=os.cpu_count() or 1) as session:
+        check_transforms(session, runs.flow)
+        plan = planned()
+        request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
+        try:
+            copy_run(request, lambda: session)
+        except FerryError as error:
+            return plan, error
+        return plan, None
+
+
+def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False) -> FerryError | None:
+    """Copy what a plan has left; why it is not done, if so."""
+    return planned_in_spark(runs, lambda: plan, quiet=quiet)[1]
+
+
+def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
+    """What copies a plan of the flow, the processes of this machine or its Spark, as the plan takes it.
+
+    Raises Refused, before anything is begun, where the flow has transforms and there is no Spark.
+    """
+    from ferry.run.local import copy_plan
+
+    if flow.transforms and importlib.util.find_spec("pyspark") is None:
+        raise Refused(
+            f"flow {flow.flow} has transforms, which take Spark, and no PySpark is installed here: install Ferry with "
+            "its extra spark, and Java 17"
+        )
+    return lambda runs, plan: (copied_in_spark if plan.row_slots else copy_plan)(runs, plan)

@@ -1,0 +1,45 @@
+"""What takes Spark for transformed topics, and what says so before it begins anything."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from ferry.cli.copy.in_spark import copy_of
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import parse_settings
+from ferry.errors import Refused
+from ferry.run.local import refuse_transforms
+
+TEXT = """
+clusters = a, b
+a.bootstrap.servers = 127.0.0.1:1
+b.bootstrap.servers = 127.0.0.1:1
+a->b.enabled = true
+topics = orders, clicks
+"""
+MASKED = "ferry.transforms = masked\nferry.transform.masked.topics = orders\nferry.transform.masked.where = TRUE\n"
+
+
+def flow_of(text: str) -> FlowConfig:
+    return parse_settings(text, "f.properties").flow("a->b")
+
+
+def test_a_switch_of_a_flow_with_transforms_does_not_begin_where_there_is_no_spark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copy_of(flow_of(TEXT + MASKED))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    copy_of(flow_of(TEXT))
+    with pytest.raises(Refused, match=r"flow a->b has transforms, .* no PySpark is installed here: install Ferry with"):
+        copy_of(flow_of(TEXT + MASKED))
+
+
+def test_only_topics_that_a_transform_names_take_spark() -> None:
+    flow = flow_of(TEXT + MASKED)
+    refuse_transforms(flow, ["clicks"])
+    refuse_transforms(flow_of(TEXT), None)
+    for only in (None, ["clicks", "orders"]):
+        with pytest.raises(Refused, match=r"has transforms \(masked\), which take Spark: ferry run --spark"):
+            refuse_transforms(flow, only)

@@ -1,0 +1,108 @@
+"""Portion after portion of transformed slices: what stands against one is not passed over by the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ferry.clock import wall_ms
+from ferry.config.flow.dead_letters import DeadLetters
+from ferry.config.flow.transforms import Poison
+from ferry.decide.records.letters import PoisonRule
+from ferry.model import Origin, RefusalKind, Slice, TopicPartition
+from ferry.run.copy.ends import SlotEnd
+from ferry.run.copy.kafka_port import CopyLimits
+from ferry.run.copy.slot import SlotRef
+from ferry.run.copy.task import TaskSpec
+from ferry.spark.records import portions
+from ferry.spark.records.portions import write_in_portions
+from ferry.spark.records.sink import Stream
+from tests.decide.values import FLOW, LANE, PLAN, piece, place, refusal
+
+SLICES = tuple(
+    replace(piece(partition=n, end=100, slot=n % 2), transform="t", bytes_estimate=100_000) for n in range(3)
+)
+NO_SPARK = cast("SparkSession", None)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portions, "PORTION_BYTES", 120_000)
+    monkeypatch.setattr(portions, "is_whole", lambda *_: False)
+    monkeypatch.setattr(portions, "at_once", lambda _: 1)
+
+
+def spec(slot: int, began_ms: int) -> TaskSpec:
+    limits = CopyLimits(memory_bytes=1, chunk_bytes=1, chunk_seconds=1, transaction_timeout_ms=1, isolation=1)
+    ref = SlotRef(flow=FLOW, lane=LANE, run="r", generation=1, attempt=1, slot=slot)
+    return TaskSpec(
+        ref=ref, source=cast("Any", None), target=cast("Any", None), limits=limits, origin=Origin(), began_ms=began_ms,
+        patience_s=1,
+    )  # fmt: skip
+
+
+def written(
+    judge: Callable[[int, int], SlotEnd],
+    *,
+    reached: Mapping[TopicPartition, int] | None = None,
+    began_ms: int | None = None,
+) -> tuple[list[SlotEnd], dict[int, list[tuple[int, int]]]]:
+    """Every slot's end, and what was read of each partition; `judge` says how a slot ends in a round."""
+    read: dict[int, list[tuple[int, int]]] = {0: [], 1: [], 2: []}
+    rounds = 0
+
+    def write(specs: Mapping[int, TaskSpec], streams: Sequence[Stream]) -> list[SlotEnd]:
+        nonlocal rounds
+        rounds += 1
+        for stream in streams:
+            for one in stream.pieces:
+                assert isinstance(one, Slice)
+                told = specs[one.slot].portion
+                assert told is not None
+                assert told.ranges[one.source] == (one.start, one.end), "the slot is told of other rows than are read"
+                read[one.source.partition].append((one.start, one.end))
+        return [judge(slot, rounds) for slot in specs]
+
+    rule = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="d"))
+    streams = [Stream(change=lambda frame: frame, rule=rule, pieces=SLICES)]
+    plan = replace(PLAN, slices=SLICES, max_seconds=100)
+    specs = {slot: spec(slot, wall_ms() if began_ms is None else began_ms) for slot in (0, 1)}
+    return write_in_portions(NO_SPARK, plan, specs, streams, reached or {}, write), read
+
+
+def fine(slot: int, _round: int) -> SlotEnd:
+    return SlotEnd(slot=slot)
+
+
+def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed() -> None:
+    ends, read = written(fine, reached={place("orders", 1): 60})
+    assert [end.slot for end in ends] == [0, 1]
+    for number, begin in ((0, 0), (1, 60), (2, 0)):
+        assert [start for start, _ in read[number]] == [begin, *(end for _, end in read[number][:-1])]
+        assert read[number][-1][1] == 100
+    assert len(read[0]) > 1
+
+
+def test_a_slice_that_is_refused_is_left_and_the_others_go_on() -> None:
+    against = replace(refusal("orders", 2), kind=RefusalKind.POISON)
+    ends, read = written(lambda slot, at: SlotEnd(slot=slot, refusals=(against,) if (slot, at) == (0, 1) else ()))
+    assert len(read[2]) == 1
+    assert read[0][-1][1] == read[1][-1][1] == 100
+    assert ends[0].refusals == (against,), "a later portion has forgotten it"
+
+
+@pytest.mark.parametrize("how", [{"failure": ValueError("x")}, {"time_over": True}, {"stopped": True}])
+def test_a_slot_that_gave_up_is_left_and_the_other_goes_on(how: dict[str, Any]) -> None:
+    _, read = written(lambda slot, _: SlotEnd(slot=slot, **(how if slot == 0 else {})))
+    assert (len(read[0]), len(read[2])) == (1, 1)
+    assert read[1][-1][1] == 100
+
+
+def test_no_portion_is_begun_when_the_time_is_over() -> None:
+    ends, read = written(fine, began_ms=wall_ms() - 200_000)
+    assert [len(found) for found in read.values()] == [1, 1, 1]
+    assert [end.time_over for end in ends] == [True, True]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ferry.errors import Refused, Retryable
 from ferry.run.records.rows import COLUMNS, Rows
+from ferry.spark.records.unit_stage import END, whole_rows
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KINDS = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary(), PAIRS]
@@ -79,6 +80,23 @@ def test_what_is_out_of_order_is_refused(places: list[Place], sizes: list[int], 
 def taken_whole(rows: Rows) -> None:
     while (stretch := rows.next()) is not None:
         rows.take(stretch.size)
+
+
+@given(places=PLACES, sizes=st.lists(st.integers(1, 5)), is_whole=st.booleans())
+def test_rows_of_spark_are_whole_when_their_last_row_has_come(
+    places: list[Place], sizes: list[int], is_whole: bool
+) -> None:
+    last: Place = (END, -1, 0, 0, ".")
+    found = cut([*places, last] if is_whole else places, sizes)
+    rows = Rows(whole_rows(found))
+    taken_all = taken_whole if is_whole else breaking
+    taken_all(rows)
+    assert sum(one.num_rows for one in rows._kept) == len(places)
+
+
+def breaking(rows: Rows) -> None:
+    with pytest.raises(Retryable, match="broke off before their end"):
+        taken_whole(rows)
 
 
 def test_what_broke_off_is_never_at_its_end() -> None:

@@ -33,7 +33,7 @@ from ferry.spark.records.alone import Alone, write_alone
 from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
 from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.schema import HEADERS, SCHEMA
-from ferry.spark.records.unit_stage import FIRST, read_pieces, write_slot
+from ferry.spark.records.unit_stage import END, FIRST, read_pieces, write_slot
 from ferry.spark.session import at_once, is_remote
 from ferry.spark.stage import ROW, parse_rows
 
@@ -154,8 +154,8 @@ def _shuffled(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], st
     """The answer of slots whose records pass through Spark."""
     slots = sorted(specs)
     indexes = {slot: index for index, slot in enumerate(slots)}
-    # Each task has one row at least, which names its slot: a slot without records has receipts to write, too.
-    rows = _first_rows(spark, len(slots))
+    # Each task has two rows at least. The first one names its slot: one without records has receipts to write, too.
+    rows = _edge_rows(spark, len(slots))
     for stream in streams:
         if stream.pieces:
             rows = rows.unionByName(_rows(spark, plan, specs[slots[0]], indexes, stream))
@@ -210,9 +210,10 @@ def _read_spec(
     )
 
 
-def _first_rows(spark: SparkSession, count: int) -> DataFrame:
+def _edge_rows(spark: SparkSession, count: int) -> DataFrame:
+    """The first and the last row of each slot."""
     empty = {
-        "target_topic": sf.lit(""),
+        "target_topic": sf.when(sf.col("id") < count, sf.lit("")).otherwise(sf.lit(END)),
         "target_partition": sf.lit(FIRST),
         "partition": sf.lit(0),
         "offset": sf.lit(0).cast("bigint"),
@@ -223,7 +224,7 @@ def _first_rows(spark: SparkSession, count: int) -> DataFrame:
         "refusal": sf.lit(None).cast("string"),
         "letter": sf.lit(None).cast("string"),
     }
-    frame = spark.range(0, count, 1, 1).select(
-        sf.col("id").cast("int").alias(SLOT), *(v.alias(k) for k, v in empty.items())
+    frame = spark.range(0, 2 * count, 1, 1).select(
+        (sf.col("id") % count).cast("int").alias(SLOT), *(v.alias(k) for k, v in empty.items())
     )
     return frame.select([field.name for field in _DEALT.fields])

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ferry.decide.records.filters import Narrowing
 from ferry.decide.records.letters import PoisonRule
+from ferry.errors import Retryable
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.row_slot import RowSlot
@@ -20,6 +21,10 @@ from ferry.spark.stage import attempted, batch_of_rows, rows
 
 FIRST = -1
 """Target partition of the row that names a task's slot; it sorts before all records."""
+
+END = "~"
+"""Target topic of a slot's last row; it sorts behind all names of topics. An Arrow stream that breaks off, because the
+JVM is gone, looks like one that ends: without this row the rest of a slot would be taken for left out."""
 
 
 def read_pieces(
@@ -44,5 +49,18 @@ def write_slot(
         return
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT)[0].as_py()]]
-    records = (batch.select(COLUMNS) for batch in chain([first.slice(1)], left) if batch.num_rows)
+    records = whole_rows(chain([first.slice(1)], left))
     yield batch_of_rows(rows(attempted(spec, partial(RowSlot, Rows(records), rules=rules))))
+
+
+def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The records before the row that ends them, as COLUMNS; Retryable where that row does not come."""
+    ended = False
+    for batch in batches:
+        count = batch.num_rows
+        if count and batch.column("target_topic")[count - 1].as_py() == END:
+            ended, count = True, count - 1
+        if count:
+            yield batch.select(COLUMNS).slice(0, count)
+    if not ended:
+        raise Retryable("the rows of a slot broke off before their end: Spark's executor, or its disk, is gone")

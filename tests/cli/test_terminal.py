@@ -96,6 +96,14 @@ with shown_progress(1_000, quiet="quiet" in sys.argv) as told:
     told(250, 5_000_000)
     logging.info("a line of another")
 """
+WORKING = """
+import logging, sys
+from ferry.cli.bar import working
+logging.basicConfig(format="%(message)s", level="INFO")
+with working("Beginning", quiet="quiet" in sys.argv) as shown:
+    shown("quiet: under way")
+    logging.info("a line of another")
+"""
 STEPS = """
 import logging, sys
 from ferry.cli.bar import steps
@@ -110,9 +118,10 @@ with steps(quiet="quiet" in sys.argv) as shown:
     ("work", "bar", "lines"),
     [
         (COUNTED, "25%", ["a line of another"]),
+        (WORKING, "quiet: under way", ["a line of another"]),
         (STEPS, "0:00:0", ["Copy [all] ...", "    done in 3.0 s: 7 records"]),
     ],
-    ids=["verify", "drill"],
+    ids=["verify", "switch", "drill"],
 )
 def test_long_work_has_a_bar_at_a_terminal_lines_in_a_pipe_and_nothing_when_quiet(
     work: str, bar: str, lines: list[str]

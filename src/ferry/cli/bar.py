@@ -89,6 +89,16 @@ def counted(total: int | None, sentence: str, *, quiet: bool) -> Iterator[Told]:
     yield line
 
 
+@contextmanager
+def working(sentence: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar that only moves, for work that nobody can count; it is told what is being done. A pipe gets nothing."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda said: None
+    else:
+        with bar(None, sentence) as told:
+            yield lambda said: told(0, said)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
     """Work that goes step by step; each is told when it begins, and what came of it."""

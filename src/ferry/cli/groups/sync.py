@@ -50,6 +50,7 @@ def sync_command(
     Exit code 1 when a group that was to be written was not: the others are done, and each of these says why.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.bar import working
     from ferry.cli.groups.shapes import sync_json
     from ferry.decide.groups.sentences import group_sentences
     from ferry.model import WANTED
@@ -57,7 +58,8 @@ def sync_command(
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     run = new_run("groups")
-    with MicroRuns(chosen, patience_s=patience) as runs:
+    sentence = f"Translating the groups of {chosen.flow}"
+    with working(sentence, quiet=desk.quiet), MicroRuns(chosen, patience_s=patience) as runs:
         looked, done = runs.sync_groups(run, only=only_groups(group), force=force, dry_run=dry_run)
     if desk.as_json:
         print_json(sync_json(chosen.flow, None if dry_run else run, looked, done))

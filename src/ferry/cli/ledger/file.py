@@ -80,13 +80,19 @@ def rebuild_command(
     the ledger does not know. Exit code 1 when there is such a partition.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.bar import counted
     from ferry.cli.person import person
     from ferry.run.ledger.export import json_lines
     from ferry.run.ledger.rebuild import rebuild_ledger
 
     lines: Callable[[Path], Iterator[bytes]] = _parquet().parquet_lines if _is_parquet(source) else json_lines
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
-    done = rebuild_ledger(chosen, source, lines, who=person(), dry_run=dry_run, patience_s=patience)
+    with counted(None, f"Reading {source}", quiet=desk.quiet) as shown:
+
+        def written(at: int, upto: int) -> None:
+            shown(at, f"{at} of {upto} offsets of the ledger written", upto)
+
+        done = rebuild_ledger(chosen, source, lines, who=person(), dry_run=dry_run, patience_s=patience, told=written)
     if desk.as_json:
         ahead = [
             {

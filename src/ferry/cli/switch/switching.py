@@ -247,11 +247,21 @@ def _switched(
 
 
 def _gone_on(desk: Desk, switcher: Switcher, switch: str) -> SwitchState:
-    def told(step: Step, done: StepDone | None) -> None:
-        if done is not None:
-            print(f"{step}: {done.evidence.sentence}", file=sys.stderr if desk.as_json else sys.stdout, flush=True)
+    # Imported here: the command line starts light.
+    from ferry.cli.bar import working
 
-    return switcher.run(switch, told if not desk.quiet else lambda _step, _done: None)
+    first = sys.stderr if desk.as_json else sys.stdout
+    with working("Beginning", quiet=desk.quiet) as shown:
+
+        def told(step: Step, done: StepDone | None) -> None:
+            if done is None:
+                shown(f"{step}: under way")
+                return
+            # Above the bar at a terminal; a pipe gets the line itself, for the bar keeps what is printed meanwhile.
+            place = (sys.stderr if desk.as_json else sys.stdout) if first.isatty() else first
+            print(f"{step}: {done.evidence.sentence}", file=place, flush=True)
+
+        return switcher.run(switch, told if not desk.quiet else lambda _step, _done: None)
 
 
 def _ended(desk: Desk, state: SwitchState, written: Written | None) -> None:

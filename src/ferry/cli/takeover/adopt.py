@@ -144,6 +144,7 @@ def _adopt(
     patience_s: float,
 ) -> int:
     # Imported here: the command line starts light.
+    from ferry.cli.bar import working
     from ferry.cli.shapes import adoption_json
     from ferry.decide.takeover.adoption import Verdict
     from ferry.run.micro_run import MicroRuns, local_origin
@@ -151,7 +152,8 @@ def _adopt(
 
     options = AdoptionOptions(who=person(), only=only_topics(flow, topics), align=align)
     run = None if dry_run else new_run("adopt")
-    with MicroRuns(flow, patience_s=patience_s) as runs:
+    sentence = f"Holding what the predecessor of {flow.flow} left against both logs"
+    with working(sentence, quiet=desk.quiet), MicroRuns(flow, patience_s=patience_s) as runs:
         if run is None:
             found = runs.preview_adoption(place, options)
         else:

@@ -8,7 +8,7 @@ receipt, and is refused.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,19 +53,26 @@ class Rebuilt:
 
 
 def rebuild_ledger(
-    flow: FlowConfig, path: Path, lines: Lines, *, who: str, dry_run: bool, patience_s: float = 60.0
+    flow: FlowConfig,
+    path: Path,
+    lines: Lines,
+    *,
+    who: str,
+    dry_run: bool,
+    patience_s: float = 60.0,
+    told: Callable[[int, int], None] = lambda done, total: None,
 ) -> Rebuilt:
     """Write the ledger of an export again; nothing when `dry_run`, but all is checked.
 
-    The topic has settings with which no run begins until it is whole. Raises BadInput when the export is not whole or
-    another flow's, Refused when it is another cluster's, or there is a ledger that is not lost, or says what a rebuild
-    would lose.
+    `told` hears how many offsets are written, of how many. The topic has settings with which no run begins until it
+    is whole. Raises BadInput when the export is not whole or another flow's, Refused when it is another cluster's, or
+    there is a ledger that is not lost, or says what a rebuild would lose.
     """
     contents = read_export(path, lines)
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
         kept = CarriedFile(path, contents.head)
         work = _Rebuilding(
-            flow=flow, connection=connection, path=path, lines=lines, contents=contents, who=who, kept=kept
+            flow=flow, connection=connection, path=path, lines=lines, contents=contents, who=who, kept=kept, told=told
         )
         work.check_place()
         return connection.run(work.preview if dry_run else work.write)
@@ -80,6 +87,7 @@ class _Rebuilding:
     contents: Contents
     who: str
     kept: CarriedFile
+    told: Callable[[int, int], None]
 
     def check_place(self) -> None:
         """Whether the export is of this ledger."""
@@ -113,6 +121,7 @@ class _Rebuilding:
         at = 0
         for first, records in portions(self.path, self.lines):
             at = await self._append(first, records)
+            self.told(at, self.contents.end.upto)
         mark = Rebuild(
             upto=self.contents.end.upto,
             who=self.who,

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
+import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -68,6 +70,30 @@ PROGRAMS: Mapping[str, tuple[str, str]] = {
 
 YOURS = frozenset(["page-somebody"])
 """Stands for whatever the reader has."""
+
+
+@cache
+def jobs() -> dict[str, Callable[[list[str]], object]]:
+    """The parsers of the files that spark-submit is given, by their paths."""
+    return {f"jobs/{path.name}": runpy.run_path(str(path))["parse"] for path in (ROOT / "jobs").glob("*.py")}
+
+
+def test_a_job_takes_what_documents_submit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRY_CONFIG", "mm2.properties")
+    texts = {str(document.relative_to(ROOT)): document.read_text() for document in documents()}
+    told = [
+        (name, span)
+        for name, text in texts.items()
+        for span in re.findall(r"`(spark-submit [^`\n]*\.py[^`\n]*)`", text)
+    ]
+    told += [(one.document, one.line) for one in OTHERS.values() if one.words[0] == "spark-submit"]
+    assert told, "no document tells to submit a job any more"
+    for name, line in told:
+        _, job, *given = shlex.split(line)
+        try:
+            jobs()[job](given)
+        except (KeyError, SystemExit):
+            pytest.fail(f"{name}: {line}: no such job, or not its options")
 
 
 @cache

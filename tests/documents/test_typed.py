@@ -9,7 +9,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from tests.cli.program import warm_ferry
-from tests.documents.commands import resolved, typed
+from tests.documents.commands import Typed, resolved, typed
 from tests.harness import Message, commit_offsets, create_topic, producer, send
 
 RUN_HERE: Mapping[str, int] = {
@@ -35,6 +35,13 @@ RUN_HERE: Mapping[str, int] = {
     "switch list": 0,
 }
 """Commands in the order in which they make sense, with the exit code that each line of them ends with."""
+
+WITHOUT_CLUSTERS: Mapping[str, int] = {
+    "config new": 0,
+    "config import-mm1": 1,  # where the consumer's group stands is left to decide
+    "dev status": 0,
+}
+"""Commands whose lines are typed in a folder that has MirrorMaker 1's files, and no other."""
 
 FILE = """
 clusters = primary, backup
@@ -87,9 +94,30 @@ def test_every_line_ends_as_it_should(folder: Path, monkeypatch: pytest.MonkeyPa
         told = [one for words, one in lines.values() if words == name]
         assert told, f"no document tells to type `ferry {name}`: take it out"
         for one in sorted(told, key=lambda one: one.line):
-            answer = warm_ferry(*one.words[1:], config=config)
-            if answer.code != code or "Traceback" in answer.err:
-                wrong.append(
-                    f"{one.document}: {one.line}\nexit code {answer.code}\n{answer.out[-500:]}{answer.err[-500:]}"
-                )
+            wrong += _not_so(one, code, config)
     assert wrong == [], "\n".join(wrong)
+
+
+def test_lines_that_need_no_cluster_end_as_they_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = []
+    for name, code in WITHOUT_CLUSTERS.items():
+        told = {one.line: one for one in typed() if one.words[0] == "ferry" and resolved(one.words[1:])[0] == name}
+        # What asks a person is typed in tests/config/test_new.py.
+        spoken = [one for one in told.values() if name != "config new" or "--source-servers" in one.words]
+        assert spoken, f"no document tells to type `ferry {name}`: take it out"
+        for one in spoken:
+            for file, server in (("consumer", "west"), ("c", "west"), ("producer", "east"), ("p", "east")):
+                group = "group.id=mirror\n" if server == "west" else ""
+                (tmp_path / f"{file}.properties").write_text(f"bootstrap.servers={server}-1:9092\n{group}")
+            (tmp_path / "mm2.properties").unlink(missing_ok=True)
+            wrong += _not_so(one, code)
+    assert wrong == [], "\n".join(wrong)
+
+
+def _not_so(one: Typed, code: int, config: Path | None = None) -> list[str]:
+    """What is wrong with a line's end."""
+    answer = warm_ferry(*one.words[1:], config=config)
+    if answer.code == code and "Traceback" not in answer.err:
+        return []
+    return [f"{one.document}: {one.line}\nexit code {answer.code}\n{answer.out[-500:]}{answer.err[-500:]}"]

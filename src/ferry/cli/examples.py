@@ -86,7 +86,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "config explain": ("config explain offset-syncs.topic.location",),
     "config new": ("config new mm2.properties --source-servers kafka-1:9092 --target-servers kafka-9:9092",),
     "config import-mm1": (
-        "config import-mm1 --output mm2.properties kafka-mirror-maker.sh --consumer.config c.properties --whitelist .*",
+        (
+            "config import-mm1 --output mm2.properties kafka-mirror-maker.sh --consumer.config c.properties "
+            "--producer.config p.properties --whitelist .*"
+        ),
     ),
     "policy check": ("policy check org.apache.kafka.connect.mirror.IdentityReplicationPolicy --topic orders",),
     "dev up": ("dev up --clusters source,target --brokers 3",),

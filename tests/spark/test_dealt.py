@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from ferry.decide.ledger.unit_codec import eras, unit_receipts
 from ferry.decide.records.partitioner import partition_of_record
 from ferry.dev import RunningCluster
@@ -23,6 +25,7 @@ SQL = (
 SOURCES, FIRST, LATER, RECORDS = 200, 12, 16, 4_000
 
 
+@pytest.mark.timeout(600)  # four jobs
 def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
@@ -85,7 +88,7 @@ def written(lab: Lab, of: Plan, least: int, job: Job) -> None:
             assert job.process.poll() is None, job.text()
             return len(unit_receipts(runs.ledger(), runs.lane, of.run, of.generation)) >= least
 
-        wait_until(enough, 120)
+        wait_until(enough, 240)
 
 
 def kill(job: Job) -> None:

@@ -56,6 +56,7 @@ def run_job(lab: Lab, run: str, folder: Path) -> str:
     return job.text()
 
 
+@pytest.mark.timeout(600)  # three jobs in Spark
 def test_a_masked_topic_and_a_verbatim_one_in_one_run(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -1,0 +1,62 @@
+"""Groups of a topic that is dealt to other partitions: left by runs, and told where they would miss nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ferry.dev import RunningCluster
+from ferry.model import Why
+from tests.cli.program import ferry
+from tests.harness import (
+    Lab,
+    commit_offsets,
+    committed_offsets,
+    create_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topic,
+    send,
+)
+from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of
+
+
+def test_a_group_of_a_dealt_topic_is_left_and_told_where_it_misses_nothing(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic, SOURCES)
+    group = f"g-{new_alias()}"
+    settings = {"ferry.chunk.bytes": "4000", "groups": group}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    lab = lab_of(lab, topic)
+    units = Units(lab, topic)
+    for start in (0, 300, 600):
+        send(producer(source_cluster), topic, numbered(300, partitions=SOURCES, start=start))
+        units.run()
+    read = {number: 100 + 7 * number for number in range(SOURCES)}  # of 180 each
+    commit_offsets(source_cluster, group, {(topic, number): at for number, at in read.items()})
+
+    with lab.runs() as runs:
+        _, done = runs.sync_groups("groups-1")
+    assert done is not None
+    assert [(one.why, one.group) for one in done.left] == [(Why.DEALT, group)]
+    assert "where ferry translate --group says that it misses nothing" in done.left[0].message
+    assert committed_offsets(target_cluster, group, units.target, TARGETS) == {}
+
+    told = ferry("translate", str(lab.flow.flow), "--group", group, "--json", config=lab.write(tmp_path))
+    assert told.code == 1, told.err
+    body = told.json("translate-group")
+    assert len(body["not_translated"]) == SOURCES
+    places = {one["target_partition"]: (one["target_offset"], one["read_again_at_most"]) for one in body["dealt"]}
+    assert places.keys() == set(range(TARGETS))
+    unread = {
+        row[2] for number, rows in read_topic(source_cluster.bootstrap, topic).items() for row in rows[read[number] :]
+    }
+    again = 0
+    for number, rows in read_topic(target_cluster.bootstrap, units.target).items():
+        at, most = places[number]
+        assert all(row[0] >= at for row in rows if row[2] in unread)
+        assert sum(row[0] >= at and row[2] not in unread for row in rows) <= most
+        assert at > rows[0][0], "what was read long ago is not read again"
+        again += most
+    assert 0 < again < 3 * 180, "of what the last run but one has dealt"

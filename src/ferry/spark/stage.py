@@ -36,7 +36,7 @@ RECEIPT = "receipt"
 UNIT = "unit"
 END = "end"
 
-_ERRORS: Mapping[str, type[FerryError]] = {
+ERRORS: Mapping[str, type[FerryError]] = {
     kind.__name__: kind for kind in (BadInput, Refused, Superseded, Unreachable, Retryable, OutcomeUnknown, Corrupt)
 }
 
@@ -124,7 +124,7 @@ def _parse_failure(failure: list[str] | None) -> FerryError | None:
     if failure is None:
         return None
     name, message = failure
-    return _ERRORS.get(name, FerryError)(message)
+    return ERRORS.get(name, FerryError)(message)
 
 
 def batch_of_rows(answer: list[Row]) -> pa.RecordBatch:

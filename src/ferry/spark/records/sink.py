@@ -20,10 +20,10 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from ferry.config.record_source import TASK_RECORDS
 from ferry.decide.records.letters import PoisonRule
+from ferry.decide.records.locating import Ranges
 from ferry.decide.records.ranges import Piece as Part
 from ferry.decide.records.ranges import dealt
-from ferry.decide.records.units import read_ranges
-from ferry.errors import Refused
+from ferry.errors import FerryError, Refused, Retryable
 from ferry.model import Piece, Plan, Slice, Unit
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, joined
 from ferry.run.copy.task import TaskSpec
@@ -31,9 +31,11 @@ from ferry.run.records.reading import ReadSpec, marks_of
 from ferry.run.records.rows import COLUMNS
 from ferry.spark.records.alone import Alone, write_alone
 from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
+from ferry.spark.records.failures import SPARKS, cause_of, told_by_ferry
+from ferry.spark.records.faults import fault_of, ranges_of
 from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.schema import HEADERS, SCHEMA
-from ferry.spark.records.unit_stage import END, FIRST, read_pieces, write_slot
+from ferry.spark.records.unit_stage import COUNT, END, FIRST, count, read_pieces, write_slot
 from ferry.spark.session import at_once, is_remote
 from ferry.spark.stage import ROW, parse_rows
 
@@ -77,18 +79,46 @@ def write_rows(
 ) -> list[SlotEnd]:
     """Write what the streams make, `specs` by slot; every slot's end. Those that gave up are tried once more.
 
-    Raises Refused on Spark Connect, whose server logs functions with the connection data in them; what Spark raises.
+    A transform that breaks off is the failure of all of them, Refused and with the record: nothing that passes through
+    Spark is written while it is changed. Raises Refused on Spark Connect, whose server logs functions with the
+    connection data in them.
     """
     refuse_remote(spark)
     ends: dict[int, SlotEnd] = {}
     todo = dict(specs)
     for _ in range(TRIES):
-        for end in _written(spark, plan, todo, [stream.of_slots(todo) for stream in streams]):
+        mine = [stream.of_slots(todo) for stream in streams]
+        try:
+            found = _written(spark, plan, todo, mine)
+        except SPARKS as error:
+            failure = _failure(spark, plan, next(iter(todo.values())), mine, error)
+            found = [SlotEnd(slot=slot, failure=failure) for slot in todo]
+        for end in found:
             ends[end.slot] = joined(ends.get(end.slot), end)
         todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
         if not todo:
             break
     return [end for _, end in sorted(ends.items())]
+
+
+def _failure(
+    spark: SparkSession, plan: Plan, spec: TaskSpec, streams: Sequence[Stream], error: Exception
+) -> FerryError:
+    """Why Spark gave up: what a task of Ferry's own raised, the record at which a transform breaks off, or else."""
+    told = told_by_ferry(error)
+    if told is not None:
+        return told
+    for stream in streams:
+        if stream.plain is None and stream.pieces:  # plain steps mark records, and break off at none
+            why = fault_of(stream.rule.transform, stream.pieces, partial(_attempt, spark, plan, spec, stream))
+            if why is not None:
+                return Refused(why)
+    return Retryable(f"Spark gave up the transformed topics ({cause_of(error)}): see its log")
+
+
+def _attempt(spark: SparkSession, plan: Plan, spec: TaskSpec, stream: Stream, ranges: Ranges) -> None:
+    """Carry a stream's transform out on these ranges, and write nothing. Raises what Spark raises."""
+    stream.change(_source(spark, plan, spec, stream.pieces, ranges)).mapInArrow(count, COUNT).collect()
 
 
 def refuse_remote(spark: SparkSession) -> None:
@@ -165,7 +195,7 @@ def _shuffled(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], st
 
 
 def _rows(spark: SparkSession, plan: Plan, spec: TaskSpec, indexes: dict[int, int], stream: Stream) -> DataFrame:
-    changed = stream.change(_source(spark, plan, spec, stream.pieces))
+    changed = stream.change(_source(spark, plan, spec, stream.pieces, ranges_of(stream.pieces)))
     slices = [piece for piece in stream.pieces if isinstance(piece, Slice)]
     units = [piece for piece in stream.pieces if isinstance(piece, Unit)]
     rule = stream.rule
@@ -173,13 +203,12 @@ def _rows(spark: SparkSession, plan: Plan, spec: TaskSpec, indexes: dict[int, in
     return changed.mapInArrow(deal, _DEALT)
 
 
-def _source(spark: SparkSession, plan: Plan, spec: TaskSpec, pieces: Iterable[Piece]) -> DataFrame:
-    """What the pieces want to have read, and no more."""
+def _source(spark: SparkSession, plan: Plan, spec: TaskSpec, pieces: Iterable[Piece], ranges: Ranges) -> DataFrame:
+    """The records of these ranges, which lie in the pieces."""
     slices = [piece for piece in pieces if isinstance(piece, Slice)]
     units = [piece for piece in pieces if isinstance(piece, Unit)]
     topic_ids = {unit.source_topic: unit.source_topic_id for unit in units}
     topic_ids |= {piece.source.topic: piece.source_topic_id for piece in slices}
-    ranges = read_ranges(units) | {piece.source: (piece.start, piece.end) for piece in slices}
     tasks = dealt(ranges, TASK_RECORDS)
     specs = [_read_spec(spark, plan, spec, slices, of_task, topic_ids, len(tasks)) for of_task in tasks]
     read = partial(read_pieces, specs, to_arrow_schema(SCHEMA, timezone="UTC"))

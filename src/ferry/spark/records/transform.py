@@ -5,6 +5,7 @@ Whoever writes records asks `transformed` for them; its digest is `ferry.run.rec
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,7 +26,12 @@ SETTINGS: Mapping[str, str] = {"spark.sql.session.timeZone": TIME_ZONE, "spark.s
 
 
 def prepare(spark: SparkSession) -> None:
-    """Set the session as transforms need it."""
+    """Set the session as transforms need it.
+
+    PySpark's log of failed queries is silent then: it repeats, with Java's stack and values of records, what whoever
+    catches the error tells in one sentence.
+    """
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
 

@@ -55,7 +55,7 @@ def test_each_policy_does_what_it_says_and_stops_nothing_else(
     made = plan(lab, "r-1")
     assert f"topic {letters} was created for dead letters" in made.notes
     job = submit(lab, "r-1", tmp_path)
-    assert job.wait(240) == 0, job.text()
+    assert job.wait(400) == 0, job.text()  # one worker for each step of each topic
 
     refused = (
         f"ferry.transform.fail cannot be applied to the record at offset 2 of {topic}-fail-1: its value cannot be "

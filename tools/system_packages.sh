@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # system_packages.sh PYTHON: see that what tests need of the system is here: what gssapi is built against, the programs of
-# two Kerberos realms, a browser, promtool, Compose and Postgres.
+# two Kerberos realms, a browser, promtool, shells to complete in, Compose and Postgres.
 # Looked for by command, because it may come from anywhere. As root on Debian what is absent is installed; elsewhere it
 # is named.
 set -euo pipefail
@@ -24,6 +24,8 @@ kadmin.local  krb5-admin-server
 kinit         krb5-user
 chromium      chromium
 promtool      prometheus
+zsh           zsh
+fish          fish
 END
 docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null || absent+=(docker-compose)
 # Debian keeps the server's programs out of PATH.

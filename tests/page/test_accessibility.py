@@ -101,22 +101,6 @@ def test_no_label_of_a_chart_is_cut(address: str, width: int) -> None:
             page.wait_for_function(f"() => ({LABELS})().every((plot) => plot.labels && !plot.cut.length)")
 
 
-def test_the_keyboards_place_and_what_is_scrolled_stay_when_figures_are_put_in_place(address: str) -> None:
-    with chromium(viewport={"width": 760, "height": 900}) as page:
-        shown(page, address, f"{HERE}/topics")
-        page.evaluate(
-            "window.before = document.querySelector('#live'); document.querySelector('.scroll').scrollLeft = 40"
-        )
-        last = page.locator("tbody th a").last
-        name = last.text_content()
-        last.focus()
-        page.evaluate("ferry.one('#live').dataset.live = 'another'; ferry.refresh(true)")
-        page.wait_for_function("document.querySelector('#live') !== window.before")
-        assert page.evaluate("document.activeElement.textContent") == name
-        assert page.evaluate("document.querySelector('.scroll').scrollLeft") == 40
-        assert page.locator(".scroll[tabindex='0'][role=region]").count() == 1
-
-
 @pytest.mark.parametrize(("motion", "moves"), [("no-preference", True), ("reduce", False)])
 def test_what_moves_rests_soon_and_never_moves_for_who_does_not_want_it(
     desk: Desk, address: str, motion: Literal["no-preference", "reduce"], moves: bool

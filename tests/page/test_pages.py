@@ -90,6 +90,13 @@ def test_a_cluster_that_is_down_is_named_above_what_is_known(desk: Desk, path: s
     assert "does not &lt;answer&gt;" in page
 
 
+def test_every_page_has_a_title_of_its_own(desk: Desk) -> None:
+    paths = (*(path for path in PAGES if path != "/"), "/", "/topic/orders", "/partition/orders/1", "/run/b")
+    titles = [re.findall("<title>(.*?)</title>", desk.page(f"{HERE}{path}"))[0] for path in paths]
+    assert len(set(titles)) == len(paths), titles
+    assert all("primary \u2192 backup \u00b7 Ferry" in title for title in titles)
+
+
 def test_a_flow_is_on_the_map_and_in_the_list(desk: Desk) -> None:
     desk.watcher.see(
         Sight(view=UNREAD, lags=(lag("orders", 0, 1_234_567, 125.0), lag("orders", 1, 0)), troubles={}), [digest("r1")]

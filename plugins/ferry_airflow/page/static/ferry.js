@@ -11,8 +11,8 @@
     const [size, unit] = units.find(([size]) => seconds >= size) || [1, "s"];
     return `${Math.floor(seconds / size)} ${unit}`;
   };
-  const writeTimes = () => {
-    for (const time of all("time[datetime]")) {
+  const writeTimes = (within = document) => {
+    for (const time of all("time[datetime]", within)) {
       const at = new Date(time.dateTime);
       if ("ago" in time.dataset) {
         const seconds = (Date.now() - at) / 1000;
@@ -144,12 +144,13 @@
     const body = table.createTBody();
     for (const values of recipe.rows.slice(-100).reverse()) {
       const row = body.insertRow();
+      row.id = `${figure.dataset.chart}:${values.join()}`;
       for (const value of values) {
         const text = value instanceof Date ? value.toLocaleString() : typeof value === "number" ? Number(value.toPrecision(6)).toLocaleString() : value;
         row.insertCell().textContent = text;
       }
     }
-    one(".scroll", details).replaceChildren(table);
+    window.Idiomorph.morph(one(".scroll", details), table, { morphStyle: "innerHTML" });
     if (!details.dataset.heard) {
       details.dataset.heard = "yes";
       details.addEventListener("toggle", scrolled);
@@ -207,9 +208,17 @@
   document.addEventListener("ferry:theme", () => drawn.forEach(([figure, data]) => draw(figure, data)));
 
   // Figures that stay fresh -----------------------------------------------------------------------------------------
-  // The server renders; what differs is put in place, but for charts, and never under somebody's hands.
+  // The server renders; only what differs is put in place, so that what is selected, scrolled, open or read out stays.
   const EVERY_MS = 5000;
-  const fresh = ["#live-state", "#live-why", "#live"];
+  const fresh = ["#live-state", "#live-why", ".head .actions", ".tabs", "#live"];
+  const OF_SCROLLED = ["tabindex", "role", "aria-label", "data-scrolled"];
+  const callbacks = {
+    // Charts are drawn here, and what is in a field is the reader's.
+    beforeNodeMorphed: (old) => !(old.matches && old.matches("figure[data-chart], input, select, textarea")),
+    beforeAttributeUpdated: (name, element) =>
+      !(name === "open" && element.tagName === "DETAILS") && !(element.dataset.scrolled && OF_SCROLLED.includes(name)),
+  };
+  const keyOf = (element) => element.id || `${element.dataset.ask}|${element.dataset.topic}|${element.getAttribute("href")}|${element.getAttribute("aria-label")}`;
   const refresh = async (force = false) => {
     const live = one("#live");
     if (!live || (document.hidden && !force)) return;
@@ -220,42 +229,16 @@
     }
     if (!answer.ok) return;
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const active = document.activeElement;
-    const held = active && live.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName);
-    if (held && !force) return;
+    writeTimes(next);
+    const focused = document.activeElement;
     for (const selector of fresh) {
-      const old = one(selector);
-      const made = one(selector, next);
-      if (!old || !made || old.isEqualNode(made)) continue;
-      replaceKeeping(old, made);
+      const [old, made] = [one(selector), one(selector, next)];
+      if (old && made && !old.isEqualNode(made)) window.Idiomorph.morph(old, made, { callbacks });
     }
-    const actions = one(".head .actions");
-    const others = one(".head .actions", next);
-    if (actions && others && actions.innerHTML !== others.innerHTML) actions.replaceWith(others);
+    if (!focused.isConnected) all("a, button, summary, [tabindex]").find((element) => keyOf(element) === keyOf(focused))?.focus({ preventScroll: true });
     writeTimes();
-    await charts();
-  };
-  const keyOf = (element) => {
-    if (element.id) return element.id;
-    if (element.dataset.ask) return `${element.dataset.ask}|${element.dataset.topic}`;
-    const box = element.tagName === "SUMMARY" && element.closest("details[id], figure[data-chart]");
-    return box ? `summary|${box.id || box.dataset.chart}` : `${element.getAttribute("href")}|${element.getAttribute("aria-label")}`;
-  };
-  const replaceKeeping = (old, made) => {
-    const focus = old.contains(document.activeElement) ? keyOf(document.activeElement) : null;
-    const plots = new Map(all("figure[data-chart]", old).map((figure) => [figure.dataset.chart + figure.dataset.topic, figure]));
-    const open = new Set(all("details[open][id]", old).map((details) => details.id));
-    for (const figure of all("figure[data-chart]", made)) {
-      const kept = plots.get(figure.dataset.chart + figure.dataset.topic);
-      if (kept) figure.replaceWith(kept);
-    }
-    for (const details of all("details[id]", made)) details.open = open.has(details.id);
-    const places = all(".scroll, .sheet", old).map((box) => [box.scrollLeft, box.scrollTop]);
-    old.replaceWith(made);
-    const boxes = all(".scroll, .sheet", made);
-    if (boxes.length === places.length) boxes.forEach((box, index) => box.scrollTo(...places[index]));
     scrolled();
-    if (focus) all("a, button, summary, [tabindex]", made).find((element) => keyOf(element) === focus)?.focus({ preventScroll: true });
+    await charts();
   };
 
   // Airflow's frame lets no link out of it; Airflow's own document does, and it is of the same origin.

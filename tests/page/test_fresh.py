@@ -1,0 +1,81 @@
+"""A page that is kept open: figures change in place, and what a reader selected, focused, scrolled or typed stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from playwright.sync_api import expect
+
+from ferry.clock import wall_ms
+from ferry.run.watch import Sight
+from ferry_airflow.page.snapshot import Trouble
+from tests.browser import chromium
+from tests.page.conftest import HERE, Desk, lag
+from tests.page.everything import TOPICS, filled
+from tests.page.served import served, shown
+
+HEARD = """() => {
+  window.heard = [];
+  new MutationObserver((changes) => {
+    for (const { target, addedNodes } of changes) {
+      const within = (target.closest ? target : target.parentElement).closest("[role=alert]");
+      if (within) window.heard.push(within.textContent);
+      for (const node of addedNodes) if (node.matches?.("[role=alert]")) window.heard.push(node.textContent);
+    }
+  }).observe(document.body, { childList: true, characterData: true, subtree: true });
+}"""
+"""Keep what a screen reader would say of alerts from now on."""
+SELECT = """(element) => window.getSelection().selectAllChildren(element)"""
+
+
+def test_what_has_not_changed_is_left_alone_and_an_alert_is_told_once(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium(viewport={"width": 760, "height": 900}) as page:
+        shown(page, address, f"{HERE}/topics")
+        page.evaluate(HEARD)
+        page.evaluate("document.querySelector('.scroll').scrollLeft = 40")
+        last = page.locator("tbody th a").last
+        name = last.text_content()
+        last.focus()
+        page.locator("input[name=q]").evaluate("(field) => { field.value = 'typed' }")
+        copied = page.locator("tbody tr", has_text="clicks").locator("td.dim")
+        copied.evaluate(SELECT)
+        assert page.evaluate("String(window.getSelection())") == "primary.clicks"
+
+        # Another look: more is behind, one topic is new, and it comes first.
+        trouble = desk.watcher._seen.troubles
+        moved = tuple(lag(topic, 0, 70_000 + at, 900.0) for at, topic in enumerate((*TOPICS, "aaa-new")))
+        moved = (*moved, lag("aaa-new", 1, 9_999_999, 9_000.0))
+        desk.watcher.see(Sight(view=None, lags=moved, troubles={one.cluster: one.why for one in trouble}))
+        page.evaluate("ferry.refresh(true)")
+        expect(page.locator("tbody th").first).to_contain_text("aaa-new")
+        assert page.evaluate("String(window.getSelection())") == "primary.clicks"
+        assert page.evaluate("document.activeElement.textContent") == name
+        assert page.locator("input[name=q]").input_value() == "typed"
+        assert page.evaluate("document.querySelector('.scroll').scrollLeft") == 40
+        assert page.locator(".scroll[tabindex='0'][role=region]").count() == 1
+        assert page.evaluate("window.heard") == []
+
+        more = Trouble(cluster="primary", why="primary at p:9092 does not answer", since_ms=wall_ms())
+        desk.watcher._seen = replace(desk.watcher._seen, troubles=(more, *trouble))
+        page.evaluate("ferry.refresh(true)")
+        expect(page.locator("[role=alert]")).to_have_count(2)
+        page.evaluate("ferry.refresh(true)")
+        (heard,) = page.evaluate("window.heard")
+        assert more.why in heard
+
+
+def test_what_is_open_stays_open_and_a_charts_table_keeps_what_is_selected(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        figure = page.locator("figure[data-chart=due]")
+        figure.locator("summary").click()
+        cell = figure.locator("tbody tr").nth(20).locator("td").nth(1)
+        figures = cell.text_content()
+        cell.evaluate(SELECT)
+        desk.watcher.see(Sight(view=None, lags=(lag("orders", 0, 123_456_789, 3.0),), troubles={}))
+        page.evaluate("ferry.refresh(true)")
+        expect(figure.locator("tbody tr").first).to_contain_text("123,456,789")
+        assert page.evaluate("String(window.getSelection())") == figures
+        expect(figure.locator("details")).to_have_attribute("open", "")

@@ -156,6 +156,7 @@ def _answers(now: int) -> dict[str, Any]:
     holder = Holder(receipt=RECEIPT, segment=RECEIPT.segments[0], target_offset=7)
     return {
         "run": past,
+        "receipt": cut,
         "receipts": (receipts[:50], 10_000),
         "offset": (found, [holder]),
         "groups": (

@@ -22,6 +22,7 @@ PAGES = (
     f"{HERE}/",
     *(f"{HERE}/{name}" for name in ("topics", "runs", "offsets", "groups", "backfills", "reports")),
     *(f"{HERE}/topics?q=nothing-is-called-so", f"{HERE}/topic/orders", f"{HERE}/partition/orders/1"),
+    *(f"{HERE}/refusals", f"{HERE}/receipt/orders/1/0"),
     *(f"{HERE}/run/{RUN}", f"{HERE}/offsets?topic=orders&partition=0&offset=7", f"{HERE}/topic/no-such-topic"),
     "/dag/no_dag_of_ferrys",
 )
@@ -89,7 +90,7 @@ def test_no_page_and_no_dialog_breaks_a_rule(desk: Desk, address: str, theme: Li
 def test_no_label_of_a_chart_is_cut(address: str, width: int) -> None:
     with chromium(viewport={"width": width, "height": 900}) as page:
         for path, count in (
-            (f"{HERE}/", 4),
+            (f"{HERE}/", 5),
             (f"{HERE}/runs", 1),
             (f"{HERE}/topic/orders", 4),
             (f"{HERE}/partition/orders/1", 3),

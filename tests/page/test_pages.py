@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from typing import get_args
@@ -13,21 +14,30 @@ from fastapi.routing import APIRoute
 from ferry.decide.groups.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
 from ferry.decide.groups.table import GroupTable
 from ferry.decide.lanes.listing import Lane
-from ferry.decide.ledger.history import PastRun, PastState
+from ferry.decide.ledger.history import Holder, PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.report import Report
-from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, TopicPartition, Why
+from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Segment, TopicPartition, Why
 from ferry.model.lane import LaneKind
 from ferry.run.groups.translate import Translation
 from ferry.run.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.mount import views
 from ferry_airflow.page.snapshot import RunDigest, TopicRun
+from ferry_airflow.page.told import recurring
 from tests.decide.test_deal import receipt
-from tests.decide.values import PLAN, refusal, run_of
+from tests.decide.values import PLAN, RECEIPT, refusal, run_of
 from tests.page.conftest import HERE, Desk, lag
 
-PAGES = ("/", "/topics", "/runs", "/offsets", "/groups", "/backfills", "/reports", "/run/a", "/partition/orders/0")
+PAGES = (
+    *("/", "/topics", "/runs", "/refusals", "/offsets", "/groups", "/backfills", "/reports"),
+    *("/run/a", "/partition/orders/0", "/receipt/orders/0/0"),
+)
+
+
+ORDERS = TopicPartition(topic="orders", partition=0)
+COPY = TopicPartition(topic="primary.orders", partition=0)
+NINE = 1_790_000_000_000
 
 
 def digest(run: str, state: PastState = PastState.SUCCESS, *refusals: Refusal) -> RunDigest:
@@ -121,7 +131,6 @@ def test_ten_thousand_partitions_are_cut_into_pages(desk: Desk) -> None:
     assert "topic-00000" in desk.page(f"{HERE}/topics?sort=topic")
 
 
-ORDERS = TopicPartition(topic="orders", partition=0)
 OUTCOMES: dict[Translated, str] = {
     Exact(offset=5): "The same record",
     InGap(offset=5): "this is the next record that is",
@@ -166,7 +175,7 @@ def test_that_groups_were_cut_off_is_said(desk: Desk) -> None:
     assert "Only the first 2\u202f000 groups by name are here" in desk.page(f"{HERE}/groups")
 
 
-def test_a_run_says_what_it_refused_which_groups_failed_and_where_it_is_cut_off(desk: Desk) -> None:
+def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk) -> None:
     failed = Left(group="app", place=None, why=Why.FAILED, message="group app may not be read")
     report = Report(
         plan=replace(PLAN, notes=tuple(f"note {number}" for number in range(35)), paused=("orders",)),
@@ -181,9 +190,13 @@ def test_a_run_says_what_it_refused_which_groups_failed_and_where_it_is_cut_off(
     opened = OpenedRun(record=run_of("run-1"), generation=3)
     answered(desk, ("run", "run-1"), PastRun(opened=opened, state=PastState.PARTIAL, report=report))
     page = desk.page(f"{HERE}/run/run-1")
-    assert "group app may not be read" in page
-    assert "and 7 more: <code>ferry ledger --run run-1 --json</code> has all" in page
-    assert "and 5 more: <code>ferry ledger --run run-1 --json</code> has all" in page
+    assert "1\u201350 of 58 refusals" in page
+    assert "group app may not be read" not in page
+    second = desk.page(f"{HERE}/run/run-1?refused=2")
+    assert "51\u201358 of 58 refusals" in second
+    assert "group app may not be read" in second
+    assert "36 notes" not in page, "they fit on a page"
+    assert "note 34" in page
 
 
 def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
@@ -220,6 +233,135 @@ def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> 
     page = desk.page(f"{HERE}/")
     assert "retention-passed 1" in page
     assert "offset 4 of orders-3 &lt;is&gt; gone" in page
+
+
+def test_what_runs_refuse_again_and_again_is_one_line_with_since_when(desk: Desk) -> None:
+    gone, other = replace(refusal("orders", 3), message="offset 4 is gone"), refusal("clicks", 0)
+    runs = [
+        replace(digest(f"r{at}", PastState.PARTIAL, other if at == 1 else gone), started_ms=NINE + at)
+        for at in (3, 2, 1, 0)
+    ]
+    rows = recurring(runs)
+    assert [(one.refusal.topic, one.run, one.since_ms, one.runs, one.still) for one in rows] == [
+        ("orders", "r3", NINE, 3, True),
+        ("clicks", "r1", NINE + 1, 1, False),
+    ]
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs)
+    page = desk.page(f"{HERE}/refusals")
+    assert page.count(gone.message) == 1
+    assert "(not by the newest run)" in page
+
+
+def test_a_run_that_refused_half_of_ten_thousand_partitions_is_shown_in_pages(desk: Desk) -> None:
+    rows = tuple(lag(f"topic-{number:05d}", 0, None if number % 2 else 3, 5.0) for number in range(10_000))
+    lost = tuple(
+        replace(refusal(f"topic-{number:05d}", 0), message=f"topic-{number:05d}-0 has lost its head")
+        for number in range(1, 10_000, 2)
+    )
+    kinds = {lost[0].kind.value: 5_000}
+    run = replace(digest("run-1", PastState.PARTIAL), refused=5_000, refusals=lost[:200], kinds=kinds)
+    report = Report(
+        plan=replace(PLAN, refusals=lost),
+        started_ms=1_000,
+        receipts=(),
+        refusals=lost,
+        unfinished=(),
+        left=(),
+        done=5_000,
+    )
+    past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.PARTIAL, report=report)
+    desk.watcher.see(Sight(view=UNREAD, lags=rows, troubles={}), [run])
+    desk.watcher.answer(("run", "run-1"), lambda _: past, fresh_seconds=60).job.work(None)  # type: ignore[union-attr,arg-type]
+    overview = desk.page(f"{HERE}/")
+    assert "and 4\u202f994 more" in overview
+    assert "5\u202f000 unknown" in overview
+    assert len(overview) < 60_000
+    first, last = desk.page(f"{HERE}/run/run-1"), desk.page(f"{HERE}/run/run-1?refused=100")
+    assert "1\u201350 of 5\u202f000 refusals" in first
+    assert lost[0].message in first
+    assert lost[-1].message in last
+    assert lost[0].message not in last
+    assert max(len(first), len(last)) < 60_000
+    assert "1\u201350 of 200 refusals" in desk.page(f"{HERE}/refusals")
+    assert "topic-00001" in desk.page(f"{HERE}/topics"), "what is not known comes first"
+
+
+CUT = replace(
+    RECEIPT,
+    source=ORDERS,
+    target=COPY,
+    start=0,
+    end=24_000,
+    segments=tuple(Segment(source_start=100 * at, target_start=90 * at, count=90) for at in range(240)),
+)
+
+
+def test_a_receipt_of_many_segments_leads_to_all_of_them_and_each_of_them_both_ways(desk: Desk) -> None:
+    answered(desk, ("receipts", ORDERS, 1), ([CUT], 1))
+    page = desk.page(f"{HERE}/partition/orders/0")
+    assert f'href="{HERE}/receipt/orders/0/0?run={CUT.run}">All 240 segments' in page
+    assert f'href="{HERE}/offsets?topic=primary.orders&amp;partition=0&amp;offset=90&amp;back=true"' in page
+    assert 'name="topic" value="primary.orders"' in page
+    assert 'name="back" value="true"' in page
+    answered(desk, ("receipt", ORDERS, 0, CUT.run), CUT)
+    last = desk.page(f"{HERE}/receipt/orders/0/0?run={CUT.run}&page=5")
+    assert "201\u2013240 of 240 segments" in last
+    assert "23900\u201323989" in last
+    answered(desk, ("receipt", ORDERS, 7, ""), None)
+    assert "no such receipt" in desk.page(f"{HERE}/receipt/orders/0/7")
+
+
+def test_an_answer_leads_back_and_to_the_partition_and_to_the_receipt(desk: Desk) -> None:
+    found = Translation(source=ORDERS, target=COPY, outcome=Exact(offset=95))
+    answered(
+        desk, ("offset", ORDERS, 105, False), (found, [Holder(receipt=CUT, segment=CUT.segments[1], target_offset=95)])
+    )
+    page = desk.page(f"{HERE}/offsets?topic=orders&partition=0&offset=105")
+    assert f'href="{HERE}/offsets?topic=primary.orders&amp;partition=0&amp;offset=95&amp;back=true"' in page
+    assert f'href="{HERE}/partition/orders/0"' in page
+    assert f'href="{HERE}/receipt/orders/0/0?run={CUT.run}"' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/topics?page=x", "page has to be a whole number, not 'x'."),
+        ("/partition/orders/-1", "partition has to be 0 or more, not '-1'."),
+        ("/partition/orders/two", "partition has to be a whole number, not 'two'."),
+        ("/receipt/orders/0/-4", "start has to be 0 or more, not '-4'."),
+        (
+            "/offsets?topic=orders&partition=-1&offset=-5",
+            "partition has to be 0 or more, not '-1'. offset has to be 0 or more, not '-5'.",
+        ),
+        ("/offsets?topic=orders&offset=99999999999999999999", "offset has to be 9223372036854775807 or less"),
+        ("/offsets?topic=orders&back=perhaps", "back has to be true or false, not 'perhaps'."),
+        ("/report/x", "number has to be a whole number, not 'x'."),
+    ],
+)
+def test_a_bad_number_in_an_address_is_told_in_a_sentence(desk: Desk, path: str, sentence: str) -> None:
+    answer = desk.client.get(f"{HERE}{path}", headers={"Accept": "text/html"})
+    assert answer.status_code == 422
+    assert sentence in html.unescape(answer.text)
+    assert not desk.watcher._answers, "no cluster is asked"
+
+
+def test_a_page_of_receipts_beyond_the_last_is_the_last(desk: Desk) -> None:
+    answered(desk, ("receipts", ORDERS, 9), ([], 70))
+    answer = desk.client.get(f"{HERE}/partition/orders/0?page=9", follow_redirects=False)
+    assert answer.headers["location"] == "?page=2"
+
+
+def test_a_report_that_is_being_read_loads_itself_again(desk: Desk) -> None:
+    answer = desk.client.get(f"{HERE}/report/7", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer.headers["refresh"]) == (503, "1")
+    assert "this page loads itself again" in answer.text
+
+
+def test_one_is_not_told_as_several(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1, 5.0),), troubles={}), [digest("r1")])
+    assert "2 clusters, 1 flow<" in desk.page("/")
+    assert "1 topic<" in desk.page(f"{HERE}/topics")
+    assert "1 partition<" in desk.page(f"{HERE}/topic/orders")
 
 
 def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> None:

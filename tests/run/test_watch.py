@@ -71,3 +71,16 @@ def test_a_source_that_is_down_is_named_and_the_ledger_is_read(
             assert len(seen.view.runs) == 1
             assert seen.lags is None
             assert set(seen.troubles) == {lab.alias}
+
+
+def test_a_target_that_is_down_is_named_with_the_ledger_in_it(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    nowhere = replace(lab, settings={f"t{lab.alias}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"})
+    with FlowWatch(nowhere.flow, patience_s=1) as watch:
+        for _ in range(2):
+            seen = watch.look()
+            assert (seen.view, seen.lags) == (None, None)
+            assert set(seen.troubles) == {f"t{lab.alias}"}
+            assert "127.0.0.1" in seen.troubles[f"t{lab.alias}"]

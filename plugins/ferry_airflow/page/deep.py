@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request, status
-from fastapi.responses import Response
+from fastapi import APIRouter, HTTPException, Path, Query, Request, status
+from fastapi.responses import RedirectResponse, Response
 
 from ferry.decide.evidence.chain import page_name, report_name
 from ferry.decide.groups.table import GroupTable
@@ -23,10 +23,15 @@ from ferry.run.reports.store import store_of
 from ferry.run.watch import FlowWatch
 from ferry_airflow.page.office import FlowDep
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
+from ferry_airflow.page.told import done_besides, not_done
 
 router = APIRouter(prefix="/flow/{source}/{target}")
 
 MOST_GROUPS = 2000
+INT32, INT64 = 2**31 - 1, 2**63 - 1
+Number = Annotated[int, Path(ge=0, le=INT32)]
+Asked = Annotated[int, Query(ge=0, le=INT32)]
+Offset = Annotated[int | None, Query(ge=0, le=INT64)]
 STALE_SECONDS = 20.0
 """After which an answer of a cluster is asked for again."""
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
@@ -34,7 +39,15 @@ SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:
 
 
 @router.get("/run/{run:path}")
-def one_run(request: Request, open_flow: FlowDep, run: str, page: int = 1, q: str = "") -> Response:
+def one_run(
+    request: Request,
+    open_flow: FlowDep,
+    run: str,
+    page: int = 1,
+    q: str = "",
+    refused: int = 1,
+    notes: int = 1,
+) -> Response:
     """A run: what it was to do, what it refused, and its receipts."""
     found = open_flow.watcher.answer(("run", run), partial(FlowWatch.run, name=run), fresh_seconds=STALE_SECONDS)
     past: PastRun | None = found.got
@@ -53,22 +66,50 @@ def one_run(request: Request, open_flow: FlowDep, run: str, page: int = 1, q: st
         report=report,
         dag_run=dag_run,
         cut=Cut.of(receipts, page),
+        refused=Cut.of(not_done(report) if report else (), refused),
+        others=Cut.of(done_besides(report) if report else (), notes),
         q=q,
     )
 
 
 @router.get("/partition/{topic}/{partition}")
-def one_partition(request: Request, open_flow: FlowDep, topic: str, partition: int, page: int = 1) -> Response:
+def one_partition(request: Request, open_flow: FlowDep, topic: str, partition: Number, page: int = 1) -> Response:
     """All receipts of a partition, newest first."""
     place = TopicPartition(topic=topic, partition=partition)
-    page = max(1, page)
+    page = min(max(1, page), INT32)
     work = partial(FlowWatch.receipts, place=place, skip=(page - 1) * A_PAGE, most=A_PAGE)
     found = open_flow.watcher.answer(("receipts", place, page), work, fresh_seconds=STALE_SECONDS)
     receipts, total = found.got or ([], 0)
-    first = (page - 1) * A_PAGE + 1
-    cut = Cut(rows=receipts, page=page, pages=max(1, -(-total // A_PAGE)), total=total, first=first)
+    pages = max(1, -(-total // A_PAGE))
+    if found.got and page > pages:
+        return RedirectResponse(f"?page={pages}")
+    cut = Cut(rows=receipts, page=page, pages=pages, total=total, first=(page - 1) * A_PAGE + 1)
+    flow = open_flow.config
+    name = receipts[0].target.topic if receipts else flow.policy.format_remote_topic(flow.flow.source, topic)
+    copy = TopicPartition(topic=name, partition=receipts[0].target.partition if receipts else partition)
     lag = next((one for one in open_flow.seen.lags.get(topic, ()) if one.source == place), None)
-    return shown_page(request, "partition.html", open_flow, "topics", place=place, answer=found, cut=cut, lag=lag)
+    return shown_page(
+        request, "partition.html", open_flow, "topics", place=place, copy=copy, answer=found, cut=cut, lag=lag
+    )
+
+
+@router.get("/receipt/{topic}/{partition}/{start}")
+def one_receipt(
+    request: Request,
+    open_flow: FlowDep,
+    topic: str,
+    partition: Number,
+    start: Annotated[int, Path(ge=0, le=INT64)],
+    run: str = "",
+    page: int = 1,
+) -> Response:
+    """A receipt with all of its segments."""
+    place = TopicPartition(topic=topic, partition=partition)
+    work = partial(FlowWatch.receipt, place=place, start=start, run=run)
+    found = open_flow.watcher.answer(("receipt", place, start, run), work, fresh_seconds=STALE_SECONDS)
+    cut = Cut.of(found.got.segments if found.got else (), page)
+    what = {"place": place, "start": start, "receipt": found.got}
+    return shown_page(request, "receipt.html", open_flow, "topics", answer=found, cut=cut, **what)
 
 
 @router.get("/offsets")
@@ -76,8 +117,8 @@ def offsets(
     request: Request,
     open_flow: FlowDep,
     topic: str = "",
-    partition: int = 0,
-    offset: int | None = None,
+    partition: Asked = 0,
+    offset: Offset = None,
     back: bool = False,
 ) -> Response:
     """Which target offset is a source offset, and back; and the receipt that says so."""
@@ -152,7 +193,7 @@ def _reports(watch: FlowWatch) -> list[Checked]:
 
 
 @router.get("/report/{number}")
-def one_report(open_flow: FlowDep, number: int) -> Response:
+def one_report(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)]) -> Response:
     """A report's page as it lies in the folder; it may run no script and load nothing."""
     name = page_name(report_name(number))
 
@@ -161,7 +202,8 @@ def one_report(open_flow: FlowDep, number: int) -> Response:
 
     found = open_flow.watcher.answer(("report", number), _quietly(read), fresh_seconds=STALE_SECONDS)
     if found.waiting:
-        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, f"{name} is being read: load this again")
+        why = f"{name} is being read; this page loads itself again."
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, why, headers={"Refresh": "1", "Retry-After": "1"})
     if found.got is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, found.error or f"There is no {name}")
     return Response(found.got, media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": SANDBOX})

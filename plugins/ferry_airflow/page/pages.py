@@ -18,8 +18,9 @@ from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, visible
 from ferry_airflow.page.paper import root_of, written
-from ferry_airflow.page.snapshot import RunDigest, TopicRow
+from ferry_airflow.page.snapshot import MOST_REFUSALS, RunDigest, TopicRow
 from ferry_airflow.page.standing import DAG_MOODS, RUN_MOODS
+from ferry_airflow.page.told import recurring
 
 router = APIRouter()
 
@@ -167,3 +168,10 @@ def merged(open_flow: OpenFlow) -> list[EitherRun]:
 def runs(request: Request, open_flow: FlowDep, page: int = 1) -> Response:
     """The flow's runs, newest first."""
     return shown_page(request, "runs.html", open_flow, "runs", cut=Cut.of(merged(open_flow), page))
+
+
+@router.get("/flow/{source}/{target}/refusals")
+def refusals(request: Request, open_flow: FlowDep, page: int = 1) -> Response:
+    """What the runs that are known refused, and since when."""
+    rows = recurring(open_flow.seen.runs)
+    return shown_page(request, "refusals.html", open_flow, "runs", cut=Cut.of(rows, page), most=MOST_REFUSALS)

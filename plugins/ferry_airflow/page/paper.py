@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ _TITLES = {
     403: "Not allowed",
     404: "Not found",
     422: "That address is not right",
+    503: "One moment",
 }
 
 
@@ -42,6 +44,7 @@ def _environment() -> Environment:
     )
     found.filters |= {
         "number": shown.number,
+        "counted": shown.counted,
         "size": shown.size,
         "duration": shown.duration,
         "iso": shown.iso,
@@ -88,14 +91,46 @@ def written(request: Request, name: str, status: int = 200, **what: Any) -> HTML
     return HTMLResponse(text, status_code=status)
 
 
+_WANTED = {
+    "int_parsing": "a whole number",
+    "bool_parsing": "true or false",
+    "missing": "given",
+    "datetime_from_date_parsing": "a time such as 2026-11-22T10:15:00Z",
+    "string_pattern_mismatch": "a name of letters, digits, dots, underscores and hyphens",
+    "string_too_short": "not empty",
+    "list_type": "a list",
+    "string_type": "a text",
+    "json_invalid": "JSON",
+    "extra_forbidden": "left out: nothing is known by that name",
+}
+_LIMITS = {
+    "greater_than_equal": ("{ge} or more", "ge"),
+    "less_than_equal": ("{le} or less", "le"),
+    "string_too_long": ("of {max_length} characters at most", "max_length"),
+    "too_long": ("of {max_length} entries at most", "max_length"),
+    "literal_error": ("one of {expected}", "expected"),
+}
+
+
+def _sentence(one: Mapping[str, Any]) -> str:
+    """What is wrong with a part of an address or of a request: its name, what was given, and what it has to be."""
+    name = ".".join(str(part) for part in one["loc"][1:]) or "The body"
+    kind = str(one["type"])
+    words, limit = _LIMITS.get(kind, ("", ""))
+    wanted = words.format(**{limit: one.get("ctx", {}).get(limit)}) if words else _WANTED.get(kind)
+    if wanted is None:
+        return f"{name}: {one['msg']}."
+    given = "" if kind in ("missing", "json_invalid") or one["input"] is None else f", not {str(one['input'])[:60]!r}"
+    return f"{name} has to be {wanted}{given}."
+
+
 async def error_page(request: Request, error: Exception) -> Response:
     """An error as the one who asked reads it: a page in a browser, JSON elsewhere."""
     headers = None
     if isinstance(error, StarletteHTTPException):
         status, detail, headers = error.status_code, str(error.detail), error.headers
     elif isinstance(error, RequestValidationError):
-        parts = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
-        status, detail = _UNPROCESSABLE, "; ".join(parts)
+        status, detail = _UNPROCESSABLE, " ".join(_sentence(one) for one in error.errors())
     else:
         raise error
     if API in request.url.path or "text/html" not in request.headers.get("accept", ""):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from ferry_airflow.page.lag_history import points_of
 from ferry_airflow.page.lag_point import LagPoint, Stretches
@@ -32,7 +32,9 @@ def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINT
 
 
 @router.get("/flow/{source}/{target}/series")
-def flow_series(open_flow: FlowDep, topic: str | None = None, partition: int | None = None) -> dict[str, Any]:
+def flow_series(
+    open_flow: FlowDep, topic: str | None = None, partition: Annotated[int | None, Query(ge=0)] = None
+) -> dict[str, Any]:
     """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics.
 
     Where nobody measured between two points of lag there is a null; `measured` says of a run whether somebody did when

@@ -16,6 +16,11 @@ def number(value: int | None) -> str:
     return NOTHING if value is None else f"{value:,}".replace(",", "\u202f")
 
 
+def counted(value: int, one: str, more: str = "") -> str:
+    """A number of things: of one, or of several; `more` where that is not the word with an s."""
+    return f"{number(value)} {one if value == 1 else more or one + 's'}"
+
+
 def size(value: float | None) -> str:
     """Bytes in the unit that leaves three digits."""
     if value is None:

@@ -140,6 +140,24 @@ class FlowWatch:
 
         return connections.run(work)
 
+    def receipt(self, place: TopicPartition, start: int, run: str) -> Receipt | None:
+        """The receipt of a source partition that begins at an offset, of a run; None where the ledger has none.
+
+        An empty `run` is the newest one: after a gap was filled there may be two.
+        """
+        connections = self._open()
+
+        def match(of: Chain) -> bool:
+            return of.lane == self.flow.lane and of.source == place
+
+        async def work() -> Receipt | None:
+            await connections.ledger.find()
+            near = await connections.known.receipts_with(await connections.known.view(), match, start)
+            found = [one for one in near if one.start == start and run in ("", one.run)]
+            return found[-1] if found else None
+
+        return connections.run(work)
+
     def where(self, place: TopicPartition, offset: int, *, backward: bool) -> tuple[Translation, list[Holder]]:
         """Where an offset of a source partition went (`backward`: came from), and the receipts that say so.
 

@@ -51,8 +51,16 @@
     }),
     verify: () => ({
       title: "Verify", go: "Start verifying",
-      text: "Compares every record that was copied with its original, in a DAG run of its own. It reads both clusters.",
-      fields: [topicList()], body: (data) => ({ mode: "full", topics: split(data.get("topics")) }),
+      text: "Compares what was copied with its originals, in a DAG run of its own. It reads both clusters.",
+      fields: [
+        choice("mode", "How", [
+          ["full", "full: every record"],
+          ["sample", "sample: one of ten segments of each partition"],
+          ["compacted", "compacted: every topic by the newest record of each key"],
+        ]),
+        topicList(),
+      ],
+      body: (data) => ({ mode: data.get("mode"), topics: split(data.get("topics")) }),
     }),
     backfill: () => ({
       title: "Start a backfill", go: "Start",

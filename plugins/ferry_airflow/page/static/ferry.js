@@ -150,7 +150,9 @@
         row.insertCell().textContent = text;
       }
     }
+    const selected = selection();
     window.Idiomorph.morph(one(".scroll", details), table, { morphStyle: "innerHTML" });
+    selected();
     if (!details.dataset.heard) {
       details.dataset.heard = "yes";
       details.addEventListener("toggle", scrolled);
@@ -172,7 +174,7 @@
     plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points; below as a table`);
     asTable(figure, recipe);
     if (!window.Plotly) {
-      if (document.readyState !== "complete") return; // it may be on its way
+      if (!parsed) return; // it is on its way
       plot.textContent = "The chart library is not installed with Airflow's API server; the figures are in the table.";
       return;
     }
@@ -184,7 +186,7 @@
     if (one(".empty", plot)) plot.replaceChildren();
     window.Plotly.react(plot, recipe.traces(recipe.rows), layout({ ...recipe.layout, xaxis: minute(recipe.rows) }), { displayModeBar: false, responsive: true });
   };
-  let drawn = [];
+  let [drawn, parsed] = [[], false];
   const charts = async () => {
     const figures = all("figure[data-chart]");
     if (!figures.length) return;
@@ -218,6 +220,16 @@
     beforeAttributeUpdated: (name, element) =>
       !(name === "open" && element.tagName === "DETAILS") && !(element.dataset.scrolled && OF_SCROLLED.includes(name)),
   };
+  const selection = () => {
+    // A row that moves up or down loses it: it is put back where its ends are still there.
+    const chosen = window.getSelection();
+    const [text, ends] = [String(chosen), [chosen.anchorNode, chosen.anchorOffset, chosen.focusNode, chosen.focusOffset]];
+    return () => {
+      if (!text || String(chosen) === text || !ends[0].isConnected || !ends[2].isConnected) return;
+      const size = (node) => (node.nodeType === Node.TEXT_NODE ? node.length : node.childNodes.length);
+      if (ends[1] <= size(ends[0]) && ends[3] <= size(ends[2])) chosen.setBaseAndExtent(...ends);
+    };
+  };
   const keyOf = (element) => element.id || `${element.dataset.ask}|${element.dataset.topic}|${element.getAttribute("href")}|${element.getAttribute("aria-label")}`;
   const refresh = async (force = false) => {
     const live = one("#live");
@@ -231,11 +243,13 @@
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
     writeTimes(next);
     const focused = document.activeElement;
+    const selected = selection();
     for (const selector of fresh) {
       const [old, made] = [one(selector), one(selector, next)];
       if (old && made && !old.isEqualNode(made)) window.Idiomorph.morph(old, made, { callbacks });
     }
     if (!focused.isConnected) all("a, button, summary, [tabindex]").find((element) => keyOf(element) === keyOf(focused))?.focus({ preventScroll: true });
+    selected();
     writeTimes();
     scrolled();
     await charts();
@@ -259,7 +273,10 @@
   writeTimes();
   window.setInterval(writeTimes, 1000);
   // The library of charts is large: buttons and figures do not wait for it.
-  document.addEventListener("DOMContentLoaded", charts);
+  document.addEventListener("DOMContentLoaded", () => {
+    parsed = true; // and every script has run that could be loaded
+    charts();
+  });
   scrolled();
   window.addEventListener("resize", scrolled);
   if (one("#live")) {

@@ -248,7 +248,10 @@
       const [old, made] = [one(selector), one(selector, next)];
       if (old && made && !old.isEqualNode(made)) window.Idiomorph.morph(old, made, { callbacks });
     }
-    if (!focused.isConnected) all("a, button, summary, [tabindex]").find((element) => keyOf(element) === keyOf(focused))?.focus({ preventScroll: true });
+    if (document.activeElement !== focused && focused !== document.body) {
+      const again = focused.isConnected ? focused : all("a, button, summary, [tabindex]").find((element) => keyOf(element) === keyOf(focused));
+      again?.focus({ preventScroll: true });
+    }
     selected();
     writeTimes();
     scrolled();

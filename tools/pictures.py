@@ -18,7 +18,7 @@ from ferry_airflow.home import PASSWORD, STATE_FILE, USER
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 DAG = "ferry__primary__backup"
-FLOW = "/ferry/flow/primary/backup"
+SERIES = "/ferry/api/flow/primary/backup/series"
 POINTS = 60
 """So often the flow has to have been looked at."""
 PATIENCE_MS = 900_000
@@ -66,7 +66,7 @@ def _opened(page: Page, address: str) -> Frame:
 
 def _looked_at(frame: Frame) -> None:
     """Wait until so many points of lag were measured."""
-    enough = f"async () => (await (await fetch('{FLOW.replace('/flow', '/api/flow')}/series')).json()).lag.length >= {POINTS}"
+    enough = f"async () => (await (await fetch('{SERIES}')).json()).lag.length >= {POINTS}"
     frame.wait_for_function(enough, polling=5_000)
 
 

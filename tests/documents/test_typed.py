@@ -84,8 +84,8 @@ def folder(source_cluster: RunningCluster, target_cluster: RunningCluster, tmp_p
 def test_every_line_ends_as_it_should(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     config = folder / "mm2.properties"
-    # This flow has no transforms: tests/spark/test_plan_sample.py has one that does.
-    here = [one for one in typed() if one.words[0] == "ferry" and not {"plan", "--sample"} <= {*one.words}]
+    # This flow has no transforms: tests/spark/test_plan_sample.py and test_transformed.py have flows that do.
+    here = [one for one in typed() if one.words[0] == "ferry" and not {"--sample", "--spark"} & {*one.words}]
     lines = {one.line: (resolved(one.words[1:])[0], one) for one in here}
     first = warm_ferry("run", "primary->backup", "--run", RUN, config=config)
     assert first.code == 0, first.err

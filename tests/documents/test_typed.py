@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def folder(source_cluster: RunningCluster, target_cluster: RunningCluster, tmp_p
     kept = {"retention.ms": "-1"}
     create_topic(source_cluster, "orders", 6, kept)
     create_topic(source_cluster, "payments.audit", 1, kept)
+    create_topic(source_cluster, "payments", 1, kept)
     records = [
         Message(value=b"%d" % number, key=b"%d" % number, partition=partition, timestamp=JANUARY + number)
         for partition, count in enumerate((50, 50, 50, 2_100, 50, 50))
@@ -75,6 +77,7 @@ def folder(source_cluster: RunningCluster, target_cluster: RunningCluster, tmp_p
     client = producer(source_cluster)
     send(client, "orders", records)
     send(client, "payments.audit", records[:50])
+    send(client, "payments", [replace(record, partition=0) for record in records[:1_100]])
     commit_offsets(source_cluster, "billing", {("orders", 3): 1_042})
     file = FILE.format(source=source_cluster.bootstrap, target=target_cluster.bootstrap)
     (tmp_path / "mm2.properties").write_text(file)

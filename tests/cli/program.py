@@ -41,7 +41,7 @@ class Answer:
         return body
 
 
-def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 120) -> Answer:
+def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 300) -> Answer:
     """Run the installed program, in a new interpreter."""
     done = subprocess.run(
         [PROGRAM, *arguments], capture_output=True, text=True, timeout=seconds, env=environment(config), check=False
@@ -49,7 +49,7 @@ def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 1
     return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
-def warm_ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 120) -> Answer:
+def warm_ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 300) -> Answer:
     """Run a command to its end, in a process of its own that need not import Ferry first (tests/cli/warm.py)."""
     requests, began_in = _warm()
     wanted = environment(config)

@@ -120,7 +120,7 @@ def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records
     return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings={"ferry.chunk.bytes": "1"})
 
 
-def until(condition: Callable[[], bool], what: str, seconds: float = 120) -> None:
+def until(condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -67,7 +67,7 @@ def peak_worker_bytes(job: Job) -> int:
                 continue
         return job.process.poll() is not None
 
-    until(ended, "the end of the job", 120)
+    until(ended, "the end of the job", 300)
     return peak
 
 

@@ -25,7 +25,7 @@ def submitted(lab: Lab, folder: Path, *arguments: str) -> subprocess.CompletedPr
     return subprocess.run(
         [BIN / "spark-submit", "--master", "local[2]", *conf, JOB, "--config", lab.write(folder),
          "--flow", str(lab.flow.flow), *arguments],
-        env={**os.environ, **LOCAL, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, **LOCAL, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -39,6 +41,20 @@ def write(bootstrap: str, shape: Shape) -> None:
 def write_more(bootstrap: str, shape: Shape) -> None:
     """Write the records once more, into the topic that is there."""
     pool = values(shape.size)
+    run = max(1, shape.batch_records or 1000)
+    send_all(
+        bootstrap,
+        shape,
+        lambda number: {
+            "value": pool[number % POOL],
+            "key": b"%012d" % (number - _repeats(shape, number)),
+            "partition": number // run % shape.partitions,
+        },
+    )
+
+
+def send_all(bootstrap: str, shape: Shape, record: Callable[[int], Mapping[str, Any]]) -> None:
+    """Write all records of a shape; `record` is what confluent-kafka's `produce` gets of each, by its number."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -50,16 +66,10 @@ def write_more(bootstrap: str, shape: Shape) -> None:
             **({"batch.num.messages": shape.batch_records} if shape.batch_records else {}),
         }
     )
-    run = max(1, shape.batch_records or 1000)
     for number in range(shape.records):
         while True:
             try:
-                producer.produce(
-                    shape.topic,
-                    pool[number % POOL],
-                    key=b"%012d" % (number - _repeats(shape, number)),
-                    partition=number // run % shape.partitions,
-                )
+                producer.produce(shape.topic, **record(number))
                 break
             except BufferError:
                 producer.poll(0.1)

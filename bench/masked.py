@@ -18,10 +18,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from contenders import HERE, Part, configuration
-from data import POOL, Shape
+from data import POOL, Shape, send_all
 from mirror_maker import VERSION, Mirrored, mirror
 from usage import TreeMeter, Usage
 from watch import watch
@@ -86,33 +86,16 @@ def write_orders(bootstrap: str, shape: Shape) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(shape.topic, shape.partitions, 1)])[shape.topic].result()
     pool = _orders(shape.size)
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "compression.type": "lz4",
-            "linger.ms": 100,
-            "queue.buffering.max.messages": 500_000,
-            "queue.buffering.max.kbytes": 512 << 10,
-            "enable.idempotence": True,
-        }
+    send_all(
+        bootstrap,
+        shape,
+        lambda number: {
+            "value": pool[number % POOL],
+            "key": b"%012d" % number,
+            "partition": number // 1000 % shape.partitions,
+            "headers": [] if number % DROPPED_EVERY else _TEST,
+        },
     )
-    for number in range(shape.records):
-        while True:
-            try:
-                producer.produce(
-                    shape.topic,
-                    pool[number % POOL],
-                    key=b"%012d" % number,
-                    partition=number // 1000 % shape.partitions,
-                    headers=[] if number % DROPPED_EVERY else _TEST,
-                )
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    left = producer.flush(120)
-    assert not left, f"{left} records of {shape.topic} were not written"
 
 
 def _orders(size: int) -> list[bytes]:

@@ -68,6 +68,19 @@ class Stretch:
         return sum(segment.count for segment in self.segments)
 
 
+def unreadable(stretch: Stretch, why: str) -> NotCompared:
+    """A stretch that somebody asked for, and that one side did not let be read."""
+    start, end = stretch.source_range
+    return NotCompared(
+        source=stretch.source,
+        start=start,
+        end=end,
+        why=NotComparedKind.UNREADABLE,
+        message=f"offsets {start} to {end - 1} of {stretch.source} were not compared: {why}",
+        asked=True,
+    )
+
+
 def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple[list[Stretch], list[NotCompared]]:
     """What can be compared of a partition, ascending, and what cannot."""
     places = Places(copied.segments)

@@ -10,14 +10,13 @@ from functools import partial
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
 from ferry.decide.plan.compaction import MOST_KEYS, Lone, OneSided
 from ferry.decide.verify.differences import SHOWN
-from ferry.decide.verify.stretches import Stretch
+from ferry.decide.verify.stretches import Stretch, unreadable
 from ferry.errors import Unreachable
 from ferry.model import (
     Content,
     Difference,
     DifferenceKind,
     NotCompared,
-    NotComparedKind,
     Range,
     TopicPartition,
     Witness,
@@ -200,7 +199,7 @@ class Comparer:
         """Look through a side's whole log for why it lacks what the other has."""
         if lone.is_full:
             why = f"more than {MOST_KEYS} keys have a record that one side alone has: compare less with --from and --to"
-            found.not_compared.append(_left(stretch, why))
+            found.not_compared.append(unreadable(stretch, why))
             return
         for side in (SOURCE, TARGET):
             if not lone.keys[side]:
@@ -208,7 +207,7 @@ class Comparer:
             cluster, place = (self._target, stretch.target) if side == SOURCE else (self._source, stretch.source)
             failure = await self._look(cluster, place, 1 - side, lone)
             if failure is not None:
-                found.not_compared.append(_left(stretch, failure))
+                found.not_compared.append(unreadable(stretch, failure))
                 return
             unexplained = lone.unexplained(side)
             offsets = [one.offset for one in unexplained[:SHOWN]]
@@ -222,7 +221,7 @@ class Comparer:
         """
         if lone.is_full:
             why = f"more than {MOST_KEYS} keys have a record that one side alone has: compare less with --from and --to"
-            found.not_compared.append(_left(stretch, why))
+            found.not_compared.append(unreadable(stretch, why))
             return
         failure, there = None, set[int]()
         if lone.keys[SOURCE]:
@@ -232,7 +231,7 @@ class Comparer:
                 self._source, stretch.source, stretch.source_range, SOURCE, lambda one: there.add(one.offset)
             )
         if failure is not None:
-            found.not_compared.append(_left(stretch, failure))
+            found.not_compared.append(unreadable(stretch, failure))
             return
         missing = lone.unexplained(SOURCE)  # not shown: the source has them as they were before the transform
         extra = sorted(one for one in lone.keys[TARGET].values() if one.place in there)
@@ -317,15 +316,3 @@ def _differences(
             source_records=records if side == SOURCE else (),
             target_records=records if side == TARGET else (),
         )
-
-
-def _left(stretch: Stretch, why: str) -> NotCompared:
-    start, end = stretch.source_range
-    return NotCompared(
-        source=stretch.source,
-        start=start,
-        end=end,
-        why=NotComparedKind.UNREADABLE,
-        message=f"offsets {start} to {end - 1} of {stretch.source} were not compared: {why}",
-        asked=True,
-    )

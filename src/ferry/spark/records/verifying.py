@@ -24,11 +24,11 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
 from ferry.config.record_source import TASK_RECORDS
 from ferry.decide.records.ranges import Piece, dealt
-from ferry.decide.verify.stretches import Stretch
+from ferry.decide.verify.stretches import Stretch, unreadable
 from ferry.decide.verify.stretches import dealt as dealt_stretches
 from ferry.decide.verify.transformed import Rule, by_todays_rule
 from ferry.errors import FerryError
-from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
+from ferry.model import Range, TopicPartition
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.transform_digest import transform_digest
 from ferry.run.verify.compare import Compared
@@ -78,7 +78,7 @@ def compare_transformed(
                 rules[topic] = Rule(transform.name, transform_digest(transform))
                 usable[topic] = transform
         except FerryError as error:
-            compared.not_compared += [_left(one, str(error)) for one in mine]
+            compared.not_compared += [unreadable(one, str(error)) for one in mine]
             continue
         left += mine
     held, changed = by_todays_rule(left, rules, asked=asked)
@@ -87,7 +87,7 @@ def compare_transformed(
         return compared
     if is_remote(spark):
         why = "transformed topics are not compared on Spark Connect: use a Spark session without it"
-        compared.not_compared += [_left(one, why) for one in held]
+        compared.not_compared += [unreadable(one, why) for one in held]
         return compared
     prepare(spark)
     for name in sorted({usable[one.source.topic].name for one in held}):
@@ -95,10 +95,10 @@ def compare_transformed(
         try:
             compared.add(_compared(spark, flow, usable[mine[0].source.topic], spec(mine)))
         except FerryError as error:
-            compared.not_compared += [_left(one, str(error)) for one in mine]
+            compared.not_compared += [unreadable(one, str(error)) for one in mine]
         except (PySparkException, Py4JError) as error:
             why = f"Spark gave up ferry.transform.{name} ({_told(error)}): see its log"
-            compared.not_compared += [_left(one, why) for one in mine]
+            compared.not_compared += [unreadable(one, why) for one in mine]
     return compared
 
 
@@ -162,15 +162,3 @@ def _pieces(found: Sequence[Stretch]) -> list[tuple[Piece, ...]]:
         tasks += dealt(layer, TASK_RECORDS)
         left = rest
     return tasks
-
-
-def _left(stretch: Stretch, why: str) -> NotCompared:
-    start, end = stretch.source_range
-    return NotCompared(
-        source=stretch.source,
-        start=start,
-        end=end,
-        why=NotComparedKind.UNREADABLE,
-        message=f"offsets {start} to {end - 1} of {stretch.source} were not compared: {why}",
-        asked=True,
-    )

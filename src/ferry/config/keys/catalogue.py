@@ -61,6 +61,20 @@ class Family:
     text: str
 
 
+_OF_SINKS = {
+    "errors.deadletterqueue.topic.name": (
+        "the topic on the target for [dead letters](dead-letters.md), as Connect's sinks have one; "
+        "`ferry-dead-letters.S.internal` unless set"
+    ),
+    "errors.deadletterqueue.topic.replication.factor": (
+        "replicas of that topic when Ferry makes it; as of other topics unless set"
+    ),
+    "errors.deadletterqueue.context.headers.enable": (
+        "whether dead letters tell in headers where they come from and why; `true` unless set"
+    ),
+}
+"""Keys that Connect reads for sinks alone: no ConfigDef of MirrorMaker lists them."""
+
 FAMILIES = (
     Family(
         name=re.compile(r"config\.providers\.[^.]+\.class"),
@@ -84,27 +98,9 @@ FAMILIES = (
         text="class and parameters of a transform or a predicate: "
         "[those that are known](record-path.md#connects-transforms); another class is refused",
     ),
-    Family(
-        name=re.compile(r"errors\.deadletterqueue\.topic\.name"),
-        shown="errors.deadletterqueue.topic.name",
-        groups=("flow",),
-        fate=Fate.USED,
-        text="the topic on the target for [dead letters](dead-letters.md), as Connect's sinks have one; "
-        "`ferry-dead-letters.S.internal` unless set",
-    ),
-    Family(
-        name=re.compile(r"errors\.deadletterqueue\.topic\.replication\.factor"),
-        shown="errors.deadletterqueue.topic.replication.factor",
-        groups=("flow",),
-        fate=Fate.USED,
-        text="replicas of that topic when Ferry makes it; as of other topics unless set",
-    ),
-    Family(
-        name=re.compile(r"errors\.deadletterqueue\.context\.headers\.enable"),
-        shown="errors.deadletterqueue.context.headers.enable",
-        groups=("flow",),
-        fate=Fate.USED,
-        text="whether dead letters tell in headers where they come from and why; `true` unless set",
+    *(
+        Family(name=re.compile(re.escape(name)), shown=name, groups=("flow",), fate=Fate.USED, text=text)
+        for name, text in _OF_SINKS.items()
     ),
     Family(
         name=re.compile(r"(key|value|header)\.converter\..+"),

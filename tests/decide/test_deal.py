@@ -17,10 +17,10 @@ from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, SourceTopic
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.skipping import Wish, skip_gap
-from ferry.decide.records.partitioner import partition_of_record
 from ferry.decide.records.units import reached_at, resumed, wants
 from ferry.errors import Refused
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
+from tests.decide.dealt_model import KEYS, number_of, selects
 from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic
 
 SKIP = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))
@@ -306,15 +306,6 @@ class World:
                 return
 
 
-def selects(digest: str, key: int) -> bool:
-    return digest == "all" or key % 2 == (digest == "odd")
-
-
-def number_of(key: int, part: int, offset: int, partitions: int) -> int:
-    return partition_of_record(None if key == 0 else bytes([key]), part, offset, partitions)
-
-
-KEYS = st.lists(st.integers(0, 5), max_size=6)
 DIGESTS = st.sampled_from(["all", "odd", "even"])
 TROUBLED = st.integers(-1, 3)
 STEPS = st.lists(

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.decide.records.partitioner import partition_of_record
 from ferry.decide.records.units import (
     Log,
     is_done,
@@ -23,6 +22,7 @@ from ferry.decide.records.units import (
 )
 from ferry.errors import BadInput
 from ferry.model import Era, Flow, TopicPartition, Unit, UnitReceipt, Vector
+from tests.decide.dealt_model import KEYS, number_of, selects
 
 FLOW = Flow(source="a", target="b")
 
@@ -106,7 +106,7 @@ class World:
             if wants(unit, part, offset)
             and offset >= at[part]
             and selects(unit.digest, key)
-            and dealt(key, part, offset, unit.partitions) == target
+            and number_of(key, part, offset, unit.partitions) == target
         ]
         for _ in range(chunks):
             done, rows = rows[:size], rows[size:]
@@ -120,15 +120,6 @@ class World:
                 return
 
 
-def selects(digest: str, key: int) -> bool:
-    return digest == "all" or key % 2 == (digest == "odd")
-
-
-def dealt(key: int, part: int, offset: int, partitions: int) -> int:
-    return partition_of_record(None if key == 0 else bytes([key]), part, offset, partitions)
-
-
-KEYS = st.lists(st.integers(0, 5), max_size=6)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("plan"), st.sampled_from(["all", "odd", "even"]), st.integers(1, 4)),
@@ -148,7 +139,7 @@ def assert_once_by_one_rule(world: World) -> None:
         for offset, key in enumerate(keys):
             own = [e for e in world.eras if (e.begins[part] if part < len(e.begins) else 0) <= offset][-1]
             if selects(own.digest, key):
-                expected.add((dealt(key, part, offset, own.partitions), part, offset, own.digest))
+                expected.add((number_of(key, part, offset, own.partitions), part, offset, own.digest))
     assert {(number, *row) for number, rows in world.target.items() for row in rows} == expected
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import pieces_sentence, throttled_sentence, throttling
@@ -30,7 +29,7 @@ from ferry.spark.progress import ProgressLog
 from ferry.spark.records.portions import write_in_portions
 from ferry.spark.records.sink import Stream, write_rows
 from ferry.spark.records.streams import Transforms, streams_of, transforms_of
-from ferry.spark.session import at_once, gist, is_remote, sent_apart, session
+from ferry.spark.session import at_once, gist, is_remote, sent_apart, session, slot_frame
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
 
 FENCE_PATIENCE_SECONDS = 5.0
@@ -179,10 +178,8 @@ def _told(spec: TaskSpec, at_once: int) -> TaskSpec:
 
 
 def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> list[SlotEnd]:
-    """One Spark job: `range` gives each partition its rows, and the array maps them to the slots' numbers."""
-    slots = F.array(*[F.lit(slot) for slot in specs])
-    frame = spark.range(0, len(specs), 1, tasks).select(slots[F.col("id").cast("int")].alias("slot"))
-    answer = frame.mapInArrow(_stage(spark, specs), ROW).collect()
+    """One Spark job."""
+    answer = slot_frame(spark, specs, tasks).mapInArrow(_stage(spark, specs), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
 from ferry.spark.package import zip_package, zip_specs
@@ -58,6 +58,15 @@ def at_once(spark: SparkSession) -> int:
     """How many tasks Spark runs at the same time: it cuts a range into as many parts as it has cores."""
     parts = spark.range(_MANY_ROWS).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()[0][0] + 1
     return max(1, int(parts) // int(spark.conf.get("spark.task.cpus", "1") or 1))
+
+
+def slot_frame(spark: SparkSession, slots: Collection[int], tasks: int) -> DataFrame:
+    """A row for each slot, column `slot`, over so many tasks.
+
+    `range` gives each partition its rows, and the array maps them to the slots' numbers.
+    """
+    numbers = F.array(*[F.lit(slot) for slot in slots])
+    return spark.range(0, len(slots), 1, tasks).select(numbers[F.col("id").cast("int")].alias("slot"))
 
 
 def sent_apart(spark: SparkSession, specs: Mapping[int, object]) -> str:

@@ -465,7 +465,6 @@ def _note(rule: Transform, found: Replanned, known: Era | None) -> str | None:
 
 
 def _gap(rules: Rules, facts: Facts, topic: SourceTopic, one: Passed, run: str, generation: int) -> Gap:
-    trouble = retention_trouble(topic, one.partition, one.start)
     return Gap(
         source=TopicPartition(topic.name, one.partition),
         start=one.start,
@@ -475,13 +474,16 @@ def _gap(rules: Rules, facts: Facts, topic: SourceTopic, one: Passed, run: str, 
         at_ms=facts.now_ms,
         how=Lifted.SKIP,
         who="ferry.guard.retention.passed",
-        reason="" if trouble is None else trouble.refusal.message.partition(": ")[0],
+        reason=_passed_sentence(topic, one),
         generation=generation,
         topic_id=topic.topic_id,
     )
 
 
 def _passed_note(topic: SourceTopic, one: Passed) -> str:
+    return f"{_passed_sentence(topic, one)}: skipped, as ferry.guard.retention.passed says"
+
+
+def _passed_sentence(topic: SourceTopic, one: Passed) -> str:
     trouble = retention_trouble(topic, one.partition, one.start)
-    what = "" if trouble is None else trouble.refusal.message.partition(": ")[0]
-    return f"{what}: skipped, as ferry.guard.retention.passed says"
+    return "" if trouble is None else trouble.refusal.message.partition(": ")[0]

@@ -33,10 +33,11 @@ from ferry.spark.records.alone import Alone, write_alone
 from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
 from ferry.spark.records.failures import SPARKS, cause_of, told_by_ferry
 from ferry.spark.records.faults import fault_of, ranges_of
+from ferry.spark.records.frames import read_frame
 from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.schema import HEADERS, SCHEMA
-from ferry.spark.records.unit_stage import COUNT, END, FIRST, count, read_pieces, write_slot
-from ferry.spark.session import at_once, is_remote
+from ferry.spark.records.unit_stage import COUNT, END, FIRST, count, write_slot
+from ferry.spark.session import at_once, is_remote, slot_frame
 from ferry.spark.stage import ROW, parse_rows
 
 Change = Callable[[DataFrame], DataFrame]
@@ -175,9 +176,9 @@ def _alone(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], strea
             changes={topic: plain for topic in topic_ids if (plain := of_topic[topic].plain) is not None},
             rules={topic: of_topic[topic].rule for topic in topic_ids},
         )
-    slots = sf.array(*map(sf.lit, tasks))
-    frame = spark.range(0, len(tasks), 1, len(tasks)).select(slots[sf.col("id").cast("int")].alias("slot"))
-    return frame.mapInArrow(partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC")), ROW)
+    return slot_frame(spark, tasks, len(tasks)).mapInArrow(
+        partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC")), ROW
+    )
 
 
 def _shuffled(spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], streams: Sequence[Stream]) -> DataFrame:
@@ -210,9 +211,9 @@ def _source(spark: SparkSession, plan: Plan, spec: TaskSpec, pieces: Iterable[Pi
     topic_ids = {unit.source_topic: unit.source_topic_id for unit in units}
     topic_ids |= {piece.source.topic: piece.source_topic_id for piece in slices}
     tasks = dealt(ranges, TASK_RECORDS)
-    specs = [_read_spec(spark, plan, spec, slices, of_task, topic_ids, len(tasks)) for of_task in tasks]
-    read = partial(read_pieces, specs, to_arrow_schema(SCHEMA, timezone="UTC"))
-    return spark.range(0, len(specs), 1, max(1, len(specs))).mapInArrow(read, SCHEMA)
+    return read_frame(
+        spark, [_read_spec(spark, plan, spec, slices, of_task, topic_ids, len(tasks)) for of_task in tasks]
+    )
 
 
 def _read_spec(

@@ -33,10 +33,10 @@ from ferry.run.records.reading import ReadSpec
 from ferry.run.records.transform_digest import transform_digest
 from ferry.run.verify.compare import Compared
 from ferry.run.verify.verifier import CompareSpec
+from ferry.spark.records.frames import read_frame
 from ferry.spark.records.holding import Dealt, held_tasks, marked_rows, numbered_rows
-from ferry.spark.records.schema import HEADERS, SCHEMA
+from ferry.spark.records.schema import HEADERS
 from ferry.spark.records.transform import prepare, transformed
-from ferry.spark.records.unit_stage import read_pieces
 from ferry.spark.session import is_remote
 from ferry.spark.verify_stage import ROW
 
@@ -143,8 +143,7 @@ def _source(spark: SparkSession, spec: CompareSpec) -> DataFrame:
         )
         for pieces in _pieces(spec.stretches)
     ]
-    read = partial(read_pieces, tasks, to_arrow_schema(SCHEMA, timezone="UTC"))
-    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, SCHEMA)
+    return read_frame(spark, tasks)
 
 
 def _pieces(found: Sequence[Stretch]) -> list[tuple[Piece, ...]]:

@@ -150,11 +150,15 @@ def _addresses(browser: httpx.Client) -> dict[str, list[str]]:
         f"{any_flow}/topics": [f"{FLOW_PAGE}/topics{query}" for query in ("", "?sort=bytes&page=2", "?q=wide-09")],
         f"{any_flow}/topic/{{topic}}": [f"{FLOW_PAGE}/topic/wide-000{query}" for query in ("", "?page=2")],
         f"{any_flow}/runs": [f"{FLOW_PAGE}/runs"],
+        f"{any_flow}/refusals": [f"{FLOW_PAGE}/refusals"],
         f"{any_flow}/run/{{run:path}}": [
             f"{FLOW_PAGE}/run/{run}{query}" for query in ("", "?page=200", "?q=wide-09", "?q=nothing")
         ],
         f"{any_flow}/partition/{{topic}}/{{partition}}": [
             f"{FLOW_PAGE}/partition/{place}" for place in ("wide-050/7", "history/42", "history/42?page=100")
+        ],
+        f"{any_flow}/receipt/{{topic}}/{{partition}}/{{start}}": [
+            _receipt(browser, place) for place in ("topic=wide-050&partition=7", "topic=history&partition=42")
         ],
         f"{any_flow}/offsets": [
             f"{FLOW_PAGE}/offsets{query}"
@@ -177,6 +181,11 @@ def _addresses(browser: httpx.Client) -> dict[str, list[str]]:
     routes = _routes()
     assert set(found) == routes, f"routes that nobody asks, or that are not there: {sorted(set(found) ^ routes)}"
     return found
+
+
+def _receipt(browser: httpx.Client, place: str) -> str:
+    """The receipt that has offset 1 of a partition, as the page of offsets leads to it."""
+    return re.findall(rf"{FLOW_PAGE}/receipt/[^\"]+", _ready(browser, f"{FLOW_PAGE}/offsets?{place}&offset=1"))[0]
 
 
 def _routes() -> set[str]:

@@ -9,7 +9,15 @@ from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_rows import newer_rows
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
-from ferry.decide.switch.transformed import Made, leaving, returning, transformed_topics
+from ferry.decide.switch.transformed import (
+    Made,
+    Transformed,
+    changed_topics,
+    leaving,
+    returning,
+    transformed_topics,
+    transforms_check,
+)
 from ferry.model import Record, Segment
 from tests.decide.values import FLOW, LANE, RECEIPT, lying
 
@@ -94,3 +102,26 @@ def test_a_failover_says_what_is_not_there_and_a_failback_leaves_each_topic_out_
         "does not go back; what producers have written to it stays on b, and groups that read it have to be left "
         "(--leave-group)"
     )
+
+
+def test_a_copy_that_was_last_made_otherwise_than_the_file_says_now_is_named() -> None:
+    view = view_of(*(record for one in (PLAIN, MASKED, OTHER) for record in receipt_records(one)))
+    assert changed_topics(view, LANE, {"orders": ("mask", "d2"), "new": ("mask", "d2")}) == []
+    assert changed_topics(view, LANE, {"orders": ("mask", "d1")}) == [("orders", "mask")]
+    assert changed_topics(view_of(*receipt_records(PLAIN)), LANE, {"orders": ("mask", "d2")}) == [("orders", "mask")]
+
+
+def test_readiness_fails_for_a_transform_that_cannot_be_had_and_names_what_else_there_is_to_know() -> None:
+    check = transforms_check(FLOW, Transformed())
+    assert (check.name, check.ok, check.message) == ("transforms", True, "no copy is made by a transform")
+    made = [Made("orders", "a.orders", "mask")]
+    check = transforms_check(FLOW, Transformed(made=made, changed=[("orders", "mask")]))
+    assert check.ok
+    assert check.message == (
+        f"{leaving(FLOW, made)[0].message}; 1 topic of a would be made otherwise from now on than up to now (orders by "
+        "ferry.transform.mask): to have all of a topic alike, copy it again under another name"
+    )
+    lost = ["ferry.transform.mask.function: m:f cannot be imported: there is no module m; install it", "another"]
+    check = transforms_check(FLOW, Transformed(made=made, lost=lost))
+    assert not check.ok
+    assert check.message == f"a run would be refused: {lost[0]}; and 1 more"

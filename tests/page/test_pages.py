@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -396,11 +397,19 @@ def test_a_topic_and_a_partition_have_charts_of_records_bytes_and_seconds(desk: 
         assert {"lag", "due", "bytes"} <= {re.findall(r'data-chart="(\w+)"', line)[0] for line in figures}
 
 
-def test_no_configuration_and_no_flow_have_pages_of_their_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_configuration_and_no_flow_have_pages_of_their_own(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("FERRY_CONFIG")
     assert "FERRY_CONFIG is not set" in desk.page("/")
     monkeypatch.setenv("FERRY_CONFIG", "/nowhere/flows.properties")
     assert "/nowhere/flows.properties cannot be read" in desk.page("/")
+    file = tmp_path / "flows.properties"
+    file.write_text("clusters = a, b\na.bootstrap.servers = a:9092\nb.bootstrap.servers = b:9092\n")
+    monkeypatch.setenv("FERRY_CONFIG", str(file))
+    page = desk.page("/")
+    assert "No flow is configured yet" in page
+    assert f"{file} enables no flow" in page
 
 
 def test_the_tab_of_another_dag_says_that_it_is_no_flow(desk: Desk) -> None:

@@ -57,6 +57,12 @@ def run_job(lab: Lab, run: str, folder: Path) -> str:
 
 
 @pytest.mark.timeout(600)  # three jobs in Spark
+def readiness(lab: Lab, folder: Path) -> tuple[bool, str]:
+    """What `ferry readiness` says of the flow's transforms."""
+    checks = ferry("readiness", "--json", config=lab.write(folder)).json("readiness")["checks"]
+    return next((check["ok"], check["message"]) for check in checks if check["name"] == "transforms")
+
+
 def test_a_masked_topic_and_a_verbatim_one_in_one_run(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
@@ -82,6 +88,12 @@ def test_a_masked_topic_and_a_verbatim_one_in_one_run(
     assert (report["state"], report["refusals"], report["missing"]) == ("success", [], 0)
     assert_written(other, changed_at=ends)
     assert not plan(other, "r-4").slices
+
+    assert f"made by transforms ({lab.target_topic(masked)} by ferry.transform.masked)" in readiness(other, tmp_path)[1]
+    lost = {key: value for key, value in other.settings.items() if key != "ferry.transform.masked.sql"}
+    unknown = readiness(replace(other, settings={**lost, "ferry.transform.masked.function": "gone:mask"}), tmp_path)
+    assert unknown[0] is False
+    assert "ferry.transform.masked.function: gone:mask cannot be imported" in unknown[1]
 
     lag = ferry("lag", "--json", config=other.write(tmp_path)).json("lag")
     assert lag["total"]["records"] == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ferry.decide.ledger.codec import decode_value
@@ -50,6 +52,45 @@ def _found(view: LedgerView, lane: str) -> Iterator[tuple[tuple[str, str], str]]
     for last in last_receipts(view, lane).values():
         if last.transform:
             yield (last.source.topic, last.target.topic), last.transform
+
+
+def changed_topics(view: LedgerView, lane: str, wanted: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
+    """Source topics whose copies were last made otherwise than a run would make them now, with the transform's name.
+
+    `wanted`: by source topic the name of its transform in the file, and the digest of that.
+    """
+    digests: dict[str, set[str]] = defaultdict(set)
+    for last in last_receipts(view, lane).values():
+        digests[last.source.topic].add(last.transform_digest)
+    for unit in last_units(view, lane).values():
+        digests[unit.source_topic].add(unit.transform)
+    return sorted((topic, name) for topic, (name, digest) in wanted.items() if digests.get(topic, {digest}) != {digest})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformed:
+    """What is known of a flow's transforms."""
+
+    made: Sequence[Made] = ()
+    changed: Sequence[tuple[str, str]] = ()
+    """As `changed_topics`."""
+    lost: Sequence[str] = ()
+    """Why a transform of the file cannot be carried out here, a sentence with its remedy each."""
+
+
+def transforms_check(flow: Flow, found: Transformed) -> Check:
+    """Whether runs can carry the flow's transforms out, which a switchover needs; and what to know of their copies."""
+    if found.lost:
+        more = f"; and {len(found.lost) - 1} more" if len(found.lost) > 1 else ""
+        return Check(name=NAME, ok=False, message=f"a run would be refused: {found.lost[0]}{more}")
+    said = [check.message for check in leaving(flow, found.made)]
+    if found.changed:
+        named = several([f"{topic} by ferry.transform.{name}" for topic, name in found.changed])
+        said.append(
+            f"{count_of(len(found.changed), 'topic')} of {flow.source} would be made otherwise from now on than up to "
+            f"now ({named}): to have all of a topic alike, copy it again under another name"
+        )
+    return Check(name=NAME, ok=True, message="; ".join(said) or "no copy is made by a transform")
 
 
 def leaving(flow: Flow, made: Sequence[Made]) -> list[Check]:

@@ -36,6 +36,8 @@ def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple
 
 def _transforms(sides: Sides, patience_s: float) -> list[Check]:
     """What is to be known of copies that a transform made; they do not stand against a switch."""
+    if sides.verb is Verb.SWITCHOVER:
+        return []  # the flow's own readiness has said it
     forward = sides.via if sides.verb is not Verb.FAILBACK or sides.back is None else sides.back
     with LedgerAccess(forward, patience_s=patience_s) as ledger:
         made = transformed_topics(ledger.view(), forward.lane) if ledger.exists() else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
@@ -11,6 +12,8 @@ from ferry.decide.ledger.history import PastRun, past_runs
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.lag import lag_of
 from ferry.decide.switch.readiness import Looked, Readiness, Rpo, readiness_of
+from ferry.decide.switch.transformed import Transformed, changed_topics, transformed_topics, transforms_check
+from ferry.errors import BadInput, Refused
 from ferry.model import Left, Plan, Why
 from ferry.net.admin.acls import NoAuthorizer
 from ferry.run.flow.connections import FlowConnections
@@ -19,6 +22,8 @@ from ferry.run.groups.checkpoint import GroupSync
 from ferry.run.plan.lag import first_timestamps, with_oldest
 from ferry.run.plan.options import WHOLE
 from ferry.run.plan.planner import Planner
+from ferry.run.plan.transforms import why_not_run
+from ferry.run.records.transform_digest import transform_digest
 
 
 def check_readiness(
@@ -73,7 +78,25 @@ async def _checked(
         acls=await _acls(planner, view, plan),
         back=back,
     )
-    return readiness_of(looked, flow.policy, flow.flow.source, rpo)
+    ready = readiness_of(looked, flow.policy, flow.flow.source, rpo)
+    check = transforms_check(flow.flow, _transformed(flow, view, facts.sources))
+    return replace(ready, checks=(*ready.checks, check))
+
+
+def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) -> Transformed:
+    """The flow's transforms as a run of here would find them, beside what they have made up to now."""
+    unbuilt = why_not_run(flow)
+    lost, digests = ([] if unbuilt is None else [unbuilt]), {}
+    for spec in flow.transforms:
+        try:
+            digests[spec.name] = transform_digest(spec)
+        except (BadInput, Refused) as error:
+            lost.append(str(error))
+    specs = ((topic, flow.transform_of(topic)) for topic in topics)
+    wanted = {topic: (spec.name, digests[spec.name]) for topic, spec in specs if spec and spec.name in digests}
+    return Transformed(
+        made=transformed_topics(view, flow.lane), changed=changed_topics(view, flow.lane, wanted), lost=lost
+    )
 
 
 async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | None:

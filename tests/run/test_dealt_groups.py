@@ -1,4 +1,4 @@
-"""Groups of a topic that is dealt to other partitions: left by runs, and told where they would miss nothing."""
+"""Groups of a topic that is dealt to other partitions: set where they miss nothing, left where others moved them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.harness import (
 from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of
 
 
-def test_a_group_of_a_dealt_topic_is_left_and_told_where_it_misses_nothing(
+def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(source_cluster, topic, SOURCES)
@@ -32,16 +32,9 @@ def test_a_group_of_a_dealt_topic_is_left_and_told_where_it_misses_nothing(
     units = Units(lab, topic)
     for start in (0, 300, 600):
         send(producer(source_cluster), topic, numbered(300, partitions=SOURCES, start=start))
-        units.run()
+        plan = units.run()
     read = {number: 100 + 7 * number for number in range(SOURCES)}  # of 180 each
     commit_offsets(source_cluster, group, {(topic, number): at for number, at in read.items()})
-
-    with lab.runs() as runs:
-        _, done = runs.sync_groups("groups-1")
-    assert done is not None
-    assert [(one.why, one.group) for one in done.left] == [(Why.DEALT, group)]
-    assert "where ferry translate --group says that it misses nothing" in done.left[0].message
-    assert committed_offsets(target_cluster, group, units.target, TARGETS) == {}
 
     told = ferry("translate", str(lab.flow.flow), "--group", group, "--json", config=lab.write(tmp_path))
     assert told.code == 1, told.err
@@ -60,3 +53,35 @@ def test_a_group_of_a_dealt_topic_is_left_and_told_where_it_misses_nothing(
         assert at > rows[0][0], "what was read long ago is not read again"
         again += most
     assert 0 < again < 3 * 180, "of what the last run but one has dealt"
+
+    dry = ferry("groups", "sync", str(lab.flow.flow), "--dry-run", "--json", config=lab.write(tmp_path))
+    writes = dry.json("groups-sync")["writes"]
+    assert {one["target_partition"]: (one["target_offset"], one["read_again_at_most"]) for one in writes} == places
+    assert all(one["read"] == list(read.values()) for one in writes)
+
+    with lab.runs() as runs:
+        done = runs.checkpoint(plan.run)
+    assert done is not None
+    assert (done.left, done.groups, done.offsets, done.again) == ((), 1, TARGETS, again)
+
+    def standing() -> dict[int, int]:
+        return committed_offsets(target_cluster, group, units.target, TARGETS)
+
+    assert standing() == {number: at for number, (at, _) in places.items()}
+    ends = dict.fromkeys(range(SOURCES), 180)
+    commit_offsets(source_cluster, group, {(topic, number): at for number, at in ends.items()})
+    commit_offsets(target_cluster, group, {(units.target, 0): 1})
+    with lab.runs() as runs:
+        _, done = runs.sync_groups("groups-2")
+    assert done is not None
+    assert [(one.why, one.place and one.place.partition) for one in done.left] == [(Why.MOVED, 0)]
+    now = standing()
+    rows = read_topic(target_cluster.bootstrap, units.target)
+    assert (now[0], done.again) == (1, 0)
+    assert all(now[number] == rows[number][-1][0] + 2 for number in (1, 2)), "behind the marker: it has no lag"
+
+    # It goes back at the source, so it does there.
+    commit_offsets(source_cluster, group, {(topic, number): at for number, at in read.items()})
+    with lab.runs() as runs:
+        runs.sync_groups("groups-3")
+    assert standing() == {number: at for number, (at, _) in places.items()} | {0: 1}

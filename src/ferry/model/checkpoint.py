@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ferry.model.flow import TopicPartition
+from ferry.model.unit import Vector
 
 
 class Found(StrEnum):
@@ -22,6 +23,8 @@ class Found(StrEnum):
     """The group stands in what another replicator copied: it goes on at or before its record, and may read again."""
     LOG_START = "log-start"
     """The target has deleted the copy, by retention or by hand: the group goes on where its log starts."""
+    AGAIN = "again"
+    """The topic is dealt to other partitions: the group misses nothing from there on, and reads some records again."""
 
 
 class Checkpoint(NamedTuple):
@@ -29,6 +32,10 @@ class Checkpoint(NamedTuple):
 
     Offsets are those of the next record to read. `metadata` is what the group's consumer noted with its offset. A
     tuple, as a run makes one for each partition of each group.
+
+    In a topic that is dealt to other partitions `read` is what the group has read of each of the source's, and
+    `source_offset` the sum of that; `source` has the topic, and the number of the target's partition. `again` records
+    at most are read again; None: nobody knows how many.
     """
 
     group: str
@@ -38,3 +45,5 @@ class Checkpoint(NamedTuple):
     target_offset: int
     outcome: Found
     metadata: str = ""
+    read: Vector = ()
+    again: int | None = 0

@@ -23,7 +23,7 @@ class Why(StrEnum):
     MERGED = "merged"
     """Stands in a topic whose copy several flows write: its position is no statement about the others' records."""
     DEALT = "dealt"
-    """Stands in a topic whose records a transform deals to other partitions: its offsets are of none of these."""
+    """Of runs by earlier versions: it stands in a topic that is dealt to other partitions. It is translated now."""
     DELETED = "deleted"
     CREATED = "created"
     """To be written back to nothing, and Ferry deletes no offset."""
@@ -48,7 +48,8 @@ class Left:
 class GroupOutcome:
     """What became of the groups in a run: how many groups and offsets were written, how many offsets were right
     already, what was left and why. `inexact` counts written offsets by how they were translated, where not exactly.
-    Of very many left ones the first are named, and `more` is how many are not.
+    Of very many left ones the first are named, and `more` is how many are not. `again` is how many records at most the
+    written groups read again in topics that are dealt to other partitions, without those that nobody can count.
     """
 
     groups: int
@@ -58,6 +59,7 @@ class GroupOutcome:
     inexact: Mapping[str, int]
     more: int = 0
     at_ms: int = 0
+    again: int = 0
     latency: Ages | None = None
     """From asking the source for offsets to the target's answer, over the groups that were written; None: none was."""
 

@@ -25,6 +25,7 @@ from ferry.decide.ledger.receipts import last_receipts, receipts
 from ferry.decide.ledger.report import Report
 from ferry.decide.ledger.run_codec import ended_record, outcome_record
 from ferry.decide.ledger.runs import newer_attempt, opened_run, superseded_by
+from ferry.decide.ledger.unit_codec import last_units
 from ferry.decide.ledger.verified_codec import due
 from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
@@ -332,7 +333,8 @@ class MicroRuns(LaneSession):
             if newer is not None or "" in pauses(view, wall_ms()):
                 log.info("groups are left alone: %s", f"run {newer.record.run} is newer" if newer else "flow is paused")
                 return None
-            if plan.refusals and not plan.copies and not last_receipts(view, self.lane):
+            copied = last_receipts(view, self.lane) or last_units(view, self.lane)
+            if plan.refusals and not plan.copies and not copied:
                 log.info("groups are left alone: run %s was refused, and the lane never copied", run)
                 return None
             looked, done = None, None

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ferry.decide.groups.dealt_map import most_read, reads_on
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.translated import TranslatedGroups
-from ferry.decide.groups.which import NOT_TRANSLATABLE, GroupRules, dealt_sentence, merged_sentence
-from ferry.model import Checkpoint, CommittedOffset, Left, ListedGroup, TopicPartition, Why
+from ferry.decide.groups.which import NOT_TRANSLATABLE, GroupRules, merged_sentence
+from ferry.model import Checkpoint, CommittedOffset, Left, ListedGroup, TopicPartition, Vector, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
 """After this time an offset that did not change is written again: brokers forget offsets of a group without members
@@ -70,6 +71,7 @@ def decide_groups(
     A group is written only while it has no member on the target, and only where its offset there is still the one that
     Ferry wrote last, or none is there: then it follows the source, or its map, also backwards. `held` holds groups of
     which everything is known; their partitions that `found.committed` lacks have no offset at the source any more.
+    In topics that are dealt it goes back only with the source: where receipts have gone, what was written still holds.
     """
     work = _Work(rules=rules, target=target)
     for group, checkpoints in found.checkpoints.items():
@@ -78,14 +80,41 @@ def decide_groups(
         work.uncopied(group, places)
     for group, topics in found.merged.items():
         work.merged(group, topics)
-    for group, topics in found.dealt.items():
-        work.dealt(group, topics)
     for group, troubles in found.troubled.items():
         work.troubled(group, troubles)
     for group in held:
         work.missing(group, held[group], found)
         work.settle(group, held[group])
     return Decided(writes=work.writes, left=work.left, unchanged=work.unchanged, gone=work.gone, settled=work.settled)
+
+
+def not_back(one: Checkpoint, held: HeldGroup | None) -> Checkpoint:
+    """The checkpoint of a dealt topic, not before what was written for a group that had read no more than it has now.
+
+    Nothing unread lay before that then, so nothing does now, though the receipts that told it may have gone.
+    """
+    if held is None or one.target not in held.offsets or one.target.topic not in held.read:
+        return one
+    at = held.offsets[one.target].wrote.target
+    if not one.read or at <= one.target_offset or not reads_on(one.read, held.read[one.target.topic]):
+        return one
+    return one._replace(target_offset=at)
+
+
+def holds_for(held: HeldGroup | None, topic: str, found: Iterable[Checkpoint], writes: Iterable[Checkpoint]) -> Vector:
+    """What a group must have read at least to miss nothing behind all that is remembered of a dealt target topic.
+
+    `found` are its checkpoints there now, `writes` those that are written. Where it went back at the source, and what
+    is not written lies further on, that holds only for who has read what it had before.
+    """
+    places = {one.target: one.target_offset for one in found if one.target.topic == topic}
+    read = next(one.read for one in writes if one.target.topic == topic)
+    known = held.read.get(topic) if held is not None else None
+    if held is None or known is None or reads_on(read, known):
+        return read
+    others = held.offsets.keys() - {one.target for one in writes}
+    still = all(held.offsets[at].wrote.target <= places.get(at, -1) for at in others if at.topic == topic)
+    return read if still else most_read(known, read)
 
 
 def _denied(group: str, topic: str, alias: str, operation: str) -> str:
@@ -139,7 +168,8 @@ class _Work:
         remembered = held.offsets if held is not None else _NOTHING
         renew = held is not None and now_ms - held.renewed_ms >= RENEW_MS
         writes = []
-        for one in checkpoints:
+        for found in checkpoints:
+            one = not_back(found, held)
             if one.target.topic in denied:
                 continue
             if one.target in pending:
@@ -181,13 +211,10 @@ class _Work:
         for topic in sorted(topics):
             self._leave(group, None, Why.MERGED, merged_sentence(self.rules.flow, group, topic))
 
-    def dealt(self, group: str, topics: Iterable[str]) -> None:
-        for topic in sorted(topics):
-            self._leave(group, None, Why.DEALT, dealt_sentence(self.rules.flow, group, topic))
-
     def troubled(self, group: str, troubles: Mapping[TopicPartition, str]) -> None:
-        for place, why in troubles.items():
-            self._leave(group, place, Why.FAILED, f"group {group}: {why}")
+        for why in dict.fromkeys(troubles.values()):
+            places = [place for place, one in troubles.items() if one == why]
+            self._leave(group, places[0] if len(places) == 1 else None, Why.FAILED, f"group {group}: {why}")
 
     def missing(self, group: str, held: HeldGroup, found: TranslatedGroups) -> None:
         """Partitions that Ferry wrote before, and for which there is nothing to be written now."""
@@ -212,15 +239,16 @@ class _Work:
             self.gone[group] = forgettable
         source, alias = self.rules.flow.source, self.rules.flow.target
         for place in missing:
-            copied = held.source_of(place)
-            if place not in there or copied is None or copied in committed:
+            copied = held.sources_of(place)
+            if place not in there or not copied or any(one in committed for one in copied):
                 continue
             if held.offsets[place].found_as(there[place].offset) is not None:
+                what = copied[0].topic if place.topic in held.read else copied[0]
                 self._leave(
                     group,
                     place,
                     Why.DELETED,
-                    f"group {group} has no offset of {copied} on {source} any more; on {alias} it stands at "
+                    f"group {group} has no offset of {what} on {source} any more; on {alias} it stands at "
                     f"{there[place].offset} of {place}: delete it there, too, if that was meant",
                 )
 

@@ -39,7 +39,12 @@ def group_record(lane: str, group: str, held: HeldGroup, *, run: str, at_ms: int
         "at_ms": at_ms,
         "renewed_ms": held.renewed_ms,
         "topics": [
-            {"topic": held.sources.get(topic, ""), "target_topic": topic, "offsets": rows}
+            {
+                "topic": held.sources.get(topic, ""),
+                "target_topic": topic,
+                "offsets": rows,
+                **({"read": list(held.read[topic])} if topic in held.read else {}),
+            }
             for topic, rows in sorted(topics.items())
         ],
     }
@@ -57,6 +62,7 @@ def parse_group(body: Json) -> HeldGroup:
         offsets=offsets,
         sources={topic["target_topic"]: topic["topic"] for topic in body["topics"]},
         renewed_ms=body["renewed_ms"],
+        read={topic["target_topic"]: tuple(topic["read"]) for topic in body["topics"] if "read" in topic},
     )
 
 

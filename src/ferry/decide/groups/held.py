@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ferry.model import TopicPartition
+from ferry.model import TopicPartition, Vector
 
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """A source offset, and the target offset that Ferry wrote for it."""
+    """A source offset, and the target offset that Ferry wrote for it. In topics that are dealt to other partitions the
+    first is the sum of what the group had read of all source partitions."""
 
     source: int
     target: int
@@ -43,8 +44,18 @@ class HeldGroup:
     renewed_ms: int
     at: int = -1
     """Where its record lies in the ledger; -1: nowhere yet."""
+    read: Mapping[str, Vector] = field(default_factory=dict)
+    """By target topic that records are dealt to (ADR 39): who has read at least so much of the source's partitions
+    misses nothing behind `offsets`."""
 
     def source_of(self, place: TopicPartition) -> TopicPartition | None:
-        """The source partition of a target partition; None where the ledger does not say."""
+        """The source partition of a target partition; None where the ledger does not say, or where it is many."""
         topic = self.sources.get(place.topic)
-        return TopicPartition(topic, place.partition) if topic else None
+        return TopicPartition(topic, place.partition) if topic and place.topic not in self.read else None
+
+    def sources_of(self, place: TopicPartition) -> tuple[TopicPartition, ...]:
+        """All source partitions of a target partition that the group had read."""
+        topic = self.sources.get(place.topic, "")
+        if place.topic in self.read:
+            return tuple(TopicPartition(topic, number) for number in range(len(self.read[place.topic])))
+        return (TopicPartition(topic, place.partition),) if topic else ()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ferry.model import GroupOutcome, Why
+from ferry.words import count_of
 
 _HOW = {
     "gap": "at the next copied record, as nothing of their own was copied",
     "ahead": "at the copied end, as their groups are ahead of it",
     "before": "at the first copied record, as their groups stand before it",
     "approximate": "at or before their record, as another replicator copied it",
+    "again": "where they miss nothing of topics that are dealt to other partitions",
     "log-start": "at the target's log start, as the target has deleted what their groups would read next",
 }
 _LABELS = {Why.FAILED: "group failed", Why.DELETED: "group deleted at the source"}
@@ -20,6 +22,8 @@ def group_sentences(found: GroupOutcome) -> list[str]:
     if found.more:
         lines.append(f"and {found.more} more of the groups were left or failed")
     inexact = [f"{count} {_HOW[word]}" for word, count in sorted(found.inexact.items())]
+    if found.again:
+        inexact.append(f"there they read {count_of(found.again, 'record')} at most again")
     lines.append(
         f"groups: {found.groups} written with {found.offsets} offsets"
         + (f" ({'; '.join(inexact)})" if inexact else "")

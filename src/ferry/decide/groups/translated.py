@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ferry.decide.groups.dealt_map import DealtMap, GoesOn, read_of
 from ferry.decide.groups.offset_map import Translated
 from ferry.decide.groups.which import GroupRules
-from ferry.model import Checkpoint, CommittedOffset, Found, TopicPartition
+from ferry.model import Checkpoint, CommittedOffset, Found, TopicPartition, Vector
 
 
 class Maps(Protocol):
@@ -41,15 +42,18 @@ class TranslatedGroups:
     troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
     merged: dict[str, set[str]] = field(default_factory=dict)
     """Source topics that a group has offsets of, and whose copies other flows write, too (ADR 9)."""
-    dealt: dict[str, set[str]] = field(default_factory=dict)
-    """The same of topics whose records are dealt to other partitions (ADR 39)."""
 
     def troubles(self) -> list[str]:
-        """Each group and partition whose map does not hold, as a sentence."""
-        return [f"group {group}: {why}" for group, places in self.troubled.items() for why in places.values()]
+        """Why maps do not hold, group by group, each in a sentence."""
+        return [
+            f"group {group}: {why}"
+            for group, places in self.troubled.items()
+            for why in dict.fromkeys(places.values())  # that of a dealt topic is one for all of its partitions
+        ]
 
 
 _NONE_DENIED: Mapping[str, frozenset[str]] = {}
+_NONE_DEALT: Mapping[str, DealtMap] = {}
 
 
 def translated(
@@ -57,23 +61,25 @@ def translated(
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
     maps: Mapping[TopicPartition, Maps],
     denied: Mapping[str, frozenset[str]] = _NONE_DENIED,
+    dealt: Mapping[str, DealtMap] = _NONE_DEALT,
 ) -> TranslatedGroups:
     """Translate what groups have committed in topics that the flow copies; of other topics nothing is said.
 
-    `denied` are topics of which `offsets` has nothing, as the login may not see them.
+    `denied` are topics of which `offsets` has nothing, as the login may not see them; `dealt` those source topics whose
+    records were dealt to other partitions.
     """
     checkpoints: dict[str, list[Checkpoint]] = {}
     uncopied: dict[str, list[TopicPartition]] = {}
     troubled: dict[str, dict[TopicPartition, str]] = {}
     merged: dict[str, set[str]] = {}
-    dealt: dict[str, set[str]] = {}
     for group, committed in offsets.items():
         found: list[Checkpoint] = []
         for source, at in committed.items():
-            merges = rules.merges(source.topic)
-            if merges or rules.deals(source.topic):
+            if rules.merges(source.topic):
                 if rules.takes_topic(source.topic):
-                    (merged if merges else dealt).setdefault(group, set()).add(source.topic)
+                    merged.setdefault(group, set()).add(source.topic)
+                continue
+            if source.topic in dealt:
                 continue
             made = maps.get(source)
             if made is None:
@@ -96,6 +102,10 @@ def translated(
                     metadata=at.metadata,
                 )
             )
+        for topic, read in read_of({place: at.offset for place, at in committed.items()}, dealt).items():
+            here, against = dealt_checkpoints(group, topic, read, dealt[topic])
+            found += here
+            troubled.setdefault(group, {}).update(against)
         if found:
             checkpoints[group] = found
     return TranslatedGroups(
@@ -103,10 +113,40 @@ def translated(
         uncopied=uncopied,
         committed=offsets,
         denied=denied,
-        troubled=troubled,
+        troubled={group: places for group, places in troubled.items() if places},
         merged=merged,
-        dealt=dealt,
     )
+
+
+def dealt_checkpoints(
+    group: str, topic: str, read: Vector, led: DealtMap
+) -> tuple[list[Checkpoint], dict[TopicPartition, str]]:
+    """Where a group goes on in the copy of a topic that is dealt, by target partition, and where it may not be said."""
+    why = led.trouble_at(read)
+    if why is not None:
+        return [], dict.fromkeys([*led.places, *led.silent], why)
+    ahead = led.is_ahead(read)
+    found = [
+        Checkpoint(
+            group=group,
+            source=TopicPartition(topic, place.partition),
+            source_offset=sum(read),
+            target=place,
+            target_offset=at.offset,
+            outcome=_found_dealt(at, ahead),
+            read=read,
+            again=at.again,
+        )
+        for place, at in led.goes_on(read).items()
+    ]
+    silent = {place: f"nobody tells where {place} begins and ends: its leader does not answer" for place in led.silent}
+    return found, silent
+
+
+def _found_dealt(at: GoesOn, ahead: bool) -> Found:
+    if at.again is None:
+        return Found.BEFORE
+    return Found.AGAIN if at.again else Found.AHEAD if ahead else Found.EXACT
 
 
 _FOUND = {found.value: found for found in Found}

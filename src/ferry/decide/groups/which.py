@@ -23,8 +23,6 @@ class GroupRules:
     takes_topic: Callable[[str], bool]
     merges: Callable[[str], bool] = lambda _: False
     """Whether several flows write the copy of a topic (`ferry.merge.topics`)."""
-    deals: Callable[[str], bool] = lambda _: False
-    """Whether a transform deals the records of a topic to other partitions (`ferry.transform.{name}.partitions`)."""
     only: frozenset[str] | None = None
     """Just these groups, of those that the flow takes."""
     force: bool = False
@@ -62,17 +60,12 @@ def merged_sentence(flow: Flow, group: str, topic: str) -> str:
     )
 
 
-def dealt_sentence(flow: Flow, group: str, topic: str) -> str:
-    """Why an offset in a topic that is dealt to other partitions is not given on the target (ADR 39)."""
-    return f"group {group} is not translated in {topic} on {flow.source}, {dealt_reason(flow)}"
-
-
 def dealt_reason(flow: Flow) -> str:
-    """The rest of that sentence."""
+    """Why one offset in a topic that is dealt to other partitions has no counterpart on the target (ADR 39)."""
     return (
         "for its transform deals records to other partitions: none of its offsets divides there what was read from "
-        f"what was not; if the group is to go on on {flow.target}, set it there by hand, where ferry translate --group "
-        "says that it misses nothing"
+        f"what was not; runs set a group's offsets on {flow.target} where it misses nothing, and ferry translate "
+        "--group says where that is"
     )
 
 

@@ -42,6 +42,7 @@ def group_outcome(view: LedgerView, lane: str, run: str) -> GroupOutcome | None:
                 inexact=body["inexact"],
                 more=body["more"],
                 at_ms=body["at_ms"],
+                again=body.get("again", 0),
                 latency=parse_ages(body.get("latency_ms")),
             )
     return None
@@ -56,6 +57,7 @@ def outcome_json(found: GroupOutcome) -> Json:
         "inexact": dict(found.inexact),
         "left": [left_json(one) for one in found.left],
         "more": found.more,
+        **({"again": found.again} if found.again else {}),
         "at_ms": found.at_ms,
         "latency_ms": ages_row(found.latency),
     }

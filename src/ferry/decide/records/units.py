@@ -77,6 +77,12 @@ def joined(vectors: Sequence[Vector]) -> Vector:
     return tuple(max((v[number] if number < len(v) else 0) for v in vectors) for number in range(width))
 
 
+def is_next(reached: Vector, begins: Vector) -> bool:
+    """Whether what begins there goes on where something else came to; partitions that are new begin at 0."""
+    width = max(len(reached), len(begins))
+    return _widened(reached, (), width) == _widened(begins, (), width)
+
+
 def is_level(vectors: Sequence[Vector]) -> bool:
     """Whether all of them are the same place."""
     common = joined(vectors)

@@ -7,16 +7,17 @@ Where one topic holds both, whoever has the record that is next decides.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ferry.decide.groups.dealt_map import most_read
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, LogStart, Translated
 from ferry.decide.groups.translated import Maps
 from ferry.decide.groups.which import NOT_TRANSLATABLE
-from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition
-from ferry.words import several
+from ferry.model import Checkpoint, CommittedOffset, GroupKind, ListedGroup, TopicPartition, Vector
+from ferry.words import count_of, several
 
 
 class BackMaps(Maps, Protocol):
@@ -39,7 +40,7 @@ class Placed:
     """One offset on the new cluster: what a group is to have in `place`, and how that was found.
 
     `source` is the partition of the old cluster that it was translated from and `source_offset` the offset there; None
-    for a topic that the group has not read before. `by` is `via`, `back` or `start`.
+    for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` is as of a checkpoint.
     """
 
     place: TopicPartition
@@ -49,6 +50,7 @@ class Placed:
     source: TopicPartition | None = None
     source_offset: int = -1
     metadata: str = ""
+    read: Vector = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,38 @@ def place_group(
                     metadata=at.metadata,
                 )
     return _with_starts(found, starts, {source.topic for source in committed}), against
+
+
+def place_dealt(checkpoints: Iterable[Checkpoint]) -> dict[TopicPartition, Placed]:
+    """A group's offsets in topics that are dealt to other partitions, on the new cluster."""
+    return {
+        one.target: Placed(
+            place=one.target,
+            offset=one.target_offset,
+            word=one.outcome.value,
+            by="via",
+            source=one.source,
+            source_offset=one.source_offset,
+            read=one.read,
+        )
+        for one in checkpoints
+    }
+
+
+def dealt_notes(checkpoints: Iterable[Checkpoint]) -> list[str]:
+    """What a group reads again of such topics, in a note each."""
+    of_topic: dict[str, list[Checkpoint]] = {}
+    for one in checkpoints:
+        of_topic.setdefault(one.target.topic, []).append(one)
+    notes = []
+    for topic, ones in sorted(of_topic.items()):
+        what = f"of {topic}, which has other partitions than its source,"
+        many = sum(one.again or 0 for one in ones)
+        if any(one.again is None for one in ones):
+            notes.append(f"{what} nobody knows how many records it reads again, for their receipts have gone")
+        elif many:
+            notes.append(f"{what} it reads {count_of(many, 'record')} at most again")
+    return notes
 
 
 def unmapped(
@@ -259,6 +293,7 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
     """What the ledger is to say of a group before it is written: of copies alone, for those a checkpoint writes."""
     offsets = dict(held.offsets) if held is not None else {}
     sources = dict(held.sources) if held is not None else {}
+    read = dict(held.read) if held is not None else {}
     there = new.offsets.get(moving.group, {})
     changed = False
     for one in moving.writes:
@@ -268,10 +303,13 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
         prior = before.found_as(now.offset) if before is not None and now is not None else None
         offsets[one.place] = Held(Wrote(one.source_offset, one.offset), prior)
         sources[one.place.topic] = one.source.topic
+        if one.read:
+            read[one.place.topic] = most_read(read.get(one.place.topic, ()), one.read)
         changed = True
     if not changed:
         return None
-    return HeldGroup(offsets=offsets, sources=sources, renewed_ms=held.renewed_ms if held is not None else now_ms)
+    renewed_ms = held.renewed_ms if held is not None else now_ms
+    return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms, read=read)
 
 
 def from_memory(held: HeldGroup, via: Mapping[TopicPartition, Maps], starts: Starts) -> dict[TopicPartition, Placed]:

@@ -6,13 +6,13 @@ Look at both sides, decide, remember, look again, write. What stands against one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.text.filters import LEGAL_NAME
-from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, Write, decide_groups
+from ferry.decide.groups.checkpoints import RENEW_MS, Decided, TargetGroups, Write, decide_groups, holds_for
 from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
@@ -24,6 +24,7 @@ from ferry.decide.groups.codec import (
     snapshot_record,
     snapshots,
 )
+from ferry.decide.groups.dealt_map import read_of
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.meanwhile import left_to_others, meanwhile, still_there
 from ferry.decide.groups.translated import TranslatedGroups, translated
@@ -31,11 +32,23 @@ from ferry.decide.groups.which import GroupRules, chosen, is_own
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.rebuilt import newest_rebuild
 from ferry.errors import FerryError, Refused
-from ferry.model import CommittedOffset, Found, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why
+from ferry.model import (
+    Checkpoint,
+    CommittedOffset,
+    Found,
+    GroupOutcome,
+    LedgerRecord,
+    Left,
+    Record,
+    TopicPartition,
+    Vector,
+    Why,
+)
 from ferry.net.groups.listing import ListedGroups, list_groups
 from ferry.net.groups.offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.groups.blank_maps import blank_maps
+from ferry.run.groups.dealt import maps_of_dealt
 from ferry.run.groups.offset_maps import offset_maps
 from ferry.run.groups.rules import deals, group_rules
 from ferry.run.groups.saved_offsets import with_saved
@@ -82,7 +95,7 @@ class GroupSync:
         loop = self.connections.loop
         asked = [loop.call_soon_with_future(list_groups, cluster) for cluster in (source, target)]
         here, there = [await answer for answer in asked]
-        rules = replace(rules, rebuilt=newest_rebuild(view), deals=deals(self.flow, view))
+        rules = replace(rules, rebuilt=newest_rebuild(view))
         held = held_groups(view, self.lane, rules.concern)
         if held and rules.only is None and not self.flow.finds_new_groups:
             rules = replace(rules, takes_group=held.__contains__)
@@ -99,7 +112,7 @@ class GroupSync:
         left += _silent(self.flow.flow.target, there)
         offsets = {group: places for group, places in read.found.items() if group not in missing.failed}
         known = {group: one for group, one in held.items() if group in offsets}
-        groups = await self._translated(rules, offsets, missing.denied)
+        groups = await self._translated(rules, offsets, missing.denied, deals(self.flow, view), known)
         untranslated += groups.troubles()
         targets = await self._target(there, groups, known)
         decided = decide_groups(rules, groups, targets, known, now_ms=wall_ms())
@@ -137,7 +150,8 @@ class GroupSync:
         """
         missing: dict[str, list[TopicPartition]] = {}
         for group, one in held.items():
-            places = [at for place in one.offsets if (at := one.source_of(place)) and at not in offsets.get(group, {})]
+            asked = {at for place in one.offsets for at in one.sources_of(place)}
+            places = sorted(asked - offsets.get(group, {}).keys())
             if places and group in offsets:
                 missing[group] = places
         return await fetch_offsets(self.connections.source, missing, stable=False)
@@ -147,10 +161,12 @@ class GroupSync:
         rules: GroupRules,
         offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
         denied: Mapping[str, frozenset[str]],
+        deals: Callable[[str], bool],
+        held: Mapping[str, HeldGroup],
     ) -> TranslatedGroups:
         copied: dict[str, bool] = {}
         merged: set[str] = set()
-        dealt: set[str] = set()
+        other: set[str] = set()  # partitions, by the file or by the ledger
         asked: dict[TopicPartition, set[int]] = {}
         for committed in offsets.values():
             for place, at in committed.items():
@@ -159,20 +175,36 @@ class GroupSync:
                     takes = copied[place.topic] = rules.takes_topic(place.topic)
                     if takes and rules.merges(place.topic):
                         merged.add(place.topic)
-                    elif takes and rules.deals(place.topic):
-                        dealt.add(place.topic)
-                if takes and place.topic not in merged and place.topic not in dealt:
+                    elif takes and deals(place.topic):
+                        other.add(place.topic)
+                if takes and place.topic not in merged:
                     asked.setdefault(place, set()).add(at.offset)
+        dealt = await maps_of_dealt(self.connections, self.lane, self._reads(offsets, other, held)) if other else {}
+        asked = {place: some for place, some in asked.items() if place.topic not in dealt}
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
-        if blank := asked.keys() - maps.keys():
+        if blank := {place for place in asked.keys() - maps.keys() if place.topic not in other}:
             maps |= await blank_maps(self.flow, self.connections.target, blank)
         known = replace(
             rules,
             takes_topic=lambda topic: copied.get(topic, False),
             merges=merged.__contains__,
-            deals=dealt.__contains__,
         )
-        return translated(known, offsets, maps, denied)
+        return translated(known, offsets, maps, denied, dealt)
+
+    def _reads(
+        self,
+        offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
+        topics: Collection[str],
+        held: Mapping[str, HeldGroup],
+    ) -> dict[str, set[Vector]]:
+        """What groups have read of these topics, and is to be led on; of a group that stands still that was done."""
+        found: dict[str, set[Vector]] = {topic: set() for topic in topics}
+        for group, committed in offsets.items():
+            for topic, read in read_of({place: at.offset for place, at in committed.items()}, found).items():
+                copy = self.flow.policy.format_remote_topic(self.flow.flow.source, topic)
+                if group not in held or held[group].read.get(copy) != read:
+                    found[topic].add(read)
+        return found
 
     async def _target(
         self, there: ListedGroups, groups: TranslatedGroups, held: Mapping[str, HeldGroup]
@@ -233,7 +265,8 @@ class GroupSync:
         }
         done = await commit_offsets(self.connections.target, wanted)
         outcome = outcome_of(wanted, done, left=(*looked.left, *changed), unchanged=decided.unchanged, at_ms=now_ms)
-        return replace(outcome, inexact=_inexact(writes, done), latency=latency_of(wanted, done, looked.asked_ms))
+        latency = latency_of(wanted, done, looked.asked_ms)
+        return replace(outcome, inexact=_inexact(writes, done), again=_again(writes, done), latency=latency)
 
     def _relieved(
         self, looked: Looked, since: Iterable[LedgerRecord], *, own: frozenset[int] = frozenset(), is_run: bool
@@ -278,6 +311,16 @@ def _inexact(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> 
     return dict(Counter(words))
 
 
+def _again(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> int:
+    """How many records at most are read again from the written offsets on, as far as that can be counted."""
+    return sum(
+        write.checkpoint.again or 0
+        for group, writes in found.items()
+        for write in writes
+        if write.checkpoint.target in written(group, [write.checkpoint.target], done)
+    )
+
+
 def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int) -> list[Record]:
     """What the ledger has to say before anything is written."""
     decided = looked.decided
@@ -296,7 +339,8 @@ def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int)
         records += dropped_snapshots(view, lane, own[: max(0, len(own) + 1 - KEPT_SNAPSHOTS)])
     for group in decided.writes.keys() | decided.gone.keys() | decided.settled.keys():
         settled = decided.settled.get(group, frozenset())
-        held = _remembered(looked.held.get(group), decided.writes.get(group, ()), settled, now_ms)
+        writes = decided.writes.get(group, [])
+        held = _remembered(looked.held.get(group), looked.groups.checkpoints.get(group, ()), writes, settled, now_ms)
         forgotten = decided.gone.get(group, frozenset())
         kept = {place: one for place, one in held.offsets.items() if place not in forgotten}
         records.append(group_record(lane, group, replace(held, offsets=kept), run=run, at_ms=now_ms))
@@ -304,11 +348,16 @@ def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int)
 
 
 def _remembered(
-    held: HeldGroup | None, writes: list[Write] | tuple[()], settled: frozenset[TopicPartition], now_ms: int
+    held: HeldGroup | None,
+    found: Sequence[Checkpoint],
+    writes: Sequence[Write],
+    settled: frozenset[TopicPartition],
+    now_ms: int,
 ) -> HeldGroup:
     """What the ledger is to say of a group, with what is about to be written."""
     offsets = dict(held.offsets) if held is not None else {}
     sources = dict(held.sources) if held is not None else {}
+    read = dict(held.read) if held is not None else {}
     for place in settled:
         offsets[place] = Held(offsets[place].wrote)
     for write in writes:
@@ -316,10 +365,13 @@ def _remembered(
         renews = write.prior is not None and write.prior.target == one.target_offset
         offsets[one.target] = Held(Wrote(one.source_offset, one.target_offset), None if renews else write.prior)
         sources[one.target.topic] = one.source.topic
+    written = [write.checkpoint for write in writes]
+    for topic in {one.target.topic for one in written if one.read}:
+        read[topic] = holds_for(held, topic, found, written)
     renewed_ms = held.renewed_ms if held is not None else now_ms
     if writes and now_ms - renewed_ms >= RENEW_MS:
         renewed_ms = now_ms
-    return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms)
+    return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms, read=read)
 
 
 def _failed(group: str, error: FerryError | str) -> Left:

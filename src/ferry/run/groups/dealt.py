@@ -1,60 +1,123 @@
-"""Where a group would go on in topics that were dealt to other partitions: by the receipts of units that are left."""
+"""Where groups go on in topics that were dealt to other partitions: by the receipts of units that are left."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ferry.decide.groups.dealt_map import GoesOn, goes_on
-from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.ledger import LedgerView, body_of
-from ferry.decide.ledger.unit_codec import UNIT, last_units, parse_unit_receipt
-from ferry.model import LedgerRecord, TopicPartition, UnitReceipt
+from ferry.decide.groups.dealt_map import DealtMap, DealtPlace, connected, is_told, of
+from ferry.decide.groups.map_trouble import Cut, Present, dealt_cut, dealt_trouble
+from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.ledger.unit_codec import eras, last_units
+from ferry.model import TopicPartition, UnitReceipt, Vector
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.run.flow.connections import TargetConnection
+from ferry.run.flow.connections import FlowConnections, TargetConnection
 from ferry.run.flow.summaries import LedgerLog
+from ferry.run.flow.target_cuts import target_cuts
+from ferry.run.flow.unit_receipts import ByPlace, Lasts, receipts_from_ledger, receipts_in_view
 
 
-async def dealt_places(
-    connection: TargetConnection, lane: str, read: Mapping[str, Mapping[int, int]]
-) -> dict[str, list[tuple[TopicPartition, GoesOn]]]:
-    """By source topic the target partitions with where a group goes on that has `read` its partitions up to there.
+async def maps_of_dealt(
+    connection: TargetConnection, lane: str, reads: Mapping[str, Collection[Vector]]
+) -> dict[str, DealtMap]:
+    """By source topic where groups go on in its copy, that have read so much of it (`reads`).
 
-    Of those that answer; a topic of which nothing was dealt yet is not in it. Raises Unreachable.
+    A topic of which nothing was dealt yet is not in it. What the clusters show now is held against the last receipts,
+    the source's side as of `ferry.run.groups.offset_maps.offset_maps`. Raises Unreachable.
     """
     view = await connection.view()
-    lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic in read}
+    lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic in reads}
     if not lasts:
         return {}
-    known: dict[TopicPartition, list[UnitReceipt]] = {place: [] for place in lasts}
-    for receipt in await _receipts(connection.ledger, view, lane, {place.topic for place in lasts}):
-        known.setdefault(receipt.target, []).append(receipt)
-    for place, last in lasts.items():
-        if last not in known[place]:  # its own record has gone with its run
-            known[place].append(last)
-    await connection.target.refresh({place.topic for place in lasts})
-    starts = await listed_offsets(connection.target, dict.fromkeys(lasts, EARLIEST), isolation=READ_UNCOMMITTED)
-    stable = await listed_offsets(connection.target, dict.fromkeys(lasts, LATEST), isolation=READ_COMMITTED)
-    found: dict[str, list[tuple[TopicPartition, GoesOn]]] = {}
-    for place, last in sorted(lasts.items()):
-        if place in starts.found and place in stable.found:
-            at = goes_on(
-                read[last.source_topic], known[place], log_start=starts.found[place], stands_at=stable.found[place]
+    rules = {target: era for target, era in eras(view, lane).items() if era.source_topic in reads}
+    places = {TopicPartition(target, number) for target, era in rules.items() for number in range(era.partitions)}
+    known = await _receipts(connection.ledger, view, lane, lasts, reads)
+    target = connection.target
+    topics = await target.refresh({place.topic for place in lasts})
+    there = [place for place in places | lasts.keys() if place.topic in topics]
+    starts = (await listed_offsets(target, dict.fromkeys(there, EARLIEST), isolation=READ_UNCOMMITTED)).found
+    stable = (await listed_offsets(target, dict.fromkeys(there, LATEST), isolation=READ_COMMITTED)).found
+    short = [place for place, last in lasts.items() if stable.get(place, last.target_next) < last.target_next]
+    ends = (
+        (await listed_offsets(target, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)).found if short else {}
+    )
+    cuts = await target_cuts(target, lasts.values())
+    sources = await _Sources.of(connection, lasts)
+    found = {}
+    for name in dict.fromkeys(place.topic for place in sorted(lasts)):
+        mine = {place: last for place, last in lasts.items() if place.topic == name}
+        topic = next(iter(mine.values())).source_topic
+        troubles = [
+            dealt_trouble(
+                last,
+                Present(
+                    source_cluster_id=sources.cluster_id,
+                    source_topic_id=sources.ids.get(topic, ""),
+                    target_topic_id=topics[name].id_text if name in topics else "",
+                    target_end=ends.get(place),
+                    target_cut=cuts.get(place),
+                ),
             )
-            found.setdefault(last.source_topic, []).append((place, at))
+            for place, last in sorted(mine.items())
+        ]
+        every = sorted(place for place in places | mine.keys() if place.topic == name)
+        answers = [place for place in every if place in starts and place in stable]
+        found[topic] = DealtMap(
+            target=name,
+            places={
+                place: DealtPlace(
+                    receipts=connected(known.get(place, ())), log_start=starts[place], stands_at=stable[place]
+                )
+                for place in answers
+            },
+            silent=frozenset(every) - frozenset(answers),
+            trouble=next((why for why in troubles if why is not None), None),
+            cuts=sources.cuts(topic, mine.values()),
+        )
     return found
 
 
-async def _receipts(log: LedgerLog, view: LedgerView, lane: str, topics: Collection[str]) -> list[UnitReceipt]:
-    """All that the ledger still has of these target topics, in its order."""
+class _Sources:
+    """The source cluster, the ids of dealt topics there and where their logs end; nothing of one that is silent."""
 
-    def is_wanted(key: list[object]) -> bool:
-        return key[:2] == [UNIT, lane] and key[3] in topics
+    def __init__(self) -> None:
+        self.cluster_id = ""
+        self.ids: dict[str, str] = {}
+        self._ends: Mapping[TopicPartition, int] = {}
 
-    records: dict[int, LedgerRecord] = {
-        record.offset: record for key, record in view.of_kind(UNIT) if is_wanted(list(key))
+    @classmethod
+    async def of(cls, connection: TargetConnection, lasts: Lasts) -> _Sources:
+        found = cls()
+        if not isinstance(connection, FlowConnections) or not connection.has_source:
+            return found
+        cluster = connection.source
+        topics = await cluster.refresh({last.source_topic for last in lasts.values()})
+        found.cluster_id = cluster.cluster_id or ""
+        found.ids = {name: info.id_text for name, info in topics.items()}
+        read = {TopicPartition(last.source_topic, n) for last in lasts.values() for n in range(len(last.reached))}
+        there = [place for place in read if place.topic in topics and place.partition in topics[place.topic].partitions]
+        found._ends = (await listed_offsets(cluster, dict.fromkeys(there, LATEST), isolation=READ_UNCOMMITTED)).found
+        return found
+
+    def cuts(self, topic: str, lasts: Collection[UnitReceipt]) -> dict[int, Cut]:
+        """By number the partitions of a topic that end before what was dealt of them."""
+        found = {}
+        for number in range(max(len(last.reached) for last in lasts)):
+            reached = max(of(last.reached, number) for last in lasts)
+            end = self._ends.get(TopicPartition(topic, number), reached)
+            if end < reached:
+                found[number] = dealt_cut(topic, number, reached, end)
+        return found
+
+
+async def _receipts(
+    log: LedgerLog, view: LedgerView, lane: str, lasts: Lasts, reads: Mapping[str, Collection[Vector]]
+) -> ByPlace:
+    """What the ledger has of these topics, in its order: back to where groups stand, or as far as it goes."""
+    known = receipts_in_view(view, lane, lasts)
+    behind = {
+        place.topic
+        for place, last in lasts.items()
+        if not all(is_told(read, connected(known[place])) for read in reads[last.source_topic])
     }
-    older = {at for key, at in view.rolled.left.items() if is_wanted(decode_key(key.encode()))}
-    if older:
-        records |= await log.read_at(older)
-    return [parse_unit_receipt(body_of(one)) for _, one in sorted(records.items()) if one.value is not None]
+    return await receipts_from_ledger(log, view, lane, lasts, behind) if behind else known

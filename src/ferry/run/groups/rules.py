@@ -21,7 +21,6 @@ def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: 
         takes_group=flow.groups.takes,
         takes_topic=flow.selection.takes,
         merges=flow.merge.matches,
-        deals=deals(flow),
         only=only,
         force=force,
     )

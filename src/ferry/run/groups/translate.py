@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.groups.dealt_map import GoesOn
+from ferry.decide.groups.dealt_map import GoesOn, read_of
 from ferry.decide.groups.offset_map import Translated
 from ferry.errors import BadInput
 from ferry.model import TopicPartition
 from ferry.net.groups.offsets import fetch_offsets
 from ferry.run.flow.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
 from ferry.run.groups.blank_maps import blank_maps, maps_of
-from ferry.run.groups.dealt import dealt_places
+from ferry.run.groups.dealt import maps_of_dealt
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.rules import deals, dealt_maps
 
@@ -116,9 +116,12 @@ async def _translate_group(
     dealt: list[tuple[str, TopicPartition, GoesOn]] = []
     deals_topic = deals(flow, await connection.view())
     if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
-        read = {topic: {at.partition: one for at, one in offsets.items() if at.topic == topic} for topic in topics}
-        for topic, places in (await dealt_places(connection, flow.lane, read)).items():
-            dealt += [(topic, place, at) for place, at in places]
+        read = read_of(offsets, topics)
+        led = await maps_of_dealt(connection, flow.lane, {topic: [one] for topic, one in read.items()})
+        against = {topic: why for topic, one in led.items() if (why := one.trouble_at(read[topic])) is not None}
+        troubled = [(place, offset, against.get(place.topic, why)) for place, offset, why in troubled]
+        for topic, one in led.items():
+            dealt += [(topic, *at) for at in sorted(one.goes_on(read[topic]).items()) if topic not in against]
     return GroupTranslation(
         group=group,
         dealt=tuple(dealt),

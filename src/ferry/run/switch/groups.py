@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.decide.groups.checkpoints import not_back
 from ferry.decide.groups.codec import (
     Saved,
     Snapshot,
@@ -18,15 +19,19 @@ from ferry.decide.groups.codec import (
     saved_record,
     snapshot_record,
 )
+from ferry.decide.groups.dealt_map import DealtMap, read_of
 from ferry.decide.groups.held import HeldGroup
-from ferry.decide.groups.which import NOT_TRANSLATABLE, dealt_sentence, is_own, merged_sentence
+from ferry.decide.groups.translated import dealt_checkpoints
+from ferry.decide.groups.which import NOT_TRANSLATABLE, is_own, merged_sentence
 from ferry.decide.ledger.ledger import UNREAD, LedgerView
 from ferry.decide.switch.moving import (
     Moving,
     NewSide,
     Placed,
+    dealt_notes,
     decide_moving,
     from_memory,
+    place_dealt,
     place_group,
     remembered,
     unmapped,
@@ -34,7 +39,7 @@ from ferry.decide.switch.moving import (
 from ferry.decide.switch.names import names_of
 from ferry.decide.switch.transformed import trouble
 from ferry.errors import FerryError, Refused, Unreachable
-from ferry.model import CommittedOffset, TopicPartition
+from ferry.model import CommittedOffset, TopicPartition, Vector
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
@@ -42,6 +47,7 @@ from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.net.groups.listing import list_groups
 from ferry.net.groups.offsets import FetchedOffsets, commit_offsets, fetch_offsets
 from ferry.run.flow.connections import TargetConnection, TargetFirst
+from ferry.run.groups.dealt import maps_of_dealt
 from ferry.run.groups.offset_maps import PartitionMap, offset_maps
 from ferry.run.groups.rules import deals
 from ferry.run.groups.saved_offsets import with_saved
@@ -264,18 +270,26 @@ async def _decided(
     places = {one.target for one in maps.values()} | {one.source for one in backward.values()}
     begins = await _known_offsets(target, places, EARLIEST)
     placed = {group: place_group(at, maps, backward, starts, begins) for group, at in read.items()}
-    dealt = deals(sides.via, await connections.view())
+    led = await _dealt(sides.via, connections, read)
+    notes = {
+        group: unmapped({place: one for place, one in at.items() if place.topic not in led}, maps, backward)
+        for group, at in read.items()
+    }
     for group, at in read.items():
         for topic in sorted({place.topic for place in at if sides.via.merge.matches(place.topic)}):
             if sides.via.selection.takes(topic):
                 placed[group][1].append(merged_sentence(sides.via.flow, group, topic))
-        for topic in sorted({place.topic for place in at if dealt(place.topic)}):
-            placed[group][1].append(dealt_sentence(sides.via.flow, group, topic))
+        where, against = placed[group]
+        for topic, vector in read_of({place: one.offset for place, one in at.items()}, led).items():
+            found, why = dealt_checkpoints(group, topic, vector, led[topic])
+            found = [not_back(one, held.get(group)) for one in found]
+            where.update(place_dealt(found))
+            against += dict.fromkeys(why.values())
+            notes[group] += dealt_notes(found)
     if lost:
         for group, one in held.items():
             placed.setdefault(group, (from_memory(one, maps, starts), []))
     placed = {group: one for group, one in placed.items() if one[0] or one[1]}
-    notes = {group: unmapped(at, maps, backward) for group, at in read.items()}
     ends = await _known_offsets(target, {place for where, _ in placed.values() for place in where}, LATEST)
     listed = await list_groups(target)
     quiet = {
@@ -304,6 +318,17 @@ async def _decided(
         held=held,
         source_answers=not lost,
     )
+
+
+async def _dealt(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[str, DealtMap]:
+    """Where groups go on in topics that are dealt to other partitions."""
+    is_dealt = deals(flow, await connections.view())
+    topics = {place.topic for at in read.values() for place in at if flow.selection.takes(place.topic)}
+    reads: dict[str, set[Vector]] = {topic: set() for topic in topics if is_dealt(topic)}
+    for at in read.values():
+        for topic, vector in read_of({place: one.offset for place, one in at.items()}, reads).items():
+            reads[topic].add(vector)
+    return await maps_of_dealt(connections, flow.lane, reads) if reads else {}
 
 
 async def _known_offsets(cluster: Cluster, places: Collection[TopicPartition], which: int) -> dict[TopicPartition, int]:

@@ -1,0 +1,51 @@
+"""The receipts of units that a ledger still has: those in a view, and older ones where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from ferry.decide.ledger.codec import decode_key
+from ferry.decide.ledger.ledger import LedgerView, body_of
+from ferry.decide.ledger.unit_codec import UNIT, parse_unit_receipt
+from ferry.model import LedgerRecord, TopicPartition, UnitReceipt
+from ferry.run.flow.summaries import LedgerLog
+
+Lasts = Mapping[TopicPartition, UnitReceipt]
+ByPlace = dict[TopicPartition, list[UnitReceipt]]
+
+
+def receipts_in_view(view: LedgerView, lane: str, lasts: Lasts) -> ByPlace:
+    """By target partition of these last receipts what the view has of it, ascending."""
+    topics = {place.topic for place in lasts}
+    return _by_place((record for key, record in view.of_kind(UNIT) if _is_of(key, lane, topics)), lasts)
+
+
+async def receipts_from_ledger(log: LedgerLog, view: LedgerView, lane: str, lasts: Lasts, topics: set[str]) -> ByPlace:
+    """The same with all that lies before the summary of these target topics."""
+    left = {key: at for key, at in view.rolled.left.items() if topics and key not in view.by_key}
+    older = [at for key, at in left.items() if _is_of(decode_key(key.encode()), lane, topics)]
+    known = receipts_in_view(view, lane, lasts)
+    if not older:
+        return known
+    found = _by_place((await log.read_at(older)).values(), {})
+    for place, mine in known.items():
+        mine[:0] = [one for one in found.get(place, ()) if not mine or one.end < mine[0].end]
+    return known
+
+
+def _is_of(key: list[object], lane: str, topics: Collection[str]) -> bool:
+    return key[:2] == [UNIT, lane] and key[3] in topics
+
+
+def _by_place(records: Iterable[LedgerRecord], lasts: Lasts) -> ByPlace:
+    found: ByPlace = {place: [] for place in lasts}
+    for record in records:
+        if record.value is not None:
+            receipt = parse_unit_receipt(body_of(record))
+            found.setdefault(receipt.target, []).append(receipt)
+    for place, mine in found.items():
+        mine.sort(key=lambda one: one.end)
+        last = lasts.get(place)
+        if last is not None and (not mine or mine[-1] != last):  # its own record has gone with its run
+            mine.append(last)
+    return found

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -34,6 +36,8 @@ from tests.docker.stack import (
     stages,
     words,
 )
+from tests.docker.topology import somebody
+from tests.spark.jobs import as_
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 KAFKA_TOOLS = {"/opt/kafka/bin/kafka-broker-api-versions.sh": "org/apache/kafka/tools/BrokerApiVersionsCommand.class"}
@@ -58,6 +62,9 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_compose_takes_the_file_without_a_word() -> None:
     answer = compose_config("--quiet")
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
+    assert compose_config("--profiles").stdout.split() == [], (
+        "each service starts by itself: test others by their profile"
+    )
 
 
 def test_compose_refuses_a_file_that_is_wrong(tmp_path: Path) -> None:
@@ -153,6 +160,33 @@ def test_the_dockerfile_copies_what_is_there() -> None:
     assert {Path(path).parts[0] for path in built} <= copied, "the wheel is built of what is copied"
 
 
+def test_the_wheel_is_built_of_no_more_than_what_is_copied(tmp_path: Path) -> None:
+    for line in stages()["wheel"]:
+        if line.startswith("COPY "):
+            for source in line.split()[1:-1]:
+                copied = tmp_path / source
+                if (ROOT / source).is_dir():
+                    shutil.copytree(ROOT / source, copied, ignore=shutil.ignore_patterns("__pycache__"))
+                else:
+                    shutil.copy(ROOT / source, copied)
+    (build,) = [line for line in stages()["wheel"] if "python -m build" in line]
+    command = shlex.split(build.partition("&& ")[2])
+    assert command[:3] == ["python", "-m", "build"]
+    done = subprocess.run(
+        [sys.executable, *("wheels" if word == "/wheels" else word for word in command[1:])],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = (tmp_path / "wheels").iterdir()
+    names = zipfile.ZipFile(wheel).namelist()
+    for package in (ROOT / "src" / "ferry", ROOT / "plugins" / "ferry_airflow"):
+        assert {str(path.relative_to(package.parent)) for path in package.rglob("*.py")} <= set(names)
+    assert {"ferry_airflow/page/templates/base.html", "ferry_airflow/page/static/ferry.js"} <= set(names)
+
+
 def test_debian_packages_of_the_images_are_those_of_the_tests() -> None:
     listed = (ROOT / "tools" / "debian-packages.txt").read_text().splitlines()
     known = {line.partition("#")[0].strip() for line in listed}
@@ -217,6 +251,37 @@ def test_a_broker_listens_where_it_is_looked_for(side: str) -> None:
     assert flows[f"{side}.security.protocol"] == "SASL_PLAINTEXT"
     assert settings["listener.security.protocol.map"].startswith("CLIENT:SASL_PLAINTEXT")
     assert flows[f"{side}.sasl.mechanism"] == settings["listener.name.client.sasl.enabled.mechanisms"]
+
+
+@pytest.mark.parametrize("side", ["primary", "backup"])
+def test_kafkas_image_formats_a_brokers_storage_from_what_is_mounted(
+    kafka_jars: Path, secrets: Path, side: str
+) -> None:
+    """What its entry point does first, by the class that it does it with, as somebody who is not root."""
+    service = services()[f"kafka-{side}"]
+    user = somebody()
+    with tempfile.TemporaryDirectory(prefix="ferry-kafka-") as home:
+        folders = {name: Path(home, name) for name in ("default", "mounted", "final", "data", "secrets")}
+        shutil.copytree(secrets, folders["secrets"])
+        text = (DOCKER / "kafka" / f"{side}.properties").read_text()
+        for name, place in (("data", "/var/lib/kafka/data"), ("secrets", "/run/secrets")):
+            text = text.replace(place, str(folders[name]))
+        for path in (Path(home), *folders.values()):
+            path.mkdir(exist_ok=True)
+            if user:
+                shutil.chown(path, user)
+        (folders["mounted"] / "server.properties").write_text(text)
+        environment = {"PATH": os.environ["PATH"], **{key: str(one) for key, one in service["environment"].items()}}
+        setup = [word for name in ("default", "mounted", "final") for word in (f"--{name}-configs-dir", folders[name])]
+        command = ["java", "-cp", f"{kafka_jars}/*", "kafka.docker.KafkaDockerWrapper", "setup", *setup]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, env=environment, timeout=60, **as_(user)
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        final = properties((folders["final"] / "server.properties").read_text())
+        assert final == properties(text), "the environment adds nothing to the file"
+        formatted = properties((folders["data"] / "meta.properties").read_text())
+        assert (formatted["cluster.id"], formatted["node.id"]) == (environment["CLUSTER_ID"], final["node.id"])
 
 
 def test_both_brokers_differ_by_their_names_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import subprocess
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted
 from tests.airflow.otlp import Collector
 from tests.docker.stack import services
-from tests.docker.topology import BIN, SPARK, Stack, postgres_program, running
+from tests.docker.topology import SPARK, Stack, postgres_program, running
 from tests.harness import create_topic, numbered, producer, read_topic, send
+from tests.spark.jobs import as_
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.airflow, pytest.mark.timeout(600)]
 
@@ -33,9 +35,9 @@ def collector() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Stack]:
+def stack(collector: Collector) -> Iterator[Stack]:
     """All services."""
-    with running(tmp_path_factory.mktemp("topology"), collector.environment) as found:
+    with running(collector.environment) as found:
         yield found
 
 
@@ -80,6 +82,9 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
     assert all(len(found) == 1 for found in executors.values()), "an executor on each worker"
     assert len({found[0].parts[-3] for found in executors.values()}) == 1, "of one job"
 
+    owners = {path.owner() for name in ("work", "logs", "airflow") for path in (stack.folder / name).rglob("*")}
+    assert owners == {stack.user or getpass.getuser()}, "no service of ours is root"
+
     # By design a worker hands its executors Spark's own secret in their environment; nothing else is anywhere.
     assert watch.carried <= {("spark", "environ", "other"), ("spark", "environ", "spark")}
     assert any("spark-submit" in command or "SparkSubmit" in command for command in watch.seen)
@@ -94,7 +99,8 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
 def test_the_commands_of_the_page_work_there(stack: Stack) -> None:
     environment = stack.environment("airflow-scheduler")
     for arguments in (["lag"], ["verify", "primary->backup"]):
-        done = subprocess.run([BIN / "ferry", *arguments], check=False, capture_output=True, text=True, env=environment)
+        command = [stack.programs / "ferry", *arguments]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, **as_(stack.user))
         assert done.returncode == 0, done.stdout + done.stderr
 
 

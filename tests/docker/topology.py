@@ -2,7 +2,8 @@
 
 What differs from containers is written here and nowhere else: an address `service:port` becomes one of 127.0.0.1, a
 path of a container one below the test's folder. A process gets the environment of its image and of its service, and
-nothing of ours but what finds Java and the code under test.
+nothing of ours but what finds Java and the code under test. No service of ours is root: where the tests are, they are
+Debian's nobody.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +27,7 @@ from ferry.dev.ports import free_ports
 from ferry.dev.spec import PLAINTEXT, Listener
 from ferry_airflow.home import LocalHome
 from tests.docker.stack import DOCKER, ROOT, image_environment, properties, secrets_of, services
+from tests.spark.jobs import as_
 from tests.spark.jobs import service as process
 
 BIN = Path(sys.executable).parent
@@ -46,6 +49,7 @@ OF_THE_TOPOLOGY = {
 """Settings of a broker that say where it is, which `ferry.dev` chooses."""
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 SPARK = ("spark-master", "spark-worker-1", "spark-worker-2")
+NOBODY = "nobody"
 HEALTHY_SECONDS = 150.0
 POLL_SECONDS = 0.5
 
@@ -61,6 +65,10 @@ class Stack:
     """`service:port` of a container: where that is here."""
     metrics: Mapping[str, str]
     """Settings of Airflow beside those of compose.yaml: who hears its metrics."""
+    user: str | None
+    """Whose the processes are; None: of who runs the tests."""
+    programs: Path
+    """Where that user finds the programs of this environment."""
 
     @property
     def airflow(self) -> LocalHome:
@@ -99,7 +107,7 @@ class Stack:
         own |= {key: str(value) for key, value in (service.get("environment") or {}).items()}
         return {
             **{key: self.native(name, value) for key, value in own.items()},
-            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self._made("home", name)),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYTHONPATH": self._poison() if name in SPARK else os.environ.get("PYTHONPATH", ""),
@@ -125,7 +133,8 @@ class Stack:
         else:
             test = [self.native(name, word) for word in test]
         environment = {**os.environ} if name.startswith(("kafka-", "postgres")) else self.environment(name)
-        return subprocess.run(test, check=False, capture_output=True, text=True, timeout=60, env=environment)
+        own = as_(self.user)
+        return subprocess.run(test, check=False, capture_output=True, text=True, timeout=60, env=environment, **own)
 
     def wait_healthy(self, *names: str) -> None:
         """Wait until each of these services' health check passes."""
@@ -152,6 +161,10 @@ class Stack:
     def _made(self, *parts: str) -> Path:
         folder = self.folder.joinpath(*parts)
         folder.mkdir(parents=True, exist_ok=True)
+        for path in (folder, *folder.parents):
+            if path == self.folder:
+                break
+            _give(path, self.user)
         return folder
 
     def _poison(self) -> str:
@@ -162,9 +175,55 @@ class Stack:
 
 
 @contextmanager
-def running(folder: Path, metrics: Mapping[str, str]) -> Iterator[Stack]:
+def running(metrics: Mapping[str, str]) -> Iterator[Stack]:
     """Start all services of compose.yaml, each when those that it needs are well; all end with the block."""
+    # Not below pytest's own folder, which nobody else may enter.
+    with tempfile.TemporaryDirectory(prefix="ferry-topology-") as folder, _running(Path(folder), metrics) as found:
+        yield found
+
+
+def somebody() -> str | None:
+    """Who services are where the tests are root; None where they are not."""
+    return None if os.getuid() else NOBODY
+
+
+def programs(folder: Path, user: str | None) -> Path:
+    """The folder with the programs of this environment, as a user may start them who cannot enter that of its Python.
+
+    Then they run by Debian's Python of the same version, to which this environment's libraries are lent.
+    """
+    if user is None or _tried(sys.executable, user):
+        return BIN
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    python = shutil.which(version, path="/usr/bin")
+    assert python, f"{user} may not use {sys.executable}, and Debian's {version} is missing"
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
+    libraries = sysconfig.get_path("purelib")
+    lent = folder / "lib" / version / "site-packages" / "lent.pth"
+    lent.write_text(f"import site; site.addsitedir({libraries!r})\n")
+    for program in BIN.iterdir():
+        text = program.read_bytes() if program.is_file() and not program.is_symlink() else b""
+        if text.startswith(b"#!"):
+            own = text.replace(f"#!{BIN}/python".encode(), f"#!{folder}/bin/python".encode(), 1)
+            made = folder / "bin" / program.name
+            made.write_bytes(own)
+            made.chmod(0o755)
+    return folder / "bin"
+
+
+def _tried(program: str, user: str) -> bool:
+    try:
+        return not subprocess.run([program, "-c", ""], check=False, cwd="/", **as_(user)).returncode
+    except PermissionError:
+        return False
+
+
+@contextmanager
+def _running(folder: Path, metrics: Mapping[str, str]) -> Iterator[Stack]:
+    user = somebody()
+    folder.chmod(0o755)
     subprocess.run([DOCKER / "secrets.sh", folder / "secrets"], check=True, capture_output=True)
+    _give(folder / "secrets", user)  # a container's secrets are files that it may read, in a folder that it may enter
     (folder / "spark-conf").mkdir()
     shutil.copy(folder / "secrets" / "spark_defaults", folder / "spark-conf" / "spark-defaults.conf")
     wanted = [f"{host}:{port}" for host, ports in CONTAINER_PORTS.items() for port in ports]
@@ -173,7 +232,15 @@ def running(folder: Path, metrics: Mapping[str, str]) -> Iterator[Stack]:
         stack.enter_context(guard(folder / "kafka"))
         primary, backup = up_all([_broker(folder, side) for side in ("primary", "backup")], home=folder / "kafka")
         kafka = {f"kafka-{each.name}:9092": each.bootstrap_of("CLIENT") for each in (primary, backup)}
-        found = Stack(folder=folder, primary=primary, backup=backup, addresses={**addresses, **kafka}, metrics=metrics)
+        found = Stack(
+            folder=folder,
+            primary=primary,
+            backup=backup,
+            addresses={**addresses, **kafka},
+            metrics=metrics,
+            user=user,
+            programs=programs(folder / "python", user),
+        )
         _localise(found)
         _start(stack, found, "spark-master")
         stack.enter_context(_postgres(found))
@@ -186,6 +253,12 @@ def running(folder: Path, metrics: Mapping[str, str]) -> Iterator[Stack]:
         yield found
 
 
+def _give(path: Path, user: str | None) -> None:
+    if user is not None:
+        owner = pwd.getpwnam(user)
+        os.chown(path, owner.pw_uid, owner.pw_gid)
+
+
 def postgres_program(name: str) -> str:
     """A program of Postgres's server, which Debian keeps out of PATH."""
     known = shutil.which(name) or next((str(path) for path in Path("/usr/lib/postgresql").glob(f"*/bin/{name}")), None)
@@ -196,7 +269,7 @@ def postgres_program(name: str) -> str:
 def _start(stack: ExitStack, found: Stack, name: str) -> None:
     log = found.folder / f"{name}.log"
     environment, work = found.environment(name), found.work(name)
-    stack.enter_context(process(found.command(name), log, environment=environment, cwd=work))
+    stack.enter_context(process(found.command(name), log, environment=environment, cwd=work, user=found.user))
 
 
 def _run_once(found: Stack, name: str) -> None:
@@ -208,6 +281,7 @@ def _run_once(found: Stack, name: str) -> None:
         env=found.environment(name),
         cwd=found.work(name),
         timeout=HEALTHY_SECONDS,
+        **as_(found.user),
     )
     (found.folder / f"{name}.log").write_text(done.stdout + done.stderr)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
@@ -237,7 +311,7 @@ def _postgres(found: Stack) -> Iterator[None]:
     """Debian's Postgres with what its image would make of the service's environment; root may not start one."""
     environment = services()["postgres"]["environment"]
     port = found.addresses["postgres:5432"].rpartition(":")[2]
-    user = "postgres" if os.getuid() == 0 else None
+    user = None if found.user is None else "postgres"
     with tempfile.TemporaryDirectory(prefix="ferry-postgres-") as home:
         password = Path(home) / "password"
         password.write_text(Path(found.native("postgres", environment["POSTGRES_PASSWORD_FILE"])).read_text())
@@ -270,5 +344,5 @@ def _postgres(found: Stack) -> Iterator[None]:
 
 
 def _as(user: str | None, command: Sequence[str], folder: str) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, user=user)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, **as_(user))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import random
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import psutil
 
@@ -227,6 +229,11 @@ def connect_server(folder: Path, port: int, *, ui: int | None = None) -> Iterato
         yield f"sc://127.0.0.1:{port}"
 
 
+def as_(user: str | None) -> dict[str, Any]:
+    """Arguments of `subprocess` for a process of a user's, in no group of ours; none for our own."""
+    return {} if user is None else {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
 @contextmanager
 def service(
     command: list[str],
@@ -238,7 +245,8 @@ def service(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process that ends, with all that it started, when the block does.
 
-    `environment` is the whole of its environment, that of a small local Spark unless given.
+    `environment` is the whole of its environment, that of a small local Spark unless given. With a `user` it is that
+    user's in all.
     """
     with log.open("ab") as sink:
         process = subprocess.Popen(
@@ -248,8 +256,8 @@ def service(
             stderr=subprocess.STDOUT,
             env={**os.environ, **LOCAL, "SPARK_DAEMON_MEMORY": "512m"} if environment is None else environment,
             cwd=cwd,
-            user=user,
             start_new_session=True,
+            **as_(user),
         )
     try:
         yield process

@@ -1,7 +1,10 @@
 """Functions of records that a file may name, and some that it may not."""
 
+import os
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
+from pyspark.sql.types import BinaryType
 
 NUMBER = 3
 
@@ -16,3 +19,27 @@ def small(records: DataFrame) -> DataFrame:
 def raises(_: DataFrame) -> DataFrame:
     """Fails."""
     raise KeyError("a table that is not there")
+
+
+@F.udf(BinaryType())
+def _known(value: bytes | None) -> bytes | None:
+    if value == b"bad":
+        raise KeyError(f"no such thing as {value!r}")
+    return value
+
+
+def breaks(records: DataFrame) -> DataFrame:
+    """Raises in a task, at a value that it does not know."""
+    return records.withColumn("value", _known("value"))
+
+
+@F.udf(BinaryType())
+def _fatal(value: bytes | None) -> bytes | None:
+    if value == b"bad":
+        os._exit(1)
+    return value
+
+
+def dies(records: DataFrame) -> DataFrame:
+    """Ends the worker that it runs in."""
+    return records.withColumn("value", _fatal("value"))

@@ -9,9 +9,12 @@ from pyspark.errors import PySparkException, PythonException
 
 from ferry.decide.records.locating import Ranges
 from ferry.errors import Refused, Unreachable
-from ferry.model import Piece, Slice, TopicPartition, Unit
-from ferry.spark.records.failures import cause_of, told_by_ferry
-from ferry.spark.records.faults import fault_of
+from ferry.model import Piece, RefusalKind, Slice, TopicPartition, Unit
+from ferry.net.fetch.intake import ReadFailure
+from ferry.run.records.withheld import Unread, parse_unread, without
+from ferry.spark.records import faults
+from ferry.spark.records.failures import cause_of, told_by_ferry, unread_of
+from ferry.spark.records.faults import MOST_OF_TOPIC, faults_of, ranges_of
 
 TRACEBACK = """Traceback (most recent call last):
   File "/flows/company.py", line 22, in known
@@ -31,11 +34,11 @@ class Raised(PythonException):
         return {"msg": "x", "traceback": self.traceback}
 
 
-def piece(partition: int) -> Slice:
+def piece(partition: int, *, topic: str = "t", start: int = 0) -> Slice:
     return Slice(
-        source=TopicPartition("t", partition),
-        target=TopicPartition("a.t", partition),
-        start=0,
+        source=TopicPartition(topic, partition),
+        target=TopicPartition(f"a.{topic}", partition),
+        start=start,
         end=100,
         slot=0,
         bytes_estimate=0,
@@ -43,47 +46,116 @@ def piece(partition: int) -> Slice:
     )
 
 
-UNIT = Unit(
-    source_topic="u",
-    target=TopicPartition("a.u", 0),
-    starts=(0, 0),
-    ends=(50, 50),
-    slot=0,
-    era=1,
-    partitions=2,
-    digest="d",
-)
+def unit(topic: str, number: int) -> Unit:
+    return Unit(
+        source_topic=topic,
+        target=TopicPartition(f"a.{topic}", number),
+        starts=(0, 0),
+        ends=(50, 50),
+        slot=0,
+        era=1,
+        partitions=2,
+        digest="d",
+    )
 
 
-def failing(place: TopicPartition, offset: int) -> Callable[[Ranges], None]:
+def failing(*places: tuple[str, int, int]) -> Callable[[Ranges], None]:
+    """A transform that breaks off at these records."""
+
     def attempt(ranges: Ranges) -> None:
-        start, end = ranges.get(place, (0, 0))
-        if start <= offset < end:
-            raise Raised(TRACEBACK)
+        for topic, partition, offset in places:
+            start, end = ranges.get(TopicPartition(topic, partition), (0, 0))
+            if start <= offset < end:
+                raise Raised(TRACEBACK)
 
     return attempt
 
 
 @pytest.mark.parametrize(("topic", "offset"), [("t", 47), ("t", 0), ("u", 49)])
 def test_the_record_is_told_with_the_transform_the_cause_and_the_remedy(topic: str, offset: int) -> None:
-    pieces: list[Piece] = [piece(0), piece(1), UNIT]
-    told = fault_of("masked", pieces, failing(TopicPartition(topic, 1), offset))
-    assert told == (
+    pieces: list[Piece] = [piece(0), piece(1), unit("u", 0)]
+    held = faults_of("masked", pieces, failing((topic, 1, offset)))
+    (found,) = held.values()
+    assert found.refusal.message == (
         f"ferry.transform.masked breaks off at the record at offset {offset} of {topic}-1: KeyError in known "
         "(/flows/company.py, line 22); correct it, or let it leave such records out: in SQL by WHERE, or by a function "
         "that answers null, as try_cast"
     )
+    assert found.refusal.kind is RefusalKind.TRANSFORM
 
 
-def test_what_does_not_break_off_or_not_again_is_not_told() -> None:
-    assert fault_of("masked", [piece(0)], lambda _: None) is None
+def test_slices_are_withheld_from_their_records_on_and_no_other_is() -> None:
+    pieces: list[Piece] = [piece(0), piece(1, start=10), piece(2, start=30), piece(0, topic="v")]
+    held = faults_of("masked", pieces, failing(("t", 1, 47), ("t", 1, 48), ("t", 2, 30)))
+    assert {place: one.offset for place, one in held.items()} == {("t", 1): 47, ("t", 2): 30}
+    assert ranges_of(without(pieces, held)) == {("t", 0): (0, 100), ("t", 1): (10, 47), ("v", 0): (0, 100)}
+
+
+def test_units_of_the_topic_are_withheld_wholly() -> None:
+    pieces: list[Piece] = [unit("t", 0), unit("t", 1), unit("u", 0)]
+    held = faults_of("masked", pieces, failing(("t", 1, 30)))
+    assert held.keys() == {("t", 0), ("t", 1)}
+    assert without(pieces, held) == (unit("u", 0),)
+
+
+def test_a_topic_with_many_such_records_is_withheld_wholly_and_the_others_go_on() -> None:
+    pieces: list[Piece] = [*(piece(number) for number in range(MOST_OF_TOPIC + 3)), piece(0, topic="v")]
+    tries: list[Ranges] = []
+    bad = failing(*(("t", number, 5) for number in range(MOST_OF_TOPIC + 2)), ("v", 0, 99))
+
+    def attempt(ranges: Ranges) -> None:
+        tries.append(ranges)
+        bad(ranges)
+
+    held = faults_of("masked", pieces, attempt)
+    assert ranges_of(without(pieces, held)) == {
+        **{("t", number): (0, 5) for number in range(MOST_OF_TOPIC)},
+        ("v", 0): (0, 99),
+    }
+    assert "at a record of t (3 partitions): " in held[TopicPartition("t", MOST_OF_TOPIC + 2)].refusal.message
+    assert len(tries) < 60
+
+
+def test_nobody_looks_longer_than_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "LOCATE_SECONDS", 0.0)
+    pieces: list[Piece] = [piece(0), piece(1)]
+    held = faults_of("masked", pieces, failing(("t", 1, 47)))
+    assert without(pieces, held) == ()
+
+
+def test_what_does_not_break_off_or_not_again_withholds_nothing() -> None:
+    assert faults_of("masked", [piece(0)], lambda _: None) == {}
     once = [Raised(TRACEBACK)]
 
     def attempt(_: Ranges) -> None:
         if once:
             raise once.pop()
 
-    assert fault_of("masked", [piece(0)], attempt) is None
+    assert faults_of("masked", [piece(0)], attempt) == {}
+
+
+def test_what_cannot_be_read_is_told_as_it_is_and_withheld_from_there_on() -> None:
+    failures = {
+        TopicPartition("t", 1): ReadFailure(kind=RefusalKind.NO_LEADER, message='no "leader"\nnow', offset=20),
+        TopicPartition("t", 2): ReadFailure(kind=RefusalKind.CORRUPT, message="bad", offset=0),
+    }
+    assert parse_unread(str(Unread(failures))) == failures
+    raised = Raised(f"Traceback (most recent call last):\n  ...\n{Unread.__module__}.Unread: {Unread(failures)}\n")
+    assert unread_of(raised) == failures
+    assert unread_of(Raised(TRACEBACK)) == {}
+
+    def attempt(ranges: Ranges) -> None:
+        if ranges.get(TopicPartition("t", 1), (0, 0))[1] > 20:
+            raise raised
+        failing(("t", 0, 3))(ranges)
+
+    pieces: list[Piece] = [piece(0), piece(1), piece(2), piece(3), unit("u", 0)]
+    held = faults_of("masked", pieces, attempt)
+    assert {place: (one.offset, one.refusal.kind) for place, one in held.items()} == {
+        ("t", 0): (3, RefusalKind.TRANSFORM),
+        ("t", 1): (20, RefusalKind.NO_LEADER),
+        ("t", 2): (0, RefusalKind.CORRUPT),
+    }
 
 
 def test_causes_have_kind_and_place_and_no_value() -> None:

@@ -31,7 +31,6 @@ NO_SPARK = cast("SparkSession", None)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "PORTION_BYTES", 120_000)
     monkeypatch.setattr(portions, "is_whole", lambda *_: False)
     monkeypatch.setattr(portions, "at_once", lambda _: 1)
 
@@ -71,7 +70,7 @@ def written(
     streams = [Stream(change=lambda frame: frame, rule=rule, pieces=SLICES)]
     plan = replace(PLAN, slices=SLICES, max_seconds=100)
     specs = {slot: spec(slot, wall_ms() if began_ms is None else began_ms) for slot in (0, 1)}
-    return write_in_portions(NO_SPARK, plan, specs, streams, reached or {}, write), read
+    return write_in_portions(NO_SPARK, plan, specs, streams, reached or {}, write, 120_000), read
 
 
 def fine(slot: int, _round: int) -> SlotEnd:

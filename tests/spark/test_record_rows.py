@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from ferry.decide.records.filters import Narrowing
+from ferry.decide.records.filters import Narrowing, Span
 from ferry.decide.records.ranges import Piece
 from ferry.errors import Corrupt
-from ferry.model import Codec, TopicPartition
+from ferry.model import Codec, RefusalKind, TopicPartition
+from ferry.net.fetch.intake import ReadFailure
 from ferry.spark.records import rows
 from ferry.spark.records.rows import rows_of
 from ferry.spark.records.schema import SCHEMA
@@ -101,6 +102,26 @@ def test_damage_is_met_as_it_is_record_by_record(records: list, seed: int) -> No
             in_arrow(found)
     else:
         assert in_arrow(found) == wanted
+
+
+@given(
+    before=st.lists(RECORD, min_size=1, max_size=4), bad=st.lists(RECORD, min_size=1, max_size=4), quick=st.booleans()
+)
+def test_who_is_told_of_damage_has_all_before_it_and_all_of_others(before: list, bad: list, quick: bool) -> None:
+    (sound,) = batches(built(before, Codec.NONE))
+    data = bytearray(built(bad, Codec.NONE))
+    data[61:] = bytes(len(data) - 61)  # records of no bytes, with fields all the same
+    (damaged,) = batches(data)
+    own, other = (Piece(TopicPartition("t", number), 0, 2**60) for number in (0, 1))
+    found = [(own, sound), (own, damaged), (own, sound), (other, sound)]
+    told: list[tuple[TopicPartition, ReadFailure]] = []
+    where = Narrowing() if quick else Narrowing(offsets=Span(low=0))
+    got = rows_of(iter(found), where, ARROW, lambda *one: told.append(one))
+    places = [row["partition"] for batch in got for row in batch.to_pylist()]
+    assert places == [0] * len(before) + [1] * len(before)
+    ((place, failure),) = told
+    assert (place, failure.kind) == (own.place, RefusalKind.CORRUPT)
+    assert failure.message.startswith(f"the batch at offset {failure.offset} of t-0 cannot be read: ")
 
 
 def test_formats_take_turns_in_order() -> None:

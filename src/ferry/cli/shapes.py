@@ -104,6 +104,9 @@ def run_json(report: Report) -> Json:
         "transcoded": report.transcoded,
         "missing": report.missing,
         "dead_letters": report.dead_letters,
+        "transformed": [
+            {"topic": topic, "read": one.read, "left_out": one.left_out} for topic, one in sorted(report.sifted.items())
+        ],
         "seconds": report.seconds,
         "changes": [change_json(change) for change in report.plan.changes],
         "drift": [change_json(change) for change in report.plan.drift],

@@ -19,6 +19,7 @@ from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
+from ferry.model.sifted import NOTHING_SIFTED, Sifted
 from ferry.model.throttled import NOT_THROTTLED, Throttled
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 from ferry.model.unit import Era, Unit, UnitReceipt, Vector
@@ -28,6 +29,7 @@ from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindo
 __all__ = [
     "EVERYBODY",
     "LIVE",
+    "NOTHING_SIFTED",
     "NOT_THROTTLED",
     "NO_STATE",
     "PLAN_VERSION",
@@ -82,6 +84,7 @@ __all__ = [
     "RunRecord",
     "RunVerified",
     "Segment",
+    "Sifted",
     "Slice",
     "Throttled",
     "TimeWindow",

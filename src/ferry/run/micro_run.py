@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ferry.clock import wall_ms
@@ -31,7 +31,18 @@ from ferry.decide.plan.skipping import Wish
 from ferry.decide.takeover.adoption import Takeover
 from ferry.errors import Superseded
 from ferry.garbage import left_uncollected
-from ferry.model import Attempt, Gap, GroupOutcome, Origin, Piece, Plan, TopicPartition, lane_kind
+from ferry.model import (
+    NOTHING_SIFTED,
+    Attempt,
+    Gap,
+    GroupOutcome,
+    Origin,
+    Piece,
+    Plan,
+    Sifted,
+    TopicPartition,
+    lane_kind,
+)
 from ferry.run.copy.ends import SlotEnd, outcome_of
 from ferry.run.copy.kafka_port import CopyLimits
 from ferry.run.copy.share import Rate
@@ -301,15 +312,18 @@ class MicroRuns(LaneSession):
         """End every open transaction of the lane's slots, as after a kill: readers need not wait for a timeout."""
         self._run(lambda: self._planner.fencing_lane().fence(plan.slots))
 
-    def record_outcome(self, plan: Plan, attempt: Attempt, ends: Collection[SlotEnd]) -> None:
+    def record_outcome(
+        self, plan: Plan, attempt: Attempt, ends: Collection[SlotEnd], sifted: Mapping[str, Sifted] = NOTHING_SIFTED
+    ) -> None:
         """Keep in the ledger what the attempt's slots refused and which of them ran out of time, for the report.
 
+        And what its transforms read and left out, by topic.
         An attempt that somebody took over from says nothing: the word of its successor counts.
         """
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
             return
         told = outcome_of(plan, ends)
-        record = outcome_record(plan.lane, plan.run, told.refusals, sorted(told.time_over))
+        record = outcome_record(plan.lane, plan.run, told.refusals, sorted(told.time_over), sifted)
         self._run(lambda: self._ledger.append([record]))
 
     def checkpoint(self, run: str) -> GroupOutcome | None:

@@ -17,9 +17,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.decide.ledger.report import pieces_sentence, throttled_sentence, throttling
+from ferry.decide.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
 from ferry.errors import FerryError, Retryable
-from ferry.model import Attempt, Origin, Plan, Receipt, TopicPartition, UnitReceipt
+from ferry.model import Attempt, Origin, Plan, Receipt, Sifted, TopicPartition, UnitReceipt
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
@@ -71,9 +71,12 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         attempt = runs.begin(plan, request.origin)
         specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
+        sifted: dict[str, Sifted] = {}
         with ProgressLog(plan, next(iter(specs.values())), request.say):
-            ends = _on_spark(request, connect, plan, attempt, specs, transforms, reached)
-        runs.record_outcome(plan, attempt, ends)
+            ends = _on_spark(request, connect, plan, attempt, specs, transforms, reached, sifted)
+        runs.record_outcome(plan, attempt, ends, sifted)
+        for sentence in sifted_notes(sifted):
+            request.say(sentence)
         _tell(plan, ends, request.say)
 
 
@@ -85,11 +88,12 @@ def _on_spark(
     specs: dict[int, TaskSpec],
     transforms: Transforms,
     reached: Mapping[TopicPartition, int],
+    sifted: dict[str, Sifted],
 ) -> list[SlotEnd]:
     return on_spark(
         connect,
         _tag(plan),
-        lambda spark: _both_kinds(spark, request, plan, specs, transforms, reached),
+        lambda spark: _both_kinds(spark, request, plan, specs, transforms, reached, sifted),
         what=f"run {plan.run} of {plan.flow}",
         broken=lambda: end_chunks(request, plan, attempt),
     )
@@ -102,6 +106,7 @@ def _both_kinds(
     specs: dict[int, TaskSpec],
     transforms: Transforms,
     reached: Mapping[TopicPartition, int],
+    sifted: dict[str, Sifted],
 ) -> list[SlotEnd]:
     """Copy what goes as bytes and write what is transformed; nothing before all transforms are checked.
 
@@ -117,25 +122,27 @@ def _both_kinds(
         return _rounds(spark, of_bytes, request.say) if of_bytes else []
 
     if any(spec.limits.rate is not None for spec in specs.values()):
-        return [*copied(), *_changed(spark, plan, of_rows, streams, reached)]
+        return [*copied(), *_changed(spark, request, plan, of_rows, streams, reached, sifted)]
     copying = Call(copied)
-    changed = _changed(spark, plan, of_rows, streams, reached)
+    changed = _changed(spark, request, plan, of_rows, streams, reached, sifted)
     return sorted([*copying.result(), *changed], key=attrgetter("slot"))
 
 
 def _changed(
     spark: SparkSession,
+    request: CopyRequest,
     plan: Plan,
     specs: dict[int, TaskSpec],
     streams: Sequence[Stream],
     reached: Mapping[TopicPartition, int],
+    sifted: dict[str, Sifted],
 ) -> list[SlotEnd]:
     """The slots that write rows. What Spark gives up is their failure alone: of the others the outcome is known."""
     if not specs:
         return []
     try:
-        write = partial(write_rows, spark, plan)
-        return write_in_portions(spark, plan, specs, streams, reached, write)
+        write = partial(write_rows, spark, plan, sifted)
+        return write_in_portions(spark, plan, specs, streams, reached, write, request.flow.portion_bytes)
     except PySparkException as error:
         failure = Retryable(f"Spark gave up the transformed topics ({gist(error)}): see its log")
         return [SlotEnd(slot=slot, failure=failure) for slot in specs]

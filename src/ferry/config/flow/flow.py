@@ -171,6 +171,8 @@ class FlowConfig:
     task_memory_bytes: int
     chunk_bytes: int
     chunk_seconds: int
+    portion_bytes: int
+    """About how much of transformed topics is sorted before it is written, for each task at once."""
     transaction_timeout_ms: int
     throttle_bytes_per_second: int | None
     """Most that a run fetches; None is no limit."""

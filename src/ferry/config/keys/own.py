@@ -220,6 +220,13 @@ FERRY_KEYS = (
         meaning="longest time one transaction stays open; at most half of `ferry.transaction.timeout.ms`",
     ),
     FerryKey(
+        name="ferry.portion.bytes",
+        default=str(1024**3),
+        values="bytes, at least 1048576",
+        meaning="how much of transformed topics Spark sorts on its disks before it is written, for each task that works "
+        "at once, about; what is written counts",
+    ),
+    FerryKey(
         name="ferry.transaction.timeout.ms",
         default="60000",
         values="milliseconds, at least 2000",

@@ -169,6 +169,7 @@ class FlowReader:
             task_memory_bytes=self._value("ferry.task.memory.bytes", values.integer(1024 * 1024)),
             chunk_bytes=self._value("ferry.chunk.bytes", values.integer(1)),
             chunk_seconds=self._chunk_seconds(timeout_ms),
+            portion_bytes=self._value("ferry.portion.bytes", values.integer(1024 * 1024)),
             transaction_timeout_ms=timeout_ms,
             throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_integer(1024)),
             ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from ferry.model import (
     Refusal,
     RefusalKind,
     RunVerified,
+    Sifted,
     Throttled,
     TopicPartition,
     UnitReceipt,
@@ -61,6 +62,8 @@ class Report:
     done: int
     units: tuple[UnitReceipt, ...] = ()
     """Receipts of what was dealt to other partitions."""
+    sifted: Mapping[str, Sifted] = field(default_factory=dict)
+    """What transforms read and kept in the run's last attempt, by source topic."""
     groups: GroupOutcome | None = None
     """What became of the consumer groups; None when nobody looked at them (yet)."""
     verified: RunVerified | None = None
@@ -106,7 +109,7 @@ class Report:
     def notes(self) -> tuple[str, ...]:
         """What the plan notes, and what is to be known of the copy."""
         told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.units)
-        return (*self.plan.notes, *chain.from_iterable(told))
+        return (*self.plan.notes, *chain.from_iterable(told), *sifted_notes(self.sifted))
 
     @property
     def throttled(self) -> Throttled:
@@ -219,6 +222,14 @@ def transform_notes(receipts: Iterable[Receipt]) -> list[str]:
     ]
 
 
+def sifted_notes(sifted: Mapping[str, Sifted]) -> list[str]:
+    """What transforms left out in an attempt, as they were counted while records were read."""
+    return [
+        f"topic {topic}: {count_of(one.read, 'record')} read, {one.left_out} of them left out by its transform"
+        for topic, one in sorted(sifted.items())
+    ]
+
+
 def read_of(units: Iterable[UnitReceipt]) -> dict[tuple[str, str], int]:
     """By source and target topic how many offsets were read for what was dealt: once, for however many partitions."""
     spans: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
@@ -320,6 +331,7 @@ def report_of(
         left=tuple(piece for piece in short if piece.slot in time_over),
         done=len(copied),
         units=tuple(sorted(units, key=lambda unit: (unit.target, unit.start))),
+        sifted=ended.sifted if ended else {},
     )
 
 

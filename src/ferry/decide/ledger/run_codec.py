@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from ferry.decide.ledger.codec import LEDGER_VERSION, Json, encode
-from ferry.model import Attempt, Flow, Origin, Record, Refusal, RefusalKind, RunRecord
+from ferry.model import NOTHING_SIFTED, Attempt, Flow, Origin, Record, Refusal, RefusalKind, RunRecord, Sifted
 
 
 def run_record(run: RunRecord) -> Record:
@@ -96,12 +96,20 @@ def parse_refusal(body: Json) -> Refusal:
     )
 
 
-def outcome_record(lane: str, run: str, refusals: Sequence[Refusal], time_over: Sequence[int]) -> Record:
-    """What the tasks of a run refused, and the slots that ended because the run's time was over."""
-    body = {
+def outcome_record(
+    lane: str,
+    run: str,
+    refusals: Sequence[Refusal],
+    time_over: Sequence[int],
+    sifted: Mapping[str, Sifted] = NOTHING_SIFTED,
+) -> Record:
+    """What the tasks of a run refused, the slots that ended because the run's time was over, and what was sifted."""
+    body: Json = {
         "v": LEDGER_VERSION,
         "kind": "outcome",
         "refusals": [refusal_json(item) for item in refusals],
         "time_over": list(time_over),
     }
+    if sifted:
+        body["sifted"] = {topic: list(one) for topic, one in sorted(sifted.items())}
     return Record(key=encode(["outcome", lane, run]), value=encode(body))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ferry.decide.ledger.codec import SEAL, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
 from ferry.decide.ledger.plan_codec import parse_plan
 from ferry.decide.ledger.run_codec import parse_attempt, parse_refusal
 from ferry.decide.ledger.unit_codec import UNIT
-from ferry.model import Attempt, LedgerRecord, OpenedRun, Plan, Record, Refusal
+from ferry.model import Attempt, LedgerRecord, OpenedRun, Plan, Record, Refusal, Sifted
 
 
 def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
@@ -96,6 +97,8 @@ class Outcome:
 
     refusals: tuple[Refusal, ...]
     time_over: frozenset[int]
+    sifted: Mapping[str, Sifted] = field(default_factory=dict)
+    """What transforms read and kept in the attempt that told last, by source topic."""
 
 
 def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
@@ -106,5 +109,6 @@ def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
             return Outcome(
                 refusals=tuple(parse_refusal(item) for item in body["refusals"]),
                 time_over=frozenset(body["time_over"]),
+                sifted={topic: Sifted(*counts) for topic, counts in body.get("sifted", {}).items()},
             )
     return None

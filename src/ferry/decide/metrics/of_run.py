@@ -57,6 +57,10 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
             (m.MISSING_COUNT, 0),
         ):
             counts[metric, topic] = counts.get((metric, topic), 0) + value
+    for name, sifted in report.sifted.items():
+        source = labelled(common, source_topic=name)
+        counts[m.SIFTED_READ, source] = sifted.read
+        counts[m.SIFTED_LEFT_OUT, source] = sifted.left_out
     counts[m.SOURCE_RECORD_POLL, common] = sum(
         receipt.end - receipt.start - (receipt.missing or 0) for receipt in report.receipts if not receipt.adopted
     ) + sum(read_of(report.units).values())

@@ -72,6 +72,8 @@ MISSING_COUNT = _counter(
 DEAD_LETTER_COUNT = _counter(
     "dead_letter_count", "Records that a transform could not be applied to, and that became dead letters", *BY_TOPIC
 )
+SIFTED_READ = _counter("transform_read_count", "Records that a transform was given", "source_topic")
+SIFTED_LEFT_OUT = _counter("transform_left_out_count", "Those of them that it left out", "source_topic")
 SOURCE_RECORD_POLL = _counter(
     "source_record_poll", "Records read, with markers and those of aborted transactions, which stay behind"
 )
@@ -95,6 +97,8 @@ COUNTERS = (
     TRANSCODED_BATCH_COUNT,
     MISSING_COUNT,
     DEAD_LETTER_COUNT,
+    SIFTED_READ,
+    SIFTED_LEFT_OUT,
     SOURCE_RECORD_POLL,
     SOURCE_RECORD_WRITE,
     THROTTLE_MS,

@@ -7,9 +7,6 @@ from collections.abc import Collection, Mapping
 from ferry.decide.plan.shares import fair_shares
 from ferry.model import Slice, TopicPartition
 
-PORTION_BYTES = 1 << 30
-"""Of a task at a time, as they lie at the source, and RECORD_BYTES for each offset."""
-
 RECORD_BYTES = 200
 """What a record takes beside its bytes while Spark sorts it, about."""
 
@@ -19,7 +16,7 @@ def portion_of(
 ) -> dict[TopicPartition, tuple[int, int]]:
     """By source partition the offsets that come next, where slices stand `at`: about `most` bytes, fairly shared.
 
-    Each slice has some of it, as long as there are no more slices than bytes.
+    Bytes are as they lie at the source, and RECORD_BYTES for each offset. Each slice has some of it, as long as there are no more slices than bytes.
     """
     costs = {piece.source: _cost(piece) for piece in slices}
     needs = {piece.source: (piece.end - at[piece.source]) * costs[piece.source] for piece in slices}
@@ -33,7 +30,7 @@ def portion_of(
     return found
 
 
-def is_whole(slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int = PORTION_BYTES) -> bool:
+def is_whole(slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int) -> bool:
     """Whether one portion has all that is left."""
     return sum((piece.end - at[piece.source]) * _cost(piece) for piece in slices) <= most
 

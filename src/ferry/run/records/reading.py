@@ -22,6 +22,7 @@ from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.net.fetch.source import SourceReader
 from ferry.net.fetch.throttle import Throttle
 from ferry.run.records.cluster import connected
+from ferry.run.records.withheld import Told
 from ferry.wire.batch import Batch
 
 MEMORY_BYTES = 64 << 20
@@ -55,15 +56,22 @@ class ReadSpec:
     """Whether one piece is read after the other, in their order; else all at once."""
 
 
-def read_batches(spec: ReadSpec) -> Iterator[tuple[Piece, Batch]]:
+def read_batches(spec: ReadSpec, told: Told | None = None) -> Iterator[tuple[Piece, Batch]]:
     """The data batches of committed records that lie in the pieces, in offset order within each; checksums are right.
 
     The first and last batch of a piece may hold records outside of it. A batch is a view of memory that is used again
-    once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be read, Unreachable.
+    once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be read, Unreachable; with
+    `told` that hears of a piece that cannot be read on, behind its last batch, and the others are read.
     """
     reading = _Reading(spec)
     try:
-        yield from reading.batches()
+        for piece, found in reading.found():
+            if not isinstance(found, ReadFailure):
+                yield piece, found
+            elif told is None:
+                raise _error(spec.alias, piece.place, found)
+            else:
+                told(piece.place, found)
     finally:
         reading.stop()
 
@@ -80,21 +88,25 @@ class _Reading:
     def __init__(self, spec: ReadSpec) -> None:
         self._spec = spec
         self._pieces = {piece.place: piece for piece in spec.pieces}
-        self._found: SimpleQueue[tuple[Piece, Fetched] | FerryError | Exception | None] = SimpleQueue()
+        self._found: SimpleQueue[tuple[Piece, Fetched | ReadFailure] | Exception | None] = SimpleQueue()
         """None ends it."""
         self._taken: SimpleQueue[Answer] = SimpleQueue()
         self._held = 0
         """Batches that were handed over and are not back yet."""
+        self._failed: set[TopicPartition] = set()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ferry-records", daemon=True)
         self._thread.start()
 
-    def batches(self) -> Iterator[tuple[Piece, Batch]]:
-        """What the thread has read, until the end; raises what ended it."""
+    def found(self) -> Iterator[tuple[Piece, Batch | ReadFailure]]:
+        """What the thread has read, until the end, a piece's failure behind its batches; raises what ended it."""
         while (found := self._found.get()) is not None:
             if isinstance(found, Exception):
                 raise found
             piece, fetched = found
+            if isinstance(fetched, ReadFailure):
+                yield piece, fetched
+                continue
             if not fetched.hidden:
                 yield piece, fetched.batch
             self._taken.put(fetched.answer)
@@ -153,8 +165,9 @@ class _Reading:
             self._held += 1
             self._found.put((self._pieces[place], intake.take(place)))
         failure = intake.failures.get(place)
-        if failure is not None:
-            raise _error(self._spec.alias, place, failure)
+        if failure is not None and place not in self._failed:
+            self._failed.add(place)
+            self._found.put((self._pieces[place], failure))
 
     def _release(self, intake: Intake) -> None:
         while True:

@@ -9,7 +9,7 @@ passed over.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +22,7 @@ from ferry.errors import Refused, Retryable
 from ferry.model import Codec, Compression, Piece, Plan, RefusalKind, Slice, TopicPartition, Unit
 from ferry.net.admin.topic_settings import batch_limits
 from ferry.net.write.kept import leader_epochs
-from ferry.run.copy.dropped import Dropped, Hindered, drop, verdict
+from ferry.run.copy.dropped import Drop, Dropped, Hindered, drop, verdict
 from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.outbox import Entry, Outbox, Request
 from ferry.run.copy.pump import MOST_SEGMENTS
@@ -30,11 +30,15 @@ from ferry.run.records.letterbox import Letter, Letterbox
 from ferry.run.records.rows import Rows, Stretch
 from ferry.run.records.slice_part import SlicePart
 from ferry.run.records.unit_part import UnitPart
+from ferry.run.records.withheld import Withholding
 from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 
 BATCH_BYTES = 512 << 10
 """Of records before they are compressed."""
+
+KEPT_BYTES = 64 << 20
+"""A chunk ends when its records, which are kept until it counts, take so many bytes before they are compressed."""
 
 _LIMIT_SHARE = 0.9
 """How much of what the target topic takes a batch may have before it is compressed: then it fits."""
@@ -45,28 +49,43 @@ _NONE = np.zeros(1, np.bool_)
 
 _NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
 
+_NONE_WITHHELD: Withholding = MappingProxyType({})
+
 RowPart = SlicePart | UnitPart
 
 
 class RowSlot(KafkaSlot):
     """One slot's writer of rows on a real target."""
 
-    def __init__(self, rows: Rows, wiring: SlotWiring, rules: Mapping[str, PoisonRule] = _NO_RULES) -> None:
-        """`rules` by source topic, of those at least whose rows may be letters."""
+    def __init__(
+        self,
+        rows: Rows,
+        wiring: SlotWiring,
+        rules: Mapping[str, PoisonRule] = _NO_RULES,
+        withheld: Withholding = _NONE_WITHHELD,
+    ) -> None:
+        """`rules` by source topic, of those at least whose rows may be letters.
+
+        Rows of what is `withheld` do not come. It may grow while rows come, until the first one of another piece.
+        """
         super().__init__(wiring)
         self._rows = rows
         self._portion = wiring.portion
         self._rules = rules
+        self._withheld = withheld
         self._letterbox = Letterbox(wiring.target, self._transaction, wiring.ref.flow)
         self._left: list[RowPart] = []
         """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
         before `copy_chunk` is called."""
         self._batch_bytes: Mapping[str, int] = {}
+        self._taken = 0
+        """Bytes of the records of the chunk under way, before they are compressed."""
         self._own: frozenset[TopicPartition] = frozenset()
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
         """As SlotPort. The rows since the last commit come again; they are those of its portion."""
         todo = todo if self._portion is None else self._portion.of(todo)
+        self._drop_withheld(piece for piece, _, _ in todo.values())
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
@@ -87,6 +106,17 @@ class RowSlot(KafkaSlot):
             for piece, source_next, target_next in todo.values()
         ]
         self._left = sorted(parts, key=lambda part: part.piece.target)
+
+    def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
+        """Raise Dropped for what would be copied past where its rows end: that more are lacking says nothing."""
+        found = ((piece, self._withheld.get(piece.source)) for piece in pieces)
+        drops = [
+            Drop(piece=piece, refusal=held.refusal, offset=held.offset)
+            for piece, held in found
+            if held is not None and (isinstance(piece, Unit) or held.offset < piece.end)
+        ]
+        if drops:
+            raise Dropped(drops)
 
     def _part(
         self,
@@ -126,8 +156,8 @@ class RowSlot(KafkaSlot):
         found: list[RowPart] = []
         outbox = Outbox(self._target, self._transaction, lambda: None)
         until = time.monotonic() + self._limits.chunk_seconds
-        sent = 0
-        while self._left and sent < self._limits.chunk_bytes and time.monotonic() < until and not self._stop():
+        sent = self._taken = 0
+        while self._left and self._has_room(sent) and time.monotonic() < until and not self._stop():
             part = self._left[0]
             if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - _MOST_RECORDS:
                 break
@@ -142,6 +172,7 @@ class RowSlot(KafkaSlot):
             if rows or letters:
                 part.come_to(*_last(rows, letters))
             if is_over:
+                self._drop_withheld([part.piece])
                 part.come_to_end()
                 self._left.pop(0)
             await outbox.settle_answered()
@@ -157,6 +188,9 @@ class RowSlot(KafkaSlot):
             self._telling = self._throttled()
             found[0].throttled = self._telling - self._told
         return found
+
+    def _has_room(self, sent: int) -> bool:
+        return sent < self._limits.chunk_bytes and self._taken < KEPT_BYTES
 
     def _following(self, plan: Plan, part: RowPart) -> RowPart:
         """The part of the next chunk that goes on where this one has come to."""
@@ -194,6 +228,7 @@ class RowSlot(KafkaSlot):
                 return found, letters, False
             fitting = max(1, fitting)
             room -= int(sizes[fitting - 1])
+            self._taken += int(sizes[fitting - 1])
             count += fitting
             mine = self._rows.take(fitting)
             if mine.letter is None:

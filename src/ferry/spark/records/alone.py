@@ -6,7 +6,8 @@ order in which they are written. Runs in Python workers; knows no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -16,14 +17,17 @@ import pyarrow as pa
 
 from ferry.decide.records.filters import EVERYTHING
 from ferry.decide.records.letters import PoisonRule
-from ferry.model import TopicPartition
+from ferry.decide.records.ranges import Piece
+from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec, read_batches
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
+from ferry.run.records.withheld import Failure, Withheld
 from ferry.spark.records.dealing import rows_of_piece
 from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.rows import rows_of
+from ferry.spark.records.tally import KEPT, READ, Found
 from ferry.spark.stage import attempted, batch_of_rows, rows
 
 
@@ -40,22 +44,69 @@ class Alone:
 
 
 def write_alone(
-    slots: Mapping[int, Alone], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    slots: Mapping[int, Alone], schema: pa.Schema, tell: Callable[[Found], None], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Copy every slot named in `batches`, as `ferry.spark.stage.copy_slots`; `schema` is that of the source `ferry`."""
+    """Copy every slot named in `batches`, as `ferry.spark.stage.copy_slots`; `schema` is that of the source `ferry`.
+
+    `tell` hears how many records were read and kept.
+    """
     for batch in batches:
+        counts: Counter[tuple[str, str]] = Counter()
         for slot in batch.column("slot").to_pylist():
-            one = slots[slot]
-            writer = partial(RowSlot, Rows(changed_rows(one, schema)), rules=one.rules)
+            one, withheld = slots[slot], dict[TopicPartition, Withheld]()
+            records = Rows(changed_rows(one, schema, withheld, counts))
+            writer = partial(RowSlot, records, rules=one.rules, withheld=withheld)
             yield batch_of_rows(rows(attempted(one.spec, writer)))
+        tell(counts)
 
 
-def changed_rows(one: Alone, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The slot's records, changed, as COLUMNS of `ferry.run.records.rows`. Raises as `read_batches`."""
-    for piece, batches in groupby(read_batches(one.read), itemgetter(0)):
+def changed_rows(
+    one: Alone, schema: pa.Schema, withheld: dict[TopicPartition, Withheld], counts: Counter[tuple[str, str]]
+) -> Iterator[pa.RecordBatch]:
+    """The slot's records, changed, as COLUMNS of `ferry.run.records.rows`; `counts` is added to.
+
+    What cannot be read on, or breaks a step off, is put into `withheld` before the first row behind it comes; its rows
+    end there. Raises what `read_batches` raises all the same.
+    """
+
+    def told(place: TopicPartition, failure: Failure) -> None:
+        known = withheld.get(place)
+        if known is None or failure.offset < known.offset:
+            refusal = Refusal(topic=place.topic, partition=place.partition, kind=failure.kind, message=failure.message)
+            withheld[place] = Withheld(offset=failure.offset, refusal=refusal)
+
+    for piece, batches in groupby(read_batches(one.read, told), itemgetter(0)):
         topic = piece.place.topic
-        change, rule, target = one.changes[topic], one.rules[topic], one.targets[piece.place]
-        for batch in rows_of(batches, EVERYTHING, schema):
-            changed = change(batch)
+        rule, target = one.rules[topic], one.targets[piece.place]
+        for batch in rows_of(batches, EVERYTHING, schema, told):
+            changed, failure = _changed(one.changes[topic], rule, piece, batch)
+            counts[READ, topic] += batch.num_rows
+            counts[KEPT, topic] += changed.num_rows
             if changed.num_rows:
                 yield rows_of_piece(rule, changed, target)
+            if failure is not None:
+                told(piece.place, failure)
+                break
+
+
+def _changed(
+    change: PlainChange, rule: PoisonRule, piece: Piece, batch: pa.RecordBatch
+) -> tuple[pa.RecordBatch, Failure | None]:
+    """The changed rows, up to the first one at which the change breaks off: steps should at none."""
+    try:
+        return change(batch), None
+    except Exception as error:
+        if batch.num_rows > 1:
+            half = batch.num_rows // 2
+            first, failure = _changed(change, rule, piece, batch.slice(0, half))
+            if failure is not None:
+                return first, failure
+            second, failure = _changed(change, rule, piece, batch.slice(half))
+            return pa.concat_batches([first, second]), failure
+        offset = batch.column("offset")[0].as_py()
+        message = (
+            f"ferry.transform.{rule.transform} breaks off at the record at offset {offset} of {piece.place}: "
+            f"{type(error).__name__} in a step (a bug): pass the record with ferry skip, and report it"
+        )
+        failure = Failure(kind=RefusalKind.TRANSFORM, message=message, offset=offset)
+        return change(batch.slice(0, 0)), failure

@@ -9,6 +9,8 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ha
 from pyspark.errors import PySparkException
 
 from ferry.errors import FerryError
+from ferry.model import TopicPartition
+from ferry.run.records.withheld import Failure, parse_unread
 from ferry.spark.stage import ERRORS
 
 SPARKS = (PySparkException, Py4JJavaError)
@@ -18,6 +20,7 @@ _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?:: (.*))?", re.DOTALL)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 _PLACE = re.compile(r"line (\d+), position (\d+)")
 _JAVA = re.compile(r"\b(?:[a-z_]\w*\.)+([A-Z]\w*(?:Error|Exception))\b")
+_UNREAD = re.compile(r"^ferry\.(?:\w+\.)*Unread: (\[.*\])$", re.MULTILINE)
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Worker died")
 _MOST_TEXT = 200
 
@@ -30,6 +33,12 @@ def told_by_ferry(error: BaseException) -> FerryError | None:
         if found is not None and found[1] in ERRORS:
             return ERRORS[found[1]](" ".join([found[2], *lines[at + 1 :]]).strip())
     return None
+
+
+def unread_of(error: BaseException) -> dict[TopicPartition, Failure]:
+    """The source partitions that a task could not read on; nothing, when it was something else."""
+    found = _UNREAD.search(_traceback(error))
+    return parse_unread(found[1]) if found is not None else {}
 
 
 def cause_of(error: BaseException) -> str:

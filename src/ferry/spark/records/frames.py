@@ -10,10 +10,17 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ferry.run.records.reading import ReadSpec
 from ferry.spark.records.schema import SCHEMA
-from ferry.spark.records.unit_stage import read_pieces
+from ferry.spark.records.unit_stage import Stage, one_after_the_other, read_apart, read_pieces
 
 
-def read_frame(spark: SparkSession, tasks: Sequence[ReadSpec]) -> DataFrame:
-    """What the tasks read, in the columns of the source `ferry`; nothing is read before an action."""
-    read = partial(read_pieces, list(tasks), to_arrow_schema(SCHEMA, timezone="UTC"))
+def read_frame(spark: SparkSession, tasks: Sequence[ReadSpec], then: Stage | None = None) -> DataFrame:
+    """What the tasks read, in the columns of the source `ferry`; nothing is read before an action.
+
+    With `then` it goes through that, in the same worker, and partitions that cannot be read on end it together, as
+    `read_apart` says.
+    """
+    schema = to_arrow_schema(SCHEMA, timezone="UTC")
+    read: Stage = partial(read_pieces, list(tasks), schema)
+    if then is not None:
+        read = partial(one_after_the_other, partial(read_apart, list(tasks), schema), then)
     return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, SCHEMA)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from ferry.clock import wall_ms
-from ferry.decide.plan.portions import PORTION_BYTES, is_whole, portion_of
+from ferry.decide.plan.portions import is_whole, portion_of
 from ferry.model import Piece, Plan, Slice, TopicPartition
 from ferry.run.copy.ends import SlotEnd, portions_joined
 from ferry.run.copy.portion import Portion
@@ -27,16 +27,17 @@ def write_in_portions(
     streams: Sequence[Stream],
     reached: Mapping[TopicPartition, int],
     write: Write,
+    each: int,
 ) -> list[SlotEnd]:
     """Write the streams, portion by portion until all is done or the run's time is over; every slot's end.
 
-    `reached` says how far earlier attempts have come. A slice with something against it is not gone on with, nor are
+    A portion has about `each` bytes for every task that Spark runs at once. `reached` says how far earlier attempts have come. A slice with something against it is not gone on with, nor are
     those of a slot that gave up. Units, whose content cannot be cut, are all in the first portion.
     """
     pieces = [piece for stream in streams for piece in stream.pieces]
     left = {piece.source: piece for piece in pieces if isinstance(piece, Slice)}
     at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
-    most = PORTION_BYTES if is_whole(left.values(), at) else PORTION_BYTES * at_once(spark)
+    most = each if is_whole(left.values(), at, each) else each * at_once(spark)
     ends: dict[int, SlotEnd] = {}
     units = {piece.slot for piece in pieces if not isinstance(piece, Slice)}
     while units or left:

@@ -12,7 +12,9 @@ import pyarrow as pa
 from ferry.decide.records.filters import Narrowing
 from ferry.decide.records.ranges import Piece
 from ferry.errors import Corrupt
+from ferry.model import RefusalKind, TopicPartition
 from ferry.run.records.reading import ReadSpec, read_batches
+from ferry.run.records.withheld import Failure, Told
 from ferry.spark.columns import ints, longs, nullable_binaries
 from ferry.spark.records.decoding import (
     Fields,
@@ -44,22 +46,35 @@ _NO_PAIRS: list[Header] = []
 _NO_TIME, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 
 
-def record_rows(spec: ReadSpec, where: Narrowing, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The records of the pieces for which the conditions hold. Raises as `read_batches`."""
-    return rows_of(read_batches(spec), where, schema)
+def record_rows(
+    spec: ReadSpec, where: Narrowing, schema: pa.Schema, told: Told | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of the pieces for which the conditions hold. Raises as `read_batches`, of which `told` is."""
+    return rows_of(read_batches(spec, told), where, schema, told)
 
 
-def rows_of(batches: Iterable[tuple[Piece, Batch]], where: Narrowing, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The records of batches that lie in their pieces, and for which the conditions hold. Raises Corrupt."""
+def rows_of(
+    batches: Iterable[tuple[Piece, Batch]], where: Narrowing, schema: pa.Schema, told: Told | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of batches that lie in their pieces, and for which the conditions hold.
+
+    Raises Corrupt for a batch that cannot be taken apart. With `told` that hears of it, all of its piece that lies
+    before it is handed over, and nothing behind.
+    """
     is_narrow = not (where.offsets.is_open and where.timestamps.is_open)
-    quick, slow = _Parts(schema), _Rows(schema)
+    named = _Named(told)
+    quick, slow = _Parts(schema, named), _Rows(schema)
     for piece, batch in batches:
+        if piece.place in named.ended:
+            continue
         is_quick = batch.magic == MAGIC and not is_narrow
         rows: _Parts | _Rows = quick if is_quick else slow
         other: _Parts | _Rows = slow if is_quick else quick
         if other.count:
             yield from other.taken()
-        with _named(piece, batch):
+            if piece.place in named.ended:
+                continue
+        with named(piece, batch):
             if is_quick:
                 quick.add(piece, batch)
             else:
@@ -71,13 +86,27 @@ def rows_of(batches: Iterable[tuple[Piece, Batch]], where: Narrowing, schema: pa
             yield from rows.taken()
 
 
-@contextmanager
-def _named(piece: Piece, batch: Batch) -> Iterator[None]:
-    """What is wrong with the batch, with its place."""
-    try:
-        yield
-    except (Malformed, TooLong) as error:
-        raise Corrupt(f"the batch at offset {batch.base_offset} of {piece.place} cannot be read: {error}") from error
+class _Named:
+    """Tells what is wrong with a batch, with its place: by raising, or to whoever hears of it."""
+
+    def __init__(self, told: Told | None) -> None:
+        self._told = told
+        self.ended: set[TopicPartition] = set()
+        """Where a batch was that cannot be taken apart."""
+
+    @contextmanager
+    def __call__(self, piece: Piece, batch: Batch) -> Iterator[None]:
+        try:
+            yield
+        except (Malformed, TooLong) as error:
+            message = f"the batch at offset {batch.base_offset} of {piece.place} cannot be read: {error}"
+            if self._told is None:
+                raise Corrupt(message) from error
+            self.ended.add(piece.place)
+            offset = max(piece.start, batch.base_offset)
+            advice = "restore it from a replica, or pass it with ferry skip"
+            failure = Failure(kind=RefusalKind.CORRUPT, message=f"{message}: {advice}", offset=offset)
+            self._told(piece.place, failure)
 
 
 def _found(piece: Piece, batch: Batch, where: Narrowing | None) -> Columns:
@@ -110,8 +139,9 @@ def _time_kind(batch: Batch) -> int:
 class _Parts:
     """Batches of format v2 until there are enough of them, to be read all at once."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, named: _Named) -> None:
         self._schema = schema
+        self._named = named
         self._parts: list[tuple[Piece, Part]] = []
         self._bytes = 0
         self.count = 0
@@ -138,7 +168,9 @@ class _Parts:
         except Unclear:
             rows = _Rows(self._schema)
             for piece, part in every:
-                with _named(piece, part.batch):
+                if piece.place in self._named.ended:
+                    continue
+                with self._named(piece, part.batch):
                     kept = opened_columns(part.batch, bytes(part.data), piece.start, piece.end)
                     rows.add(part.topic, part.partition, part.time_kind, kept)
             if rows.count:
@@ -186,6 +218,7 @@ class _Rows:
     def add(self, topic: str, partition: int, kind: int, found: Columns) -> None:
         """Take in records of one partition. Raises Malformed."""
         count = len(found.offsets)
+        headers = [_NO_PAIRS if one == NO_HEADERS else parse_headers(one) for one in found.headers]
         self.count += count
         self._topics += [topic.encode()] * count
         self._partitions.extend([partition] * count)
@@ -194,7 +227,7 @@ class _Rows:
         self._timestamps.extend(found.timestamps)
         self._keys += found.keys
         self._values += found.values
-        self._headers += [_NO_PAIRS if one == NO_HEADERS else parse_headers(one) for one in found.headers]
+        self._headers += headers
         self._bytes += sum(len(one) for one in chain(found.keys, found.values, found.headers) if one is not None)
 
     def taken(self) -> Iterator[pa.RecordBatch]:

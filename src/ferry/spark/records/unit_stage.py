@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -11,10 +11,12 @@ import pyarrow as pa
 from ferry.decide.records.filters import Narrowing
 from ferry.decide.records.letters import PoisonRule
 from ferry.errors import Retryable
+from ferry.model import TopicPartition
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import COLUMNS, Rows
+from ferry.run.records.withheld import Failure, Unread, Withholding
 from ferry.spark.records.dealing import SLOT
 from ferry.spark.records.rows import record_rows
 from ferry.spark.stage import attempted, batch_of_rows, rows
@@ -36,6 +38,15 @@ def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_arrays([pa.array([total], pa.int64())], names=["records"])
 
 
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a Python worker does."""
+
+
+def one_after_the_other(first: Stage, second: Stage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Both in one worker, which a call of `mapInArrow` for each would not be."""
+    return second(first(batches))
+
+
 def read_pieces(
     specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
@@ -45,8 +56,27 @@ def read_pieces(
             yield from record_rows(specs[number], Narrowing(), schema)
 
 
+def read_apart(
+    specs: Sequence[ReadSpec], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The same; raises Unread, for all that cannot be read on together, when what can be read is."""
+    unread: dict[TopicPartition, Failure] = {}
+
+    def told(place: TopicPartition, failure: Failure) -> None:
+        unread.setdefault(place, failure)
+
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            yield from record_rows(specs[number], Narrowing(), schema, told)
+    if unread:
+        raise Unread(unread)
+
+
 def write_slot(
-    specs: Mapping[int, TaskSpec], rules: Mapping[str, PoisonRule], batches: Iterable[pa.RecordBatch]
+    specs: Mapping[int, TaskSpec],
+    rules: Mapping[str, PoisonRule],
+    withheld: Withholding,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Write the rows of one slot, which the first row names by its index; one that gives up is an answer, too.
 
@@ -59,7 +89,7 @@ def write_slot(
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT)[0].as_py()]]
     records = whole_rows(chain([first.slice(1)], left))
-    yield batch_of_rows(rows(attempted(spec, partial(RowSlot, Rows(records), rules=rules))))
+    yield batch_of_rows(rows(attempted(spec, partial(RowSlot, Rows(records), rules=rules, withheld=withheld))))
 
 
 def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

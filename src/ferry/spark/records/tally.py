@@ -1,0 +1,95 @@
+"""How many records transforms read and left out, by topic; counted in tasks, once, however often Spark repeats one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark import Accumulator, AccumulatorParam, TaskContext
+
+from ferry.model import Sifted
+from ferry.wire.arrow_columns import numbers_of
+
+if TYPE_CHECKING:  # workers begin lighter
+    from pyspark.sql import SparkSession
+
+Place = tuple[str, str, int, int]
+"""What is counted, of which topic, and the numbers of the stream and of the task, which a repeated one has, too."""
+
+Found = Mapping[tuple[str, str], int]
+"""What was counted, and of which topic."""
+
+Counting = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Hands batches on."""
+
+READ, KEPT = "read", "kept"
+
+
+class _ByPlace(AccumulatorParam[dict[Place, int]]):
+    """Of counts of one place the last is taken: they are the same, or the earlier task's work is gone."""
+
+    def zero(self, value: dict[Place, int]) -> dict[Place, int]:
+        """Nothing."""
+        return {}
+
+    def addInPlace(self, value1: dict[Place, int], value2: dict[Place, int]) -> dict[Place, int]:  # noqa: N802 - Spark's name
+        """Both."""
+        value1.update(value2)
+        return value1
+
+
+class Tally:
+    """The counts of one Spark job."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._counts = spark.sparkContext.accumulator({}, _ByPlace())
+
+    def counting(self, what: str, stream: int) -> Counting:
+        """What hands batches on, in a task, and counts their rows by the column `topic`."""
+        return partial(_counted, self._counts, what, stream)
+
+    def telling(self, stream: int) -> Callable[[Found], None]:
+        """The same for who counts himself, in a task, and tells it once."""
+        return partial(_told, self._counts, stream)
+
+    def forget(self) -> None:
+        """Begin anew, for a job that is repeated."""
+        self._counts.value = {}
+
+    def totals(self) -> dict[str, Sifted]:
+        """By topic; to be asked when the job is done."""
+        totals: Counter[tuple[str, str]] = Counter()
+        counts: Mapping[Place, int] = self._counts.value
+        for (what, topic, _, _), number in counts.items():
+            totals[what, topic] += number
+        topics = sorted({topic for _, topic in totals})
+        return {topic: Sifted(totals[READ, topic], totals[KEPT, topic]) for topic in topics}
+
+
+def _counted(
+    counts: Accumulator[dict[Place, int]], what: str, stream: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    found: Counter[str] = Counter()
+    for batch in batches:
+        found.update(by_topic(batch))
+        yield batch
+    _told(counts, stream, {(what, topic): number for topic, number in found.items()})
+
+
+def _told(counts: Accumulator[dict[Place, int]], stream: int, found: Found) -> None:
+    task = TaskContext.get()
+    if task is not None and found:
+        counts.add({(what, topic, stream, task.partitionId()): number for (what, topic), number in found.items()})
+
+
+def by_topic(batch: pa.RecordBatch) -> dict[str, int]:
+    """How many rows of each topic there are."""
+    topics = batch.column("topic").dictionary_encode()
+    if len(topics.dictionary) == 1:
+        return {topics.dictionary[0].as_py(): batch.num_rows}
+    counts = np.bincount(numbers_of(topics.indices), minlength=len(topics.dictionary))
+    return dict(zip(topics.dictionary.to_pylist(), counts.tolist(), strict=True))

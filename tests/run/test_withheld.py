@@ -1,0 +1,85 @@
+"""Rows that end before their slice does: the slot refuses what lies behind, and takes nothing of it for left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from ferry.dev import RunningCluster
+from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.run.copy.slot import SlotResult
+from ferry.run.copy.task import run_slot
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.records.row_slot import RowSlot
+from ferry.run.records.rows import Rows
+from ferry.run.records.withheld import Withheld
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.run.unit_flows import record_batches
+
+PARTITIONS, RECORDS = 3, 90
+
+
+def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, PARTITIONS)
+    send(producer(source_cluster), topic, numbered(PARTITIONS * RECORDS, partitions=PARTITIONS))
+    settings = {
+        "ferry.transforms": "masked",
+        "ferry.transform.masked.topics": topic,
+        "ferry.transform.masked.redact": "$.card",
+        "tasks.max": "1",
+    }
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    with lab.runs() as runs:
+        plan = runs.plan("r-1", local_origin())
+        (slot,) = plan.row_slots
+
+        def copied(ends: dict[int, int], known: bool) -> SlotResult:
+            return attempted(runs, lab, plan_slot=slot, ends=ends, known=known)
+
+        first = copied({1: 40}, known=False)
+        assert first.refusals.keys() == {places[1]}
+        again = copied({1: 20, 2: 0}, known=True)  # behind what is committed, as retention may take it meanwhile
+        assert again.count == 0
+        last = copied({}, known=True)
+        assert not last.refusals
+    got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    source = read_topic(source_cluster.bootstrap, topic)
+    assert [[row[1:] for row in got[number]] for number in range(PARTITIONS)] == [
+        [row[1:] for row in source[number]] for number in range(PARTITIONS)
+    ]
+    ends = [(one.start, one.end) for one in lab.receipts() if one.source == places[1]]
+    assert ends == [(0, 40), (40, RECORDS)]
+
+
+def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:
+    """An attempt whose rows end at these offsets; the slot knows it from the start, or when they end."""
+    (topic,) = lab.topics
+    plan = runs.opened("r-1")
+    found = {
+        TopicPartition(topic, number): Withheld(
+            offset=end,
+            refusal=Refusal(topic=topic, partition=number, kind=RefusalKind.TRANSFORM, message="it breaks off"),
+        )
+        for number, end in ends.items()
+    }
+    withheld = dict(found) if known else {}
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for number, records in sorted(read_topic(lab.source.bootstrap, topic).items()):
+            target = lab.target_topic(topic)
+            mine = [
+                (target, number, number, offset, time, key, value, [{"key": n, "value": data} for n, data in headers])
+                for offset, key, value, headers, time in records[: ends.get(number)]
+            ]
+            yield from record_batches(mine, 30)
+            withheld.update(found)
+
+    spec = runs.task_spec(plan, plan_slot, runs.begin(plan, local_origin()))
+    result = SlotResult()
+    run_slot(spec, lambda: False, lambda _: None, result, writer=partial(RowSlot, Rows(rows()), withheld=withheld))
+    return result

@@ -1,0 +1,100 @@
+"""Transforms that break off in a task, and sources that cannot be read: each is told, and stops nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient
+
+from ferry.dev import RunningCluster
+from ferry.model import RefusalKind, Sifted
+from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
+from tests.spark.jobs import ROOT, plan, submit
+
+NUMBER = "CAST(CAST(value AS STRING) AS INT)"
+SQL = f"SELECT * EXCEPT (value), CAST(CAST({NUMBER} AS STRING) AS BINARY) AS value FROM records"
+TRANSFORMS = {
+    "cast": f"sql = {SQL}",
+    "dealt": f"sql = {SQL}",
+    "breaks": "function = tests.spark.functions_of_flows:breaks",
+    "dies": "function = tests.spark.functions_of_flows:dies",
+    "fine": "where = TRUE",
+    "alone": "redact = $.card",
+}
+BROKEN = ("cast", "breaks", "dies")
+BAD = {0: [], 1: [3]}
+"""Offsets of values that break some of them off, by partition."""
+RECORDS, GONE = 6, 2
+
+
+def values(name: str, partition: int) -> list[bytes]:
+    bad = BAD[partition] if name not in ("fine", "alone") else []
+    return [b"bad" if at in bad else f"{at}".encode() for at in range(RECORDS)]
+
+
+def test_what_breaks_off_or_is_gone_is_refused_from_there_on_and_all_else_is_written(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    settings = {"ferry.transforms": ", ".join(TRANSFORMS), "ferry.transform.dealt.partitions": "2"}
+    for name, line in TRANSFORMS.items():
+        create_topic(source_cluster, f"{topic}-{name}", len(BAD))
+        send(
+            producer(source_cluster),
+            f"{topic}-{name}",
+            [Message(value=value, partition=partition) for partition in BAD for value in values(name, partition)],
+        )
+        part, _, text = line.partition(" = ")
+        settings |= {f"ferry.transform.{name}.topics": f"{topic}-{name}", f"ferry.transform.{name}.{part}": text}
+    topics = tuple(f"{topic}-{name}" for name in TRANSFORMS)
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=topics, settings=settings)
+
+    plan(lab, "r-1")
+    admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
+    gone = [Place(f"{topic}-{name}", 0, GONE) for name in ("fine", "alone")]
+    for result in admin.delete_records(gone).values():
+        result.result(30)
+    where = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    job = submit(lab, "r-1", tmp_path, master="local[2]", environment={"PYTHONPATH": where})
+    assert job.wait(500) == 0, job.text()
+
+    with lab.runs() as runs:
+        report = runs.report("r-1")
+    found = {(refusal.topic, refusal.partition): refusal for refusal in report.refusals}
+    assert found.keys() == {
+        *((f"{topic}-{name}", 1) for name in BROKEN),
+        *((f"{topic}-{name}", 0) for name in ("fine", "alone")),
+        *((f"{topic}-dealt", number) for number in (0, 1)),
+    }
+    causes = {
+        "cast": f"CAST_INVALID_INPUT in {NUMBER}, line 1, column {SQL.index(NUMBER) + 1}",
+        "dealt": f"CAST_INVALID_INPUT in {NUMBER}, line 1, column {SQL.index(NUMBER) + 1}",
+        "breaks": "KeyError in _known (",
+        "dies": "a Python worker died: it was killed, had no memory left, or crashed in native code",
+    }
+    for name, cause in causes.items():
+        refusal = found[f"{topic}-{name}", 1]
+        assert refusal.kind is RefusalKind.TRANSFORM
+        sentence = f"ferry.transform.{name} breaks off at the record at offset 3 of {topic}-{name}-1: {cause}"
+        assert refusal.message.startswith(sentence)
+        assert "correct it, or let it leave such records out" in refusal.message
+        assert "bad" not in refusal.message, "a record's value"
+        assert "\n" not in refusal.message
+        assert f"ferry: refused: {refusal.message}" in job.text()
+    for name in ("fine", "alone"):
+        refusal = found[f"{topic}-{name}", 0]
+        assert refusal.kind is RefusalKind.RETENTION_PASSED
+        assert refusal.message.startswith(f"{topic}-{name}-0 ")
+
+    reached = {tuple(one.source): one.end for one in lab.receipts()}
+    for name in TRANSFORMS:
+        copied = read_topic(target_cluster.bootstrap, lab.target_topic(f"{topic}-{name}"))
+        ends = [RECORDS, 3] if name in BROKEN else [0, 0] if name == "dealt" else [0, RECORDS]
+        for partition, end in enumerate(ends):
+            assert [row[2] for row in copied[partition]] == values(name, partition)[:end]
+            assert reached.get((f"{topic}-{name}", partition), 0) == end
+    assert report.sifted == {
+        **{f"{topic}-{name}": Sifted(RECORDS + 3, RECORDS + 3) for name in BROKEN},
+        **{f"{topic}-{name}": Sifted(RECORDS, RECORDS) for name in ("fine", "alone")},
+    }

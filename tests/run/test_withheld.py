@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
+import pytest
 
 from ferry.dev import RunningCluster
 from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.records import row_slot
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
 from ferry.run.records.withheld import Withheld
@@ -21,18 +23,22 @@ from tests.run.unit_flows import record_batches
 PARTITIONS, RECORDS = 3, 90
 
 
-def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
-) -> None:
-    create_topic(source_cluster, topic, PARTITIONS)
-    send(producer(source_cluster), topic, numbered(PARTITIONS * RECORDS, partitions=PARTITIONS))
+def lab_of(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
+    create_topic(source, topic, PARTITIONS)
+    send(producer(source), topic, numbered(PARTITIONS * RECORDS, partitions=PARTITIONS))
     settings = {
         "ferry.transforms": "masked",
         "ferry.transform.masked.topics": topic,
         "ferry.transform.masked.redact": "$.card",
         "tasks.max": "1",
     }
-    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings=settings)
+
+
+def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = lab_of(source_cluster, target_cluster, topic)
     places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     with lab.runs() as runs:
         plan = runs.plan("r-1", local_origin())
@@ -54,6 +60,20 @@ def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
     ]
     ends = [(one.start, one.end) for one in lab.receipts() if one.source == places[1]]
     assert ends == [(0, 40), (40, RECORDS)]
+
+
+def test_a_chunk_ends_where_its_records_would_take_too_much_memory(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_slot, "BATCH_BYTES", 200)
+    monkeypatch.setattr(row_slot, "KEPT_BYTES", 1_000)
+    lab = lab_of(source_cluster, target_cluster, topic)
+    with lab.runs() as runs:
+        (slot,) = runs.plan("r-1", local_origin()).row_slots
+        result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
+    assert result.count > 2 * PARTITIONS
+    got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    assert [len(got[number]) for number in range(PARTITIONS)] == [RECORDS] * PARTITIONS
 
 
 def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:

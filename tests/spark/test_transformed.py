@@ -12,9 +12,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
+from ferry.decide.plan.portions import is_whole
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
-from ferry.model import Receipt
+from ferry.model import Receipt, Sifted
 from ferry.run.micro_run import local_origin
 from ferry.spark.copy_job import CopyRequest, copy_run
 from tests.cli.program import ferry
@@ -120,10 +121,12 @@ def test_a_masked_topic_and_a_verbatim_one_in_one_run(
 def test_workers_that_are_killed_lose_nothing_and_write_nothing_twice(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
-    lab = lab_of(source_cluster, target_cluster, topic, **{"ferry.chunk.bytes": "3000"})
+    portions = {"ferry.portion.bytes": str(1 << 20)}
+    lab = lab_of(source_cluster, target_cluster, topic, **{"ferry.chunk.bytes": "3000"}, **portions)
     masked, _ = lab.topics
     send(producer(source_cluster), masked, messages(8_000))
-    plan(lab, "r-1")
+    made = plan(lab, "r-1")
+    assert not is_whole(made.slices, {piece.source: piece.start for piece in made.slices}, 2 << 20), "two cores"
     job = submit(lab, "r-1", tmp_path)
     copying(lab, job, receipts=3)
     killed = job.workers()
@@ -132,6 +135,10 @@ def test_workers_that_are_killed_lose_nothing_and_write_nothing_twice(
     assert killed
     assert job.wait(240) == 0, job.text()
     assert_written(lab)
+    with lab.runs() as runs:
+        report = runs.report("r-1")
+    assert report.sifted == {masked: Sifted(8_000, report.records)}, "of all portions, once, whatever Spark repeats"
+    assert f"ferry: topic {masked}: 8000 records read, {8_000 - report.records} of them left out" in job.text()
 
 
 def no_spark() -> SparkSession:

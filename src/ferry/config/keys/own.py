@@ -223,8 +223,8 @@ FERRY_KEYS = (
         name="ferry.portion.bytes",
         default=str(1024**3),
         values="bytes, at least 1048576",
-        meaning="how much of transformed topics Spark sorts on its disks before it is written, for each task that works "
-        "at once, about; what is written counts",
+        meaning="how much of transformed topics Spark sorts on its disks before it is written, for each task that "
+        "works at once, about; what is written counts",
     ),
     FerryKey(
         name="ferry.transaction.timeout.ms",

@@ -16,7 +16,8 @@ def portion_of(
 ) -> dict[TopicPartition, tuple[int, int]]:
     """By source partition the offsets that come next, where slices stand `at`: about `most` bytes, fairly shared.
 
-    Bytes are as they lie at the source, and RECORD_BYTES for each offset. Each slice has some of it, as long as there are no more slices than bytes.
+    Bytes are as they lie at the source, and RECORD_BYTES for each offset. Each slice has some of it, as long as there
+    are no more slices than bytes.
     """
     costs = {piece.source: _cost(piece) for piece in slices}
     needs = {piece.source: (piece.end - at[piece.source]) * costs[piece.source] for piece in slices}

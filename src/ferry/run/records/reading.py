@@ -26,6 +26,10 @@ from ferry.run.records.withheld import Told
 from ferry.wire.batch import Batch
 
 MEMORY_BYTES = 64 << 20
+
+IN_ORDER_BYTES = 32 << 20
+"""The same where one piece is read after the other: that process changes and writes its records, too."""
+
 _LOOK_SECONDS = 0.02
 """How often the reading thread looks for what was taken meanwhile."""
 
@@ -133,12 +137,13 @@ class _Reading:
 
     async def _read_pieces(self, cluster: Cluster, pieces: tuple[Piece, ...], throttle: Throttle | None) -> None:
         rate = self._spec.bytes_per_second
+        memory = IN_ORDER_BYTES if self._spec.in_order else MEMORY_BYTES
         reader = SourceReader(
             cluster,
             {piece.place: (piece.start, piece.end) for piece in pieces},
             self._spec.topic_ids,
             isolation=self._spec.isolation,
-            memory_bytes=MEMORY_BYTES if rate is None else min(MEMORY_BYTES, max(1 << 20, 2 * rate)),
+            memory_bytes=memory if rate is None else min(memory, max(1 << 20, 2 * rate)),
             marks=self._spec.marks,
             options=self._spec.fetch,
             throttle=throttle,

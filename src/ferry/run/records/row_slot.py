@@ -37,7 +37,7 @@ from ferry.wire.encoding import RecordColumns, batch_of_columns
 BATCH_BYTES = 512 << 10
 """Of records before they are compressed."""
 
-KEPT_BYTES = 64 << 20
+KEPT_BYTES = 48 << 20
 """A chunk ends when its records, which are kept until it counts, take so many bytes before they are compressed."""
 
 _LIMIT_SHARE = 0.9

@@ -31,8 +31,9 @@ def write_in_portions(
 ) -> list[SlotEnd]:
     """Write the streams, portion by portion until all is done or the run's time is over; every slot's end.
 
-    A portion has about `each` bytes for every task that Spark runs at once. `reached` says how far earlier attempts have come. A slice with something against it is not gone on with, nor are
-    those of a slot that gave up. Units, whose content cannot be cut, are all in the first portion.
+    A portion has about `each` bytes for every task that Spark runs at once. `reached` says how far earlier attempts
+    have come. A slice with something against it is not gone on with, nor are those of a slot that gave up. Units, whose
+    content cannot be cut, are all in the first portion.
     """
     pieces = [piece for stream in streams for piece in stream.pieces]
     left = {piece.source: piece for piece in pieces if isinstance(piece, Slice)}

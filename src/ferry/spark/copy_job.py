@@ -206,8 +206,8 @@ def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     held_back = throttled_sentence(throttling(receipts))
     if held_back is not None:
         say(held_back)
-    for refusal in (refusal for end in ends for refusal in end.refusals):
-        say(f"refused: {refusal.message}")
+    for message in dict.fromkeys(refusal.message for end in ends for refusal in end.refusals):
+        say(f"refused: {message}")  # once, where all target partitions of a topic wait for the same
     failure = failure_of(plan, ends)
     if failure is not None:
         raise failure

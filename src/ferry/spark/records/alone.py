@@ -13,6 +13,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
+import numpy as np
 import pyarrow as pa
 
 from ferry.decide.records.filters import EVERYTHING
@@ -29,6 +30,7 @@ from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.rows import rows_of
 from ferry.spark.records.tally import KEPT, READ, Found
 from ferry.spark.stage import attempted, batch_of_rows, rows
+from ferry.wire.arrow_columns import numbers_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +82,18 @@ def changed_rows(
         rule, target = one.rules[topic], one.targets[piece.place]
         for batch in rows_of(batches, EVERYTHING, schema, told):
             changed, failure = _changed(one.changes[topic], rule, piece, batch)
-            counts[READ, topic] += batch.num_rows
+            counts[READ, topic] += batch.num_rows if failure is None else _before(failure.offset, batch)
             counts[KEPT, topic] += changed.num_rows
             if changed.num_rows:
                 yield rows_of_piece(rule, changed, target)
             if failure is not None:
                 told(piece.place, failure)
                 break
+
+
+def _before(offset: int, batch: pa.RecordBatch) -> int:
+    """How many rows of a partition come before an offset."""
+    return int(np.searchsorted(numbers_of(batch.column("offset")), offset))
 
 
 def _changed(

@@ -1,0 +1,111 @@
+"""What one process hands its slot where steps break off, or batches are damaged: all before, and all of the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ferry.config.flow.dead_letters import DeadLetters
+from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, Step
+from ferry.config.flow.transforms import Poison
+from ferry.decide.records.letters import PoisonRule
+from ferry.decide.records.ranges import Piece
+from ferry.model import Codec, RefusalKind, TopicPartition
+from ferry.net.fetch.intake import ReadFailure
+from ferry.run.records.withheld import Told, Withheld
+from ferry.spark.records import alone
+from ferry.spark.records.alone import Alone, changed_rows
+from ferry.spark.records.plain import PlainChange
+from ferry.spark.records.schema import SCHEMA
+from ferry.spark.records.tally import KEPT, READ
+from ferry.wire.batch import Batch, batches
+from tests.spark.test_record_rows import built
+
+ARROW = to_arrow_schema(SCHEMA, timezone="UTC")
+RULE = PoisonRule(transform="masked", poison=Poison.FAIL, letters=DeadLetters(topic="dead"))
+MASK = Json(paths=("$.card",), change=Change.REDACT)
+STEPS: tuple[Step, ...] = (Provenance(cluster="a"), HashKey())
+VALUES = st.lists(st.sampled_from([b"fine", b"fine", b"fine", b"bad"]), min_size=1, max_size=12)
+
+
+class Breaking:
+    """The steps, which break off at a value."""
+
+    def __init__(self) -> None:
+        self._change = PlainChange(STEPS, {"t": "a.t"}, b"s" * 16)
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if b"bad" in batch.column("value").to_pylist():
+            raise KeyError("a secret")
+        return self._change(batch)
+
+
+@pytest.mark.parametrize("unread", [False, True])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(every=st.lists(VALUES, min_size=1, max_size=3))
+def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
+    monkeypatch: pytest.MonkeyPatch, unread: bool, every: list[list[bytes]]
+) -> None:
+    pieces = [Piece(TopicPartition("t", number), 0, 100) for number in range(len(every) + 1)]
+
+    def read(_: Any, told: Told) -> Iterator[tuple[Piece, Batch]]:
+        for piece, values in zip(pieces[1:], every, strict=True):
+            if unread and piece is pieces[1]:
+                told(pieces[0].place, ReadFailure(kind=RefusalKind.NO_LEADER, message="none leads", offset=0))
+            (batch,) = batches(built([(0, b"k", value, []) for value in values], Codec.NONE))
+            yield piece, batch
+
+    monkeypatch.setattr(alone, "read_batches", read)
+    one = Alone(
+        spec=cast("Any", None),
+        read=cast("Any", None),
+        targets={piece.place: TopicPartition("a.t", piece.place.partition) for piece in pieces},
+        changes={"t": cast("PlainChange", Breaking())},
+        rules={"t": RULE},
+    )
+    withheld: dict[TopicPartition, Withheld] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    got: dict[int, list[int]] = {}
+    for batch in changed_rows(one, ARROW, withheld, counts):
+        for row in batch.to_pylist():
+            got.setdefault(row["partition"], []).append(row["offset"])
+            known = [place.partition for place in withheld]
+            assert all(number <= row["partition"] or not got.get(number) for number in known), "told too late"
+    wanted = {
+        number: values.index(b"bad") if b"bad" in values else len(values) for number, values in enumerate(every, 1)
+    }
+    assert got == {number: list(range(end)) for number, end in wanted.items() if end}
+    bad = {number for number, values in enumerate(every, 1) if b"bad" in values}
+    ends = {place.partition: (one.offset, one.refusal.kind) for place, one in withheld.items()}
+    assert ends == {number: (wanted[number], RefusalKind.TRANSFORM) for number in bad} | (
+        {0: (0, RefusalKind.NO_LEADER)} if unread else {}
+    )
+    for number in bad:
+        message = withheld[TopicPartition("t", number)].refusal.message
+        assert f"the record at offset {wanted[number]} of t-{number}: KeyError in a step" in message
+        assert "a secret" not in message
+    assert counts[READ, "t"] == counts[KEPT, "t"] == sum(wanted.values())
+
+
+KEYS = st.none() | st.binary(max_size=3)
+
+
+@given(
+    rows=st.lists(st.tuples(KEYS, st.sampled_from([None, b"", b'{"card": 1}', b"no JSON", b"[1]"])), max_size=8),
+    at=st.integers(0, 8),
+)
+def test_parts_of_a_batch_are_changed_as_the_whole_is(rows: list[tuple[bytes | None, bytes | None]], at: int) -> None:
+    change = PlainChange((Sample(parts_per_million=500_000), *STEPS, MASK), {"t": "a.t"}, b"s" * 16)
+    if not rows:
+        return
+    (batch,) = batches(built([(7, key, value, [("h", b"x")]) for key, value in rows], Codec.NONE))
+    (whole,) = alone.rows_of([(Piece(TopicPartition("t", 0), 0, 100), batch)], alone.EVERYTHING, ARROW)
+    parts = [change(whole.slice(0, at)), change(whole.slice(at))]
+    assert pa.concat_batches(parts).to_pylist() == change(whole).to_pylist()

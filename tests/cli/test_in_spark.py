@@ -11,7 +11,6 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused
 from ferry.run.local import refuse_transforms
-from ferry.run.plan.transforms import why_not_run
 
 TEXT = """
 clusters = a, b
@@ -44,22 +43,3 @@ def test_only_topics_that_a_transform_names_take_spark() -> None:
     for only in (None, ["clicks", "orders"]):
         with pytest.raises(Refused, match=r"has transforms \(masked\), which take Spark: ferry run --spark"):
             refuse_transforms(flow, only)
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "ferry.transform.masked.target = concat(target, '-masked')\n",
-        (
-            "transforms = r\ntransforms.r.type = org.apache.kafka.connect.transforms.RegexRouter\n"
-            "transforms.r.regex = (.*)\ntransforms.r.replacement = x-$1\n"
-        ),
-    ],
-)
-def test_records_that_go_to_topics_of_other_names_are_refused_by_the_transforms_key(lines: str) -> None:
-    own = MASKED if lines.startswith("ferry") else ""
-    why = why_not_run(flow_of(TEXT + own + lines))
-    assert why is not None
-    assert why.startswith("ferry.transform.")
-    assert "does not write yet: leave target, or RegexRouter and TimestampRouter, out, and name topics by" in why
-    assert why_not_run(flow_of(TEXT + MASKED)) is None

@@ -232,7 +232,7 @@ def test_a_refused_class_stops_the_file() -> None:
 )
 def test_where_records_of_a_topic_go_is_known_before_they_are_read(lines: str, wanted: str | None) -> None:
     (found,) = transforms(f"transforms = x\ntransforms.{lines}\n".replace("@", CONNECT).replace("a\\.", "a\\\\."))
-    assert found.target_of("a.orders") == wanted
+    assert found.target_of("orders", "a.orders") == wanted
 
 
 ONE = "ferry.transforms = one\nferry.transform.one.topics = x\nferry.transform.one.where = TRUE\n"

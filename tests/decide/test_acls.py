@@ -24,7 +24,7 @@ from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.run_codec import run_record
 from ferry.decide.ledger.runs import sealed_plan
 from ferry.model import AclBinding, AclChange
-from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, RoutedPolicy
 from tests.config.policies import Suffixed
 from tests.decide.values import FLOW, LANE, PLAN, lying, run_of
 
@@ -164,6 +164,25 @@ def test_what_becomes_of_an_acl(rules: AclRules, source: str, target: str | None
     assert list(diff.changes) == made
     assert [out.binding for out in diff.left_out] == ([] if target is not None else [acl(source)])
     assert all(out.why and out.why[-1] != "." for out in diff.left_out)
+
+
+@pytest.mark.parametrize("identity", [False, True])
+def test_an_acl_of_a_prefix_is_about_copies_that_a_transform_names_as_well(identity: bool) -> None:
+    base: ReplicationPolicy = IdentityReplicationPolicy(source_alias="a") if identity else DefaultReplicationPolicy()
+    names = {"orders-eu": "eu", "users": "people"}
+    routed = RoutedPolicy(base=base, route=names.get)
+    own = "" if identity else "a."
+
+    def made(rules: AclRules, text: str) -> set[str]:
+        return {str(change.binding) for change in diff_of(rules, text).changes}
+
+    def wanted(*texts: str) -> set[str]:
+        return {str(acl(f"deny User:x Read on topic {text}")) for text in texts}
+
+    rules = replace(FULL, policy=routed, takes_topic=lambda _: True)
+    assert made(rules, "deny User:x Read on topic orders*") == wanted(f"{own}orders*", "eu")
+    assert made(rules, "deny User:x Read on topic users") == wanted("people")
+    assert made(rules, "deny User:x Read on topic *") == (wanted("*") if identity else wanted("a.*", "eu", "people"))
 
 
 @pytest.mark.parametrize("who", ["User:x", "User:*"])

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ferry.config.flow.steps import Route
-from ferry.config.flow.transforms import routed
+from ferry.config.flow.routes import routed, target_by_steps
+from ferry.config.flow.steps import Route, TopicMatches, When
 from ferry.config.text import json_path
 from ferry.config.text.json_path import parse_path
 from ferry.decide.records import json_edit
@@ -205,3 +205,25 @@ def test_topics_are_routed_as_by_kafkas_class(topic: str, pattern: str, replacem
     except (ValueError, IndexError, re.error):
         assume(False)
     assert wanted is None or found == wanted[0]
+
+
+ROUTES = st.tuples(
+    st.sampled_from(["(.*)-1", "a(b*)(.*)", "(.*)b", "a|ab", "x(.*)"]), st.sampled_from(["x$1", "$1-1", "b"])
+)
+PREDICATES = st.none() | st.tuples(st.sampled_from(["a.*", ".*-1", "x.*", "ab"]), st.booleans())
+
+
+@given(topic=st.text("ab-1", min_size=1, max_size=8), chain=st.lists(st.tuples(ROUTES, PREDICATES), max_size=4))
+def test_a_chain_of_routes_names_a_topic_as_kafkas_classes_do_one_after_the_other(
+    topic: str, chain: list[tuple[tuple[str, str], tuple[str, bool] | None]]
+) -> None:
+    steps, wanted = [], topic
+    for (pattern, replacement), name in chain:
+        when = None if name is None else When(test=TopicMatches(pattern=name[0]), negate=name[1])
+        steps.append(Route(pattern=pattern, replacement=replacement, when=when))
+        # TopicNameMatches: whether its pattern is that of the whole name that the record's topic has by then.
+        if name is None or (re.fullmatch(name[0], wanted) is not None) is not name[1]:
+            answer = kafkas("RegexRouter", b"{}", topic=wanted, regex=pattern, replacement=replacement)
+            wanted = "" if answer is None else answer[0]
+        assume(wanted)
+    assert target_by_steps(steps, "orders", topic) == wanted

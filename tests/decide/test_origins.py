@@ -10,7 +10,7 @@ import pytest
 from ferry.decide.ledger.neighbours import Neighbour, Range, gaps, owned_elsewhere, uncut
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import decide_plan
-from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.rules import Rules, Transform
 from ferry.model import Flow, Plan, RefusalKind
 from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
 from tests.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
@@ -66,6 +66,53 @@ def test_two_topics_of_one_name_are_both_refused() -> None:
     assert refused(plan) == [("orders", RefusalKind.NAME_CLASH), ("payments", RefusalKind.NAME_CLASH)]
     assert "target topic all would hold both payments and orders" in plan.refusals[0].message
     assert [piece.source.topic for piece in plan.slices] == ["users"]
+
+
+RENAMED = replace(RULES, transform_of=lambda topic: Transform("eu", renames=True) if topic == "orders" else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "is empty"),
+        ("a/b", "has other characters than"),
+        ("ferry-ledger.a.internal", "is the name of a ledger of Ferry"),
+        ("x.backfill.backfill-x", "is the name of a lane's scratch topic"),
+        ("__x", "is a name of Kafka's or MirrorMaker's own topics"),
+    ],
+)
+def test_a_name_that_a_transform_may_not_give_refuses_its_topic_alone(name: str, why: str) -> None:
+    rules = replace(RENAMED, policy=Table({"orders": name}))
+    plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.INVALID_NAME)]
+    assert plan.refusals[0].message.startswith(f"ferry.transform.eu names topic orders {name!r} on the target, ")
+    assert f"{why}" in plan.refusals[0].message
+    assert plan.refusals[0].message.endswith(": correct it, or exclude the topic")
+    assert [piece.source.topic for piece in plan.slices] == ["payments"]
+
+
+def test_what_a_transform_names_too_long_or_twice_is_told_by_its_key() -> None:
+    plan = decide_plan(replace(RENAMED, policy=Table({"orders": "x" * 250})), facts("orders"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.NAME_TOO_LONG)]
+    assert "have ferry.transform.eu name it shorter, or leave it out" in plan.refusals[0].message
+    plan = decide_plan(replace(RENAMED, policy=Table({"orders": "a.users"})), facts("orders", "users"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.NAME_CLASH), ("users", RefusalKind.NAME_CLASH)]
+    for one in plan.refusals:
+        assert one.message.endswith("exclude one of them, or correct ferry.transform.eu, which names it")
+
+
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_a_topic_whose_records_name_its_copy_is_refused_alone(partitions: int | None) -> None:
+    by_time = Transform("day", partitions=partitions, why_unknown="TimestampRouter asks each record for its timestamp")
+    rules = replace(RULES, transform_of=lambda topic: by_time if topic == "orders" else None)
+    plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.TRANSFORM)]
+    assert plan.refusals[0].message.startswith(
+        "ferry.transform.day names the copy of topic orders record by record (TimestampRouter asks each record for its"
+    )
+    assert [piece.source.topic for piece in plan.slices] == ["payments"]
+    assert not plan.units
+    assert [change.topic for change in plan.changes] == ["a.payments"]
 
 
 def test_of_two_topics_of_one_name_the_one_that_was_copied_goes_on() -> None:

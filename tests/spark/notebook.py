@@ -121,7 +121,7 @@ def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
 def changed_alone(file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]] | None:
     """What Python makes of them without Spark; None where it is Spark's to do."""
     (flow,) = parse_settings(file, "f").flows
-    targets = {row[0]: flow.policy.format_remote_topic(flow.flow.source, row[0]) for row in records}
+    targets = {row[0]: flow.first_name(row[0]) for row in records}
     change = plain_change(flow.transforms[0], targets)
     if change is None:
         return None
@@ -163,7 +163,7 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
     try:
         (flow,) = parse_settings(question["file"], "f").flows
         records = [tuple(_value(value) for value in row) for row in question["records"]]
-        targets = {row[0]: flow.policy.format_remote_topic(flow.flow.source, row[0]) for row in records}
+        targets = {row[0]: flow.first_name(row[0]) for row in records}
         frame = transformed(spark.createDataFrame(records, SCHEMA), flow.transforms[0], targets)
         rows = frame.collect()
     except Exception as error:

@@ -31,7 +31,7 @@ headers = st.lists(st.fixed_dictionaries({"key": st.text(max_size=2), "value": m
 records = st.lists(
     st.tuples(
         st.just("t"),
-        st.sampled_from([TARGET, TARGET, TARGET, "other", None]),
+        st.sampled_from([TARGET, TARGET, TARGET, "first", "last", None]),
         st.integers(0, PARTITIONS - 1),
         st.integers(0, 50),
         st.integers(-1, 2**40),
@@ -44,8 +44,13 @@ records = st.lists(
 )
 
 
-def rule(poison: Poison) -> PoisonRule:
-    return PoisonRule(transform="x", poison=poison, letters=DeadLetters(topic="dead"))
+Names = dict[str, tuple[str, str]]
+NAMED: list[Names] = [{}, {TARGET: ("first", "last")}, {TARGET: (TARGET, "last")}]
+"""What the transform finds as the record's target and makes of it, where it names the topic."""
+
+
+def rule(poison: Poison, names: Names) -> PoisonRule:
+    return PoisonRule(transform="x", poison=poison, letters=DeadLetters(topic="dead"), names=names)
 
 
 def batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -54,16 +59,17 @@ def batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=NAMES)
 
 
-def marks(poison: Poison, row: tuple[Any, ...]) -> tuple[str | None, str | None]:
+def marks(poison: Poison, names: Names, row: tuple[Any, ...]) -> tuple[str | None, str | None]:
     """Refusal and letter, by the words of the documents."""
     _, target, partition, offset, *_, why = row
     if why is not None and poison is Poison.SKIP:
         return None, why
     if why is not None and poison is Poison.FAIL:
-        return poison_sentence(rule(poison), "t", partition, offset, why), None
-    if target != TARGET:
-        sent = f"it is sent to topic {target} in place of {TARGET}"
-        return poison_sentence(rule(poison), "t", partition, offset, sent), None
+        return poison_sentence(rule(poison, names), "t", partition, offset, why), None
+    first, last = names.get(TARGET, (TARGET, TARGET))
+    if target != (last if why is None else first):
+        sent = f"it is sent to topic {target} in place of {last}"
+        return poison_sentence(rule(poison, names), "t", partition, offset, sent), None
     return None, None
 
 
@@ -76,8 +82,9 @@ def rows_of(batches: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("poison", Poison)
+@pytest.mark.parametrize("names", NAMED)
 @given(records)
-def test_records_that_keep_their_partition(poison: Poison, given_rows: list[tuple[Any, ...]]) -> None:
+def test_records_that_keep_their_partition(poison: Poison, names: Names, given_rows: list[tuple[Any, ...]]) -> None:
     slices = [
         Slice(
             source=TopicPartition("t", number),
@@ -91,13 +98,14 @@ def test_records_that_keep_their_partition(poison: Poison, given_rows: list[tupl
         for number in range(PARTITIONS)
     ]
     indexes = {number + 7: number for number in range(PARTITIONS)}
-    found = rows_of(kept_rows(indexes, slices, rule(poison), [batch(given_rows)]))
-    assert found == [(row[2], TARGET, row[2], *row[2:8], *marks(poison, row)) for row in given_rows]
+    found = rows_of(kept_rows(indexes, slices, rule(poison, names), [batch(given_rows)]))
+    assert found == [(row[2], TARGET, row[2], *row[2:8], *marks(poison, names, row)) for row in given_rows]
 
 
 @pytest.mark.parametrize("poison", Poison)
+@pytest.mark.parametrize("names", NAMED)
 @given(records)
-def test_records_that_are_dealt_by_their_key(poison: Poison, given_rows: list[tuple[Any, ...]]) -> None:
+def test_records_that_are_dealt_by_their_key(poison: Poison, names: Names, given_rows: list[tuple[Any, ...]]) -> None:
     starts = [(0, 10, 0), (5, 0, 0)]
     units = [
         Unit(
@@ -116,5 +124,5 @@ def test_records_that_are_dealt_by_their_key(poison: Poison, given_rows: list[tu
     for row in given_rows:
         number = partition_of_record(row[5], row[2], row[3], TARGETS)
         if starts[number][row[2]] <= row[3] < 40:
-            wanted.append((number, TARGET, number, *row[2:8], *marks(poison, row)))
-    assert rows_of(dealt_rows({0: 0, 1: 1}, units, rule(poison), [batch(given_rows)])) == wanted
+            wanted.append((number, TARGET, number, *row[2:8], *marks(poison, names, row)))
+    assert rows_of(dealt_rows({0: 0, 1: 1}, units, rule(poison, names), [batch(given_rows)])) == wanted

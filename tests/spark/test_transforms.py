@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ferry.config.flow.topic_sql import topic_by_sql
 from tests.spark.notebook import Failed, Notebook
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
@@ -166,6 +167,34 @@ def test_sql_functions_and_targets(book: Notebook) -> None:
         "a.orders",
         "its target is no name of a topic",
     )
+
+
+NAMINGS = (
+    "concat('eu.', topic)", "target || '-x'", "concat_ws('-', 'a', NULL, topic)", "concat(topic, NULL)", "TOPIC",
+    "`target`", "CASE WHEN topic LIKE 'or%' THEN 'o' ELSE target END", "CASE topic WHEN 'clicks' THEN 'c' END",
+    "CASE WHEN topic LIKE 'o_ders' AND NOT topic IS NULL THEN 'one' WHEN topic LIKE '%\\\\%' THEN 'two' END",
+    "if(topic IN ('clicks', 'x') OR target = 'a.clicks', 'yes', 'no')", "if(topic IN ('x', NULL), 'yes', 'no')",
+    "if(topic <=> NULL, 'yes', 'no')", "if(topic <> 'clicks', records.topic, 'no')", "if(NULL = topic, 'yes', 'no')",
+    "regexp_replace(target, '^a[.]', '')", "regexp_replace(topic, '(.)(s?)$', '$2-$1')",
+    "regexp_replace(topic, 'e|r', '')", "regexp_extract(target, '([a-z]+)[.](.)', 2)",
+    "regexp_extract(topic, '(x)y', 1)", "replace(target, '.', '-')", "replace(topic, 'r')",
+    "translate(topic, 'orc', 'x-')", "upper(left(topic, 3))", "lower('ABC') || right(topic, 2) || right(topic, 0)",
+    "substring(topic, 2)", "substr(topic, -3, 2)", "substring(topic, -8, 4)", "substring(topic, 0, 2)",
+    "substring_index(target, '.', 1)", "substring_index(target, '.', -1)", "split_part(target, '.', 2)",
+    "split_part(target, '.', -3)", "trim('  a ')", "coalesce(NULL, topic)", "nvl(NULL, 'x')",
+    "decode(topic, 'clicks', 'c', target)", "if(startswith(topic, 'or') OR contains(topic, 'ck'), 'yes', 'no')",
+    "if(endswith(topic, 's') AND topic RLIKE 'l.c', 'yes', 'no')", "CAST(topic AS STRING)", "('a' || topic) -- so",
+)  # fmt: skip
+
+
+def test_names_that_a_plan_works_out_are_those_of_spark(book: Notebook) -> None:
+    every = ", ".join(f"coalesce(CAST(({one}\n) AS STRING), '')" for one in NAMINGS)
+    sql = f"sql = SELECT * EXCEPT (value), CAST(to_json(array({every})) AS BINARY) AS value FROM records"
+    records: list[Row] = [(topic, 0, 5, 7, 0, None, None, []) for topic in ("orders", "clicks")]
+    found = by_place(book.transformed(ours(sql.replace("\\", "\\\\").replace("\n", "\\n")), records))
+    for topic in ("orders", "clicks"):
+        wanted = dict(zip(NAMINGS, json.loads(found[topic, 0, 5][3]), strict=True))
+        assert {one: topic_by_sql(one, topic, f"a.{topic}") for one in NAMINGS} == wanted
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,15 @@ the flow copies, no ALLOW WRITE, ALLOW ALL becomes READ), and takes nothing but 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from operator import itemgetter
 
 from ferry.config.flow.acls import AclPolicy, AclSync
 from ferry.decide.ledger.own_acls import OwnAcl
 from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
-from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, innermost
 from ferry.policy.names import illegal_name
 
 TYPES = frozenset({"topic", "group", "transactional-id", "cluster"})
@@ -193,8 +194,8 @@ def _wanted(rules: AclRules, facts: AclFacts) -> _Wanted:
             why = f"at the target it would be about Ferry's own principal {principal}"
             wanted.left_out.append(LeftOut(binding=binding, why=why, said=True))
             continue
-        for operation in _operations(rules, binding):
-            made = replace(_renamed(rules, binding), principal=principal, operation=operation)
+        for renamed, operation in product(_renamed(rules, topics, binding), _operations(rules, binding)):
+            made = replace(renamed, principal=principal, operation=operation)
             # Of several that mean the same the first stands for all: the ledger names the same one in every run.
             wanted.by_target.setdefault(made, binding)
     return wanted
@@ -259,22 +260,32 @@ def _foreign(rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: A
         if illegal_name(name) is not None or not rules.takes_topic(name):
             return out("the flow does not copy that topic")
         return out("that topic is refused") if name in facts.refused else None
-    if not isinstance(rules.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+    if not isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
         return out(f"what {rules.policy_name} makes of a prefix cannot be told")
     at = bisect_left(topics, name)
     begins = rules.takes_topic(name) or (at < len(topics) and topics[at].startswith(name))
     return None if begins else out("the flow copies no topic that begins so")
 
 
-def _renamed(rules: AclRules, binding: AclBinding) -> AclBinding:
-    """The same about the copies."""
+def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Iterator[AclBinding]:
+    """The same about the copies: of one about several topics, too, about each copy that a transform names otherwise."""
     if binding.resource_type != "topic":
-        return binding
-    name = rules.policy.format_remote_topic(rules.flow.source, _begun(binding))
-    if not name:  # every topic here, too
-        return binding
-    every = not _begun(binding)
-    return replace(binding, resource_name=name, pattern_type="prefixed" if every else binding.pattern_type)
+        yield binding
+        return
+    source, begun = rules.flow.source, _begun(binding)
+    if not _is_wide(binding):
+        yield replace(binding, resource_name=rules.policy.format_remote_topic(source, begun))
+        return
+    base = innermost(rules.policy)
+    name = base.format_remote_topic(source, begun)
+    # Without a name it is about every topic here, too.
+    yield replace(binding, resource_name=name, pattern_type="prefixed") if name else binding
+    for topic in topics[bisect_left(topics, begun) :] if name else ():
+        if not topic.startswith(begun):
+            break
+        copy = rules.policy.format_remote_topic(source, topic)
+        if copy != base.format_remote_topic(source, topic) and not copy.startswith(name):
+            yield replace(binding, resource_name=copy, pattern_type="literal")
 
 
 def _is_wide(binding: AclBinding) -> bool:

@@ -15,6 +15,8 @@ from ferry.policy.names import (
     would_loop,
 )
 from ferry.policy.own import JAVA_PACKAGE, OwnPolicy, load_policy
+from ferry.policy.routed import RoutedPolicy
+from ferry.policy.wrapped import innermost
 
 __all__ = [
     "DEFAULT_SEPARATOR",
@@ -28,7 +30,9 @@ __all__ = [
     "LanePolicy",
     "OwnPolicy",
     "ReplicationPolicy",
+    "RoutedPolicy",
     "illegal_name",
+    "innermost",
     "is_ferry_internal",
     "is_heartbeats_topic",
     "is_internal_name",

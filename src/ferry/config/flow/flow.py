@@ -22,7 +22,7 @@ from ferry.config.text.filters import GroupFilter, PatternList, TopicFilter, Top
 from ferry.config.text.secrets import ClientProperties, Providers
 from ferry.errors import BadInput
 from ferry.model import Flow, VerifyMode
-from ferry.policy import ReplicationPolicy
+from ferry.policy import ReplicationPolicy, innermost
 
 DEFAULT_REPLICATION_FACTOR = 2
 """MirrorMaker 2's replication factor of new topics, where the file gives none."""
@@ -115,6 +115,7 @@ class FlowConfig:
     groups: GroupFilter
     """Consumer groups whose offsets are translated."""
     policy: ReplicationPolicy
+    """With what transforms make of its names, as far as a source topic's name decides it."""
     policy_name: str
     """`DefaultReplicationPolicy`, `IdentityReplicationPolicy`, or the import path of the user's class."""
     merge: PatternList
@@ -235,6 +236,10 @@ class FlowConfig:
     def transform_of(self, topic: str) -> TransformSpec | None:
         """The transform of a source topic; None: it is copied as it is. Raises Refused for one that two name."""
         return transform_of(self.transforms, topic)
+
+    def first_name(self, topic: str) -> str:
+        """What the steps of a transform find as the name of the copy: the policy's own, before any route or lane."""
+        return innermost(self.policy).format_remote_topic(self.flow.source, topic)
 
     def where(self, side: Side, role: Role, name: str) -> str:
         """File, line and key of a client's property; the cluster's alias where the file does not hold it."""

@@ -7,12 +7,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import partial
 
-from ferry.config.flow.steps import Rename, Route, RouteByTime, Step
+from ferry.config.flow.routes import NotKnown, target_by_steps
+from ferry.config.flow.steps import Rename, Route, Step
 from ferry.config.text.filters import PatternList
-from ferry.config.text.regex import compile_java
 from ferry.config.text.secrets import Providers
 from ferry.errors import Refused
+from ferry.policy import ReplicationPolicy, RoutedPolicy
 
 TIME_ZONE = "UTC"
 """The session's time zone, which the job sets."""
@@ -57,22 +59,20 @@ class TransformSpec:
         """The salt, looked up. Raises BadInput when a variable, file or entry is missing."""
         return self.providers.resolved(SALT.format(self.name), self.salt).encode()
 
-    def target_of(self, target: str) -> str | None:
-        """The topic that records go to for which the policy says `target`; None where each record says it itself.
-
-        Only of `steps`: SQL and functions are asked by `ferry.spark.records.transform`.
-        """
-        if self.sql is not None or self.function is not None:
+    def target_of(self, topic: str, target: str) -> str | None:
+        """The topic that records of `topic` go to for which the policy says `target`; None where a record says it."""
+        try:
+            return target_by_steps(self.steps, topic, target)
+        except NotKnown:
             return None
-        for step in self.steps:
-            if isinstance(step, Rename | RouteByTime):
-                return None
-            if not isinstance(step, Route):
-                continue
-            if step.when is not None:
-                return None
-            target = routed(step, target)
-        return target
+
+    def why_unknown(self, topic: str, target: str) -> str | None:
+        """Why `target_of` does not know it, as half a sentence; None: it does."""
+        try:
+            target_by_steps(self.steps, topic, target)
+        except NotKnown as why:
+            return str(why)
+        return None
 
     def digest(self, *, spark_version: str, time_zone: str = TIME_ZONE, ansi: bool = ANSI, code: str = "") -> str:
         """SHA-256 (hexadecimal) of all that decides what a record becomes. `code`: a digest of the function's own.
@@ -101,47 +101,19 @@ class TransformSpec:
         ]  # fmt: skip
 
 
-def routed(step: Route, target: str) -> str:
-    """The name that a route makes of another; as in Kafka, what it replaces is the first match *within* the name."""
-    pattern = compile_java(step.pattern)
-    found = pattern.search(target)
-    if found is None or pattern.fullmatch(target) is None:
+def routed_policy(base: ReplicationPolicy, transforms: Sequence[TransformSpec]) -> ReplicationPolicy:
+    """How copies are named: as `base` says, and then as the transforms say whose route the source topic decides."""
+    if not any(isinstance(step, Route | Rename) for spec in transforms for step in spec.steps):
+        return base
+    return RoutedPolicy(base=base, route=partial(_routed, tuple(transforms)))
+
+
+def _routed(transforms: Sequence[TransformSpec], topic: str, target: str) -> str:
+    found = [spec for spec in transforms if spec.topics.matches(topic)]
+    if len(found) != 1:  # one that two name is refused
         return target
-    return target[: found.start()] + found.expand(java_replacement(step.replacement)) + target[found.end() :]
-
-
-def java_replacement(text: str) -> str:
-    """A replacement of Java's `Matcher` as one of Python's `Match.expand`. Raises ValueError for what Java refuses."""
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if char == "\\":
-            if at + 1 == len(text):
-                raise ValueError("a backslash stands alone at the end")
-            out.append(_literal(text[at + 1]))
-            at += 2
-        elif char != "$":
-            out.append(_literal(char))
-            at += 1
-        elif text[at + 1 : at + 2] == "{":
-            end = text.find("}", at)
-            if end < 0:
-                raise ValueError("${ has no }")
-            out.append(f"\\g<{text[at + 2 : end]}>")
-            at = end + 1
-        elif text[at + 1 : at + 2].isdecimal():
-            if text[at + 2 : at + 3].isdecimal():
-                raise ValueError("$ is followed by two digits; name the group, (?<name>...) and ${name}")
-            out.append(f"\\g<{text[at + 1]}>")
-            at += 2
-        else:
-            raise ValueError("$ is followed by neither a digit nor {name}; write \\$ for the character")
-    return "".join(out)
-
-
-def _literal(char: str) -> str:
-    return "\\\\" if char == "\\" else char
+    name = found[0].target_of(topic, target)
+    return target if name is None else name
 
 
 def transform_of(transforms: Sequence[TransformSpec], topic: str) -> TransformSpec | None:

@@ -457,7 +457,7 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.target",
         default="",
         values="an expression of Spark's SQL; empty: as the policy names it",
-        meaning="the topic a record goes to; in it `target` is the policy's name",
+        meaning="the topic that records go to, by `topic` and by `target`, the policy's name for it",
     ),
     FerryKey(
         name="ferry.transform.{name}.partitions",

@@ -25,12 +25,13 @@ from ferry.config.flow.steps import (
     TopicMatches,
     When,
 )
-from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec, java_replacement
+from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.reading.findings import Findings, Setting
 from ferry.config.reading.slips import nearest
 from ferry.config.text.filters import PatternList
+from ferry.config.text.java_replacement import java_replacement
 from ferry.config.text.json_path import parse_path, written_path
 from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict, TypeVar
 
 from ferry.config.flow import alerts
@@ -25,7 +25,7 @@ from ferry.config.flow.origins import origins_of
 from ferry.config.flow.policies import flow_policy
 from ferry.config.flow.report import FOLDER, KEY, PASSWORD, ReportConfig
 from ferry.config.flow.start import Start, parse_start
-from ferry.config.flow.transforms import Poison, TransformSpec
+from ferry.config.flow.transforms import Poison, TransformSpec, routed_policy
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import default_of
 from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
@@ -97,6 +97,8 @@ class FlowReader:
         selection = TopicSelection(flow=self.flow, filter=topics, policy=policy, heartbeats=heartbeats)
         dead = DeadLetterReader(**self._parts())
         transforms = self._transforms(dead.poison())
+        policy = routed_policy(policy, transforms)
+        selection = replace(selection, policy=policy)
         self._refuse_foreign_filters()
         self._refuse_what_changes_records(clients)
         timeout_ms = self._value("ferry.transaction.timeout.ms", values.integer(2000, 2**31 - 1))

@@ -14,7 +14,14 @@ from dataclasses import dataclass, field, replace
 from ferry.config.text.regex import compile_java
 from ferry.errors import BadInput
 from ferry.model import Flow, scratch_lane
-from ferry.policy import DefaultReplicationPolicy, ReplicationPolicy, is_ferry_internal, is_heartbeats_topic, would_loop
+from ferry.policy import (
+    DefaultReplicationPolicy,
+    ReplicationPolicy,
+    RoutedPolicy,
+    is_ferry_internal,
+    is_heartbeats_topic,
+    would_loop,
+)
 
 TOPICS_DEFAULT = (".*",)
 TOPICS_EXCLUDE_DEFAULT = (r"mm2.*\.internal", r".*\.replica", "__.*")
@@ -111,12 +118,14 @@ class TopicSelection:
         if back is None or any(one.matches(topic) for one in back.but):
             return None
         try:
-            origin = self.policy.format_remote_topic(self.flow.source, topic)
-            if back.policy.format_remote_topic(back.flow.source, origin) != topic:
-                return None
+            name = back.renamer_to(topic)
+            if name is None:
+                origin = self.policy.format_remote_topic(self.flow.source, topic)
+                if back.policy.format_remote_topic(back.flow.source, origin) != topic:
+                    return None
+                name = next((name for name, topics in back.topics if topics.matches(origin)), None)
         except BadInput:  # a policy of the user's own does not know what to do with this name
             return None
-        name = next((name for name, topics in back.topics if topics.matches(origin)), None)
         if name is None:
             return None
         return (
@@ -153,6 +162,19 @@ class Transforming:
     topics: tuple[tuple[str, PatternList], ...]
     but: tuple[PatternList, ...] = ()
     """Topics that the flow which asks transforms itself: there are two wishes of equal rank."""
+
+    def renamer_to(self, topic: str) -> str | None:
+        """The transform that gives a copy the name `topic`, among those that name their source topics one by one.
+
+        Of a regular expression nobody can tell: there receipts say what came from there.
+        """
+        if not isinstance(self.policy, RoutedPolicy):
+            return None
+        for name, topics in self.topics:
+            for item in topics.items:
+                if LEGAL_NAME.fullmatch(item) and self.policy.format_remote_topic(self.flow.source, item) == topic:
+                    return name
+        return None
 
 
 def with_others(selections: Sequence[TopicSelection]) -> tuple[TopicSelection, ...]:

@@ -7,19 +7,22 @@ from collections.abc import Iterable, Mapping
 from ferry.decide.ledger.neighbours import owned_elsewhere, owned_refusal
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.rules import Rules
-from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition
-from ferry.policy import MAX_TOPIC_NAME, illegal_name
+from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition, scratch_lane
+from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 
 
 def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
-    """By source topic what its name, or its way through all flows, has against copying it."""
+    """By source topic that the run is for what its name, or its way through all flows, has against copying it."""
     targets = {name: rules.policy.format_remote_topic(rules.flow.source, name) for name in facts.sources}
     writers = _writers(facts, targets)
     found = {}
     for name, target in targets.items():
+        if rules.only is not None and name not in rules.only:
+            continue
         refusal = (
-            _name(rules, name, target)
-            or _clash(name, target, writers[target])
+            _unknown(rules, name)
+            or _name(rules, name, target)
+            or _clash(rules, name, target, writers[target])
             or _circle(rules, facts, name)
             or _owned(rules, facts, name, target)
         )
@@ -28,17 +31,48 @@ def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
     return found
 
 
+def _unknown(rules: Rules, topic: str) -> Refusal | None:
+    """A topic whose copy is named by each record: what a run writes to is known, claimed and guarded before it does."""
+    found = rules.transform_of(topic)
+    if found is None or not found.why_unknown:
+        return None
+    return Refusal(
+        topic=topic,
+        partition=None,
+        kind=RefusalKind.TRANSFORM,
+        message=f"ferry.transform.{found.name} names the copy of topic {topic} record by record ({found.why_unknown}), "
+        "and a run has to know it before: name it by topic, target and constants alone, or RegexRouter without such a "
+        "predicate, or leave the topic out (topics.exclude)",
+    )
+
+
+def renaming(rules: Rules, topic: str) -> str | None:
+    """The key of the transform that names the copy of a topic; None: the policy does."""
+    found = rules.transform_of(topic)
+    return f"ferry.transform.{found.name}" if found is not None and found.renames else None
+
+
 def _name(rules: Rules, topic: str, target: str) -> Refusal | None:
-    why = illegal_name(target)
+    key = renaming(rules, topic)
+    why = illegal_name(target) or (None if key is None else _reserved(rules, target))
     if why is None or len(target) > MAX_TOPIC_NAME:  # that is another refusal
         return None
     return Refusal(
         topic=topic,
         partition=None,
         kind=RefusalKind.INVALID_NAME,
-        message=f"{rules.policy_name} names topic {topic} {target!r} on the target, which {why}: correct the policy, "
-        "or exclude the topic",
+        message=f"{key or rules.policy_name} names topic {topic} {target!r} on the target, which {why}: correct "
+        f"{'the policy' if key is None else 'it'}, or exclude the topic",
     )
+
+
+def _reserved(rules: Rules, target: str) -> str | None:
+    """For whom a name is kept, as half a sentence; None: for nobody."""
+    if is_ferry_internal(target):
+        return "is the name of a ledger of Ferry"
+    if scratch_lane(target) is not None and not rules.scratch:
+        return "is the name of a lane's scratch topic"
+    return "is a name of Kafka's or MirrorMaker's own topics" if rules.policy.is_internal_topic(target) else None
 
 
 def _writers(facts: Facts, targets: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -55,16 +89,17 @@ def _writers(facts: Facts, targets: Mapping[str, str]) -> dict[str, tuple[str, .
     return {target: tuple(sorted(names)) for target, names in found.items()}
 
 
-def _clash(topic: str, target: str, writers: tuple[str, ...]) -> Refusal | None:
+def _clash(rules: Rules, topic: str, target: str, writers: tuple[str, ...]) -> Refusal | None:
     others = [name for name in writers if name != topic]
     if not others:
         return None
+    key = renaming(rules, topic) or renaming(rules, others[0])
     return Refusal(
         topic=topic,
         partition=None,
         kind=RefusalKind.NAME_CLASH,
-        message=f"target topic {target} would hold both {others[0]} and {topic}: exclude one of them, or correct the "
-        "replication policy",
+        message=f"target topic {target} would hold both {others[0]} and {topic}: exclude one of them, or correct "
+        f"{'the replication policy' if key is None else f'{key}, which names it'}",
     )
 
 

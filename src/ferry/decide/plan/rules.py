@@ -21,6 +21,10 @@ class Transform(NamedTuple):
     """Of the target topic, to which records are dealt by their keys; None: each record keeps its partition."""
     text: str = ""
     """The transform itself (`ferry.decide.records.rule_text`), where it deals."""
+    renames: bool = False
+    """Whether the copy has another name by it than by the policy."""
+    why_unknown: str = ""
+    """Why the copy's name is not known before its records are, as half a sentence; empty: it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

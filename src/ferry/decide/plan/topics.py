@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
 from ferry.decide.plan.guards import ANEW
+from ferry.decide.plan.origins import renaming
 from ferry.decide.plan.rules import Rules
 from ferry.decide.plan.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
 from ferry.model import ChangeKind, Receipt, Refusal, RefusalKind, TopicChange, UnitReceipt, lane_kind
-from ferry.policy import MAX_TOPIC_NAME, DefaultReplicationPolicy, IdentityReplicationPolicy
+from ferry.policy import MAX_TOPIC_NAME, DefaultReplicationPolicy, IdentityReplicationPolicy, innermost
 from ferry.words import several
 
 
@@ -26,7 +27,7 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
         return refusal(
             RefusalKind.NAME_TOO_LONG,
             f"target name {name[:40]}... of topic {topic.name[:40]}... has {len(name)} characters, Kafka allows "
-            f"{MAX_TOPIC_NAME}: {_shorter(rules)}",
+            f"{MAX_TOPIC_NAME}: {_shorter(rules, topic.name)}",
         )
     owner = facts.claims.get(name)
     if rules.beside_live:
@@ -58,11 +59,14 @@ def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | N
     return None
 
 
-def _shorter(rules: Rules) -> str:
+def _shorter(rules: Rules, topic: str) -> str:
     """What makes target names shorter."""
     if rules.scratch:
         return "give the lane a shorter name, or leave the topic out"
-    if isinstance(rules.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+    key = renaming(rules, topic)
+    if key is not None:
+        return f"have {key} name it shorter, or leave it out (topics.exclude)"
+    if isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
         return "use a shorter alias or IdentityReplicationPolicy"
     return f"have {rules.policy_name} name it shorter, or leave it out (topics.exclude)"
 

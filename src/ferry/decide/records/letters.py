@@ -6,7 +6,8 @@ names are those of Kafka Connect where it has one for the thing (KIP-298, `DeadL
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
@@ -27,6 +28,9 @@ class PoisonRule:
     transform: str
     poison: Poison
     letters: DeadLetters
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By target topic what the transform finds as its records' `target`, and what it makes of that; both the topic's
+    own name where it is not here. In a lane neither is."""
 
 
 def letter_headers(

@@ -41,6 +41,6 @@ class Names:
 
 def names_of(via: FlowConfig, topic: str) -> Names | None:
     """The names of a topic that `via` copies; None of one that was copied to the old cluster, where nobody produces."""
-    if via.policy.topic_source(topic) is not None and via.policy.format_remote_topic(via.flow.source, topic) != topic:
+    if via.policy.topic_source(topic) is not None and via.first_name(topic) != topic:
         return None
     return Names(topic=topic, copy=via.policy.format_remote_topic(via.flow.source, topic), live=topic)

@@ -21,7 +21,7 @@ from ferry.model import OpenedRun, Origin, Plan, RunRecord, lane_kind, scratch_l
 from ferry.net.admin.topics import delete_topics
 from ferry.net.groups.listing import list_groups
 from ferry.net.groups.removal import delete_group
-from ferry.policy import DefaultReplicationPolicy
+from ferry.policy import DefaultReplicationPolicy, innermost
 from ferry.run.copy.kafka_port import KafkaLane, position_group
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.flow.pruning import unswept_tombstones
@@ -120,7 +120,7 @@ class LaneDrop:
 
     def _is_ours(self, topic: str) -> bool:
         """Whether the name alone shows that no other flow can have created the topic."""
-        base = getattr(self._flow.policy, "base", None)
+        base = innermost(self._flow.policy)
         return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
 
     def _record(self, run: str, origin: Origin) -> RunRecord:

@@ -20,7 +20,7 @@ from ferry.model import Range, Receipt, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.policy import DefaultReplicationPolicy, LanePolicy
+from ferry.policy import DefaultReplicationPolicy, LanePolicy, RoutedPolicy
 from ferry.run.flow.known_ledger import KnownLedgers
 from ferry.run.flow.rows import NOWHERE
 from ferry.run.others.strangers import first_strangers
@@ -29,9 +29,10 @@ _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
 
 
 def names_tell_flows_apart(flow: FlowConfig) -> bool:
-    """Whether a target topic's name shows which flow writes it."""
+    """Whether a target topic's name shows which flow writes it, and a source topic's whether it came from there."""
     policy = flow.policy.base if isinstance(flow.policy, LanePolicy) else flow.policy
-    return isinstance(policy, DefaultReplicationPolicy)
+    back = flow.back is not None and isinstance(flow.back.policy, RoutedPolicy)
+    return isinstance(policy, DefaultReplicationPolicy) and not back
 
 
 async def with_neighbours(

@@ -50,9 +50,17 @@ def rules_of(
 
     def transform_of(topic: str) -> Transform | None:
         found = flow.transform_of(topic)
-        if found is None or found.partitions is None:
-            return None if found is None else Transform(found.name, digests.get(found.name, ""))
-        return Transform(found.name, digests.get(found.name, ""), found.partitions, rule_text(found, pyspark_version()))
+        if found is None:
+            return None
+        first = flow.first_name(topic)
+        return Transform(
+            found.name,
+            digests.get(found.name, ""),
+            found.partitions,
+            "" if found.partitions is None else rule_text(found, pyspark_version()),
+            renames=found.target_of(topic, first) not in (None, first),
+            why_unknown=found.why_unknown(topic, first) or "",
+        )
 
     budget, kind = flow.budget, lane_kind(lane)
     factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR

@@ -18,7 +18,7 @@ from ferry.config.text.filters import LEGAL_NAME
 from ferry.decide.plan.internal_topics import internal_topics
 from ferry.errors import BadInput
 from ferry.net.write.ledger import ledger_topic
-from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, illegal_name
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, RoutedPolicy, illegal_name
 from ferry.run.copy.kafka_port import position_group, transactional_id
 from ferry.run.others.neighbours import names_tell_flows_apart
 
@@ -232,10 +232,8 @@ def _copied(flow: FlowConfig, resource: Resource) -> Resource:
     if resource.name != EVERY and not resource.prefixed:
         return Resource(kind="topic", name=flow.policy.format_remote_topic(flow.flow.source, resource.name))
     if not isinstance(flow.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
-        raise BadInput(
-            f"flow {flow.flow}: what {flow.policy_name} makes of {resource} cannot be told; name the topics with "
-            "--topic"
-        )
+        who = "its transforms make" if isinstance(flow.policy, RoutedPolicy) else f"{flow.policy_name} makes"
+        raise BadInput(f"flow {flow.flow}: what {who} of {resource} cannot be told; name the topics with --topic")
     begun = "" if resource.name == EVERY else resource.name
     name = flow.policy.format_remote_topic(flow.flow.source, begun)
     return Resource(kind="topic", name=name, prefixed=True) if name else Resource(kind="topic", name=EVERY)

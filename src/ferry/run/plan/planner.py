@@ -59,7 +59,7 @@ from ferry.run.plan.gather_targets import gather_targets, with_resources
 from ferry.run.plan.opening import open_run
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION, WHOLE, RunOptions, rules_of
 from ferry.run.plan.sync_acls import AclSyncer
-from ferry.run.plan.transforms import digests_to_show, lost_rules, transform_digests, why_not_run
+from ferry.run.plan.transforms import digests_to_show, lost_rules, transform_digests
 from ferry.run.plan.truncation import with_truncations
 from ferry.run.plan.windows import Windowed, windowed
 
@@ -104,11 +104,7 @@ class Planner:
         if _concerns_acls(options, facts):
             plan = await self.acls.preview(view, plan)
         record = self.record(plan.run, Origin())
-        why = (
-            why_not_run(self.flow)
-            or standing_back(view, record, wall_ms())
-            or (None if options.take_over else conflict(view, record))
-        )
+        why = standing_back(view, record, wall_ms()) or (None if options.take_over else conflict(view, record))
         noted = plan if why is None else replace(plan, notes=(f"a run would be refused: {why}", *plan.notes))
         return facts, noted
 
@@ -125,9 +121,6 @@ class Planner:
         word, so `open_run` reads on from there, to records of its own. Superseded while a switch drains the flow.
         """
         refuse_endless(self.lane, options.window)
-        unbuilt = why_not_run(self.flow)
-        if unbuilt is not None:
-            raise Refused(unbuilt)
         digests = transform_digests(self.flow)
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         known = await self.known.view()

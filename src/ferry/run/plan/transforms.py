@@ -1,32 +1,14 @@
-"""What a plan needs to know of a flow's transforms: whether a run can write what they make, and their digests."""
+"""What a plan needs to know of a flow's transforms: their digests, and the rules that are lost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.steps import Rename, Route, RouteByTime
-from ferry.config.flow.transforms import TransformSpec
 from ferry.decide.records.rule_text import parse_rule, spark_of
 from ferry.errors import BadInput, Refused
 from ferry.model import Era
 from ferry.run.records.transform_digest import transform_digest
-
-
-def why_not_run(flow: FlowConfig) -> str | None:
-    """Why a run of the flow is refused, as one sentence; None: it can be."""
-    return next((why for one in flow.transforms if (why := _why_not(one)) is not None), None)
-
-
-def _why_not(spec: TransformSpec) -> str | None:
-    key = f"ferry.transform.{spec.name}"
-    if any(isinstance(step, Rename | Route | RouteByTime) for step in spec.steps):
-        return (
-            f"{key}: it gives records other topics than the policy names, which this version shows (ferry plan "
-            "--sample N) and does not write yet: leave target, or RegexRouter and TimestampRouter, out, and name topics"
-            " by replication.policy.class"
-        )
-    return None
 
 
 def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,6 @@ from ferry.run.groups.checkpoint import GroupSync
 from ferry.run.plan.lag import first_timestamps, with_oldest
 from ferry.run.plan.options import WHOLE
 from ferry.run.plan.planner import Planner
-from ferry.run.plan.transforms import why_not_run
 from ferry.run.records.transform_digest import transform_digest
 
 
@@ -85,8 +84,8 @@ async def _checked(
 
 def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) -> Transformed:
     """The flow's transforms as a run of here would find them, beside what they have made up to now."""
-    unbuilt = why_not_run(flow)
-    lost, digests = ([] if unbuilt is None else [unbuilt]), {}
+    lost: list[str] = []
+    digests: dict[str, str] = {}
     for spec in flow.transforms:
         try:
             digests[spec.name] = transform_digest(spec)

@@ -120,7 +120,8 @@ def _rows(
 def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tuple[pa.Array, pa.Array]:
     """Refusals and letters of the rows. None may go to another topic than the plan has for it, whatever the rule."""
     poisons, named = batch.column("poison"), batch.column("target").to_pylist()
-    if poisons.null_count == batch.num_rows and named == aims:
+    names = {aim: rule.names.get(aim, (aim, aim)) for aim in set(aims)}
+    if poisons.null_count == batch.num_rows and named == [names[aim][1] for aim in aims]:
         return pa.nulls(batch.num_rows, pa.string()), pa.nulls(batch.num_rows, pa.string())
     refusals: list[str | None] = [None] * batch.num_rows
     letters = refusals.copy()
@@ -134,8 +135,8 @@ def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tup
             letters[at] = why
         elif why is not None and rule.poison is Poison.FAIL:
             refusals[at] = refused(at, why)
-        elif name != aim:
-            refusals[at] = refused(at, f"it is sent to topic {name} in place of {aim}")
+        elif name != names[aim][1 if why is None else 0]:
+            refusals[at] = refused(at, f"it is sent to topic {name} in place of {names[aim][1]}")
     return _texts(refusals), _texts(letters)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ferry.config.flow.routes import target_by_steps
 from ferry.config.flow.steps import (
     AddHeader,
     Drop,
@@ -33,7 +34,7 @@ from ferry.config.flow.steps import (
     TopicMatches,
     When,
 )
-from ferry.config.flow.transforms import TransformSpec, routed
+from ferry.config.flow.transforms import TransformSpec
 from ferry.config.text.regex import compile_java
 from ferry.spark.columns import nullable_binaries, strings
 from ferry.spark.records.edits import change_of, changed_values, hashed_keys
@@ -48,7 +49,7 @@ _PLAIN = (Drop, Sample, AddHeader, DropHeaders, Provenance, Json, OnlyFields, Ha
 
 @dataclass(frozen=True)
 class PlainChange:
-    """The steps of a transform for the topics in `targets`, with the policy's name of each. Travels pickled."""
+    """The steps of a transform for the topics in `targets`, with the policy's own name of each. Travels pickled."""
 
     steps: tuple[Step, ...]
     targets: Mapping[str, str]
@@ -89,9 +90,14 @@ def plain_change(spec: TransformSpec, targets: Mapping[str, str]) -> PlainChange
         return None
     if not all(isinstance(step, _PLAIN) for step in spec.steps):
         return None
-    if any(isinstance(step, Route) and step.when is not None for step in spec.steps):
+    if any(isinstance(step, Route) and not _is_of_topic(step.when) for step in spec.steps):
         return None
     return PlainChange(spec.steps, targets, spec.secret())
+
+
+def _is_of_topic(when: When | None) -> bool:
+    """Whether it holds for all records of a topic or for none."""
+    return when is None or isinstance(when.test, TopicMatches)
 
 
 def _when(step: Step) -> When | None:
@@ -210,8 +216,8 @@ class _Table:
         self._with("key", hashed_keys(self._batch.column("key"), secret))
 
     def route(self, step: Route) -> None:
-        """As Route, for all records."""
-        self._names = {topic: routed(step, name) for topic, name in self._names.items()}
+        """As Route, of whole topics."""
+        self._names = {topic: target_by_steps([step], topic, name) for topic, name in self._names.items()}
 
     def add_provenance(self, cluster: str) -> None:
         """As Provenance."""

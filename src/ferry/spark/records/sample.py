@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,7 @@ class Sample:
     digest: str
     topic: str | None
     target: str | None
-    """The policy's name."""
+    """The name of its copy, as far as the source topic's name decides it."""
     pairs: tuple[Pair, ...]
 
 
@@ -81,10 +81,11 @@ def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear
             transform = flow.transform_of(topic)
             if transform is not None:
                 target = flow.policy.format_remote_topic(flow.flow.source, topic)
-                found.append(_sample(spark, transform, topic, target, table, clear=clear))
+                named = {topic: flow.first_name(topic)}
+                found.append(_sample(spark, transform, named, target, table, clear=clear))
         for one in flow.transforms:
             if all(sample.transform != one for sample in found):
-                found.append(_sample(spark, one, None, None, _last((), count), clear=clear))
+                found.append(_sample(spark, one, {}, None, _last((), count), clear=clear))
     return found
 
 
@@ -98,11 +99,18 @@ def _last(specs: Collection[ReadSpec], count: int) -> pa.Table:
 
 
 def _sample(
-    spark: SparkSession, spec: TransformSpec, topic: str | None, target: str | None, table: pa.Table, *, clear: bool
+    spark: SparkSession,
+    spec: TransformSpec,
+    named: Mapping[str, str],
+    target: str | None,
+    table: pa.Table,
+    *,
+    clear: bool,
 ) -> Sample:
+    topic = next(iter(named), None)
     before = table.to_pylist()
     records = spark.createDataFrame([_row(one) for one in before], SCHEMA)
-    frame = transformed(records, spec, {} if topic is None or target is None else {topic: target})
+    frame = transformed(records, spec, named)
     try:
         rows = frame.collect() if before else []
     except PySparkException as error:
@@ -118,7 +126,7 @@ def _sample(
         digest=transform_digest(spec),
         topic=topic,
         target=target,
-        pairs=tuple(_pair(one, after.get((one["partition"], one["offset"]))) for one in before),
+        pairs=tuple(_pair(one, after.get((one["partition"], one["offset"])), target) for one in before),
     )
 
 
@@ -127,7 +135,7 @@ def _row(one: dict[str, Any]) -> tuple[Any, ...]:
     return (*(one[name] for name in SCHEMA.fieldNames()[:-1]), headers)
 
 
-def _pair(before: dict[str, Any], after: Any) -> Pair:
+def _pair(before: dict[str, Any], after: Any, target: str | None) -> Pair:
     headers = tuple((pair["key"], pair["value"]) for pair in before["headers"])
     old = Side(
         topic=before["topic"],
@@ -139,7 +147,7 @@ def _pair(before: dict[str, Any], after: Any) -> Pair:
     new = None
     if after is not None:
         new = Side(
-            topic=after.target,
+            topic=after.target if after.poison is None else target or after.target,
             timestamp=after.timestamp,
             key=_bytes(after.key),
             value=_bytes(after.value),

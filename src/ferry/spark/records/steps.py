@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from ferry.config.flow.routes import routed
 from ferry.config.flow.steps import (
     AddHeader,
     Drop,
@@ -34,7 +35,7 @@ from ferry.config.flow.steps import (
     TopicMatches,
     When,
 )
-from ferry.config.flow.transforms import TransformSpec, routed
+from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.spark.columns import nullable_binaries
 from ferry.spark.records.edits import change_of, changed_values, hashed_keys

@@ -79,11 +79,13 @@ def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) ->
     prepare(spark)
     found = []
     for spec, pieces in transforms:
-        targets = dict(sorted({piece.source.topic: piece.target.topic for piece in pieces}.items()))
+        aims = dict(sorted({piece.source.topic: piece.target.topic for piece in pieces}.items()))
+        targets = {topic: flow.first_name(topic) for topic in aims}
         change = partial(transformed, spec=spec, targets=targets)
         plain = plain_change(spec, targets)
         if plain is None:  # plain steps are known to be sound
             change(spark.createDataFrame([], SCHEMA))
-        rule = PoisonRule(transform=spec.name, poison=spec.poison, letters=flow.dead_letters)
+        names = {aim: (targets[topic], spec.target_of(topic, targets[topic]) or aim) for topic, aim in aims.items()}
+        rule = PoisonRule(transform=spec.name, poison=spec.poison, letters=flow.dead_letters, names=names)
         found.append(Stream(change=change, rule=rule, pieces=pieces, plain=plain))
     return found

@@ -117,7 +117,7 @@ def _compared(spark: SparkSession, flow: FlowConfig, transform: TransformSpec, s
     tasks = {numbers[id(one)]: Dealt(task, one) for task, share in enumerate(shares) for one in share}
     schema = to_arrow_schema(_HELD, timezone="UTC")
     topics = {one.source.topic for one in spec.stretches}
-    targets = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in topics}
+    targets = {topic: flow.first_name(topic) for topic in topics}
     changed = transformed(_source(spark, spec), transform, targets)
     rows = changed.mapInArrow(partial(numbered_rows, tasks, transform.poison, schema), _HELD)
     names = spark.range(0, 1, 1, 1).mapInArrow(partial(marked_rows, tasks, schema), _HELD)

@@ -1,0 +1,140 @@
+"""Topics that a transform names: what of it the source topic alone decides, and how copies are called then."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
+from ferry.config.settings import Settings, parse_settings
+from ferry.decide.switch.names import Names, names_of
+from ferry.policy import DefaultReplicationPolicy, RoutedPolicy, innermost
+from ferry.run.others.neighbours import names_tell_flows_apart
+
+BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+IDENTITY = "replication.policy.class = IdentityReplicationPolicy\n"
+CONNECT = "org.apache.kafka.connect.transforms."
+ONE = "ferry.transforms = one\nferry.transform.one.topics = orders.*, users\n"
+
+
+def settings(text: str) -> Settings:
+    return parse_settings(BASE + text.replace("@", CONNECT), "f")
+
+
+def flow_of(text: str) -> FlowConfig:
+    return settings(text).flow("a->b")
+
+
+def target(text: str) -> str:
+    return f"{ONE}ferry.transform.one.target = {text}\n"
+
+
+def routes(*lines: str, predicates: str = "") -> str:
+    """`name regex replacement [predicate] [!]`."""
+    found = [f"transforms = {', '.join(line.split()[0] for line in lines)}"]
+    for line in lines:
+        name, regex, replacement, *when = line.split()
+        key = f"transforms.{name}"
+        found += [f"{key}.type = @RegexRouter", f"{key}.regex = {regex}", f"{key}.replacement = {replacement}"]
+        found += [f"{key}.predicate = {when[0]}"] if when else []
+        found += [f"{key}.negate = true"] if when[1:] else []
+    return "\n".join(found) + "\n" + predicates
+
+
+def copy(flow: FlowConfig, topic: str) -> str:
+    return flow.policy.format_remote_topic(flow.flow.source, topic)
+
+
+BY_NAME = "predicates = eu\npredicates.eu.type = @predicates.TopicNameMatches\npredicates.eu.pattern = .*-eu\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (target("concat('eu.', topic)"), {"orders": "eu.orders", "users": "eu.users", "clicks": "a.clicks"}),
+        (target("target || '-masked'"), {"orders-1": "a.orders-1-masked", "clicks": "a.clicks"}),
+        (IDENTITY + target("concat(topic, '-masked')"), {"orders": "orders-masked"}),
+        (target("CASE WHEN topic = 'users' THEN 'people' END"), {"users": "people", "orders": ""}),
+        (routes("r a\\\\.(.*) $1"), {"orders": "orders", "users": "users"}),
+        (routes("r a\\\\.(.*) $1-eu", "s (.*)-eu eu-$1 eu", predicates=BY_NAME), {"orders": "eu-orders"}),
+        (routes("r .*orders x-eu", "s (.*) $1.rest eu !", predicates=BY_NAME), {"orders": "x-eu", "u": "a.u.rest"}),
+    ],
+)  # fmt: skip
+def test_what_the_source_topic_decides_is_the_name_of_the_copy(text: str, names: dict[str, str]) -> None:
+    flow = flow_of(text)
+    assert {topic: copy(flow, topic) for topic in names} == names
+    assert {topic: copy(flow, topic) for topic in names} == names, "asked again"
+    again = pickle.loads(pickle.dumps(flow.policy))
+    assert {topic: again.format_remote_topic("a", topic) for topic in names} == names
+    identity = text.startswith(IDENTITY)
+    assert [flow.first_name(topic) for topic in names] == [topic if identity else f"a.{topic}" for topic in names]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (target("concat(target, CAST(partition AS STRING))"), "its target asks each record for its partition"),
+        (target("CASE WHEN length(value) > 9 THEN 'big' ELSE target END"), "its target asks each record for its value"),
+        (target("upper(CAST(value AS STRING))"), "its target asks each record for its value"),
+        (target("reverse(topic)"), "its target has REVERSE, which Spark alone works out"),
+        (target("concat('a'"), "its target is understood by Spark alone"),
+        (target("topic = 'a'"), "its target is no text"),
+        ("transforms = t\ntransforms.t.type = @TimestampRouter\n", "TimestampRouter asks each record for its timest"),
+        (
+            routes("r (.*) $1-x p", predicates="predicates = p\npredicates.p.type = @predicates.RecordIsTombstone\n"),
+            "RegexRouter has a predicate that asks each record for its value",
+        ),
+    ],
+)
+def test_what_a_record_decides_is_not_known(text: str, why: str) -> None:
+    flow = flow_of(text)
+    (spec,) = flow.transforms
+    assert spec.target_of("orders", "a.orders") is None
+    assert (spec.why_unknown("orders", "a.orders") or "").startswith(why)
+    assert copy(flow, "orders") == "a.orders"
+
+
+def test_a_router_by_time_that_is_for_other_topics_leaves_a_name_known() -> None:
+    text = "transforms = t\ntransforms.t.type = @TimestampRouter\ntransforms.t.predicate = eu\n" + BY_NAME
+    (spec,) = flow_of(text).transforms
+    assert spec.target_of("orders", "a.orders") == "a.orders"
+    assert spec.target_of("orders", "a.orders-eu") is None
+
+
+def test_a_flow_whose_transforms_name_no_topic_keeps_its_policy() -> None:
+    assert isinstance(flow_of(ONE + "ferry.transform.one.where = TRUE\n").policy, DefaultReplicationPolicy)
+
+
+def test_a_topic_that_two_transforms_name_has_the_policys_name_until_it_is_refused() -> None:
+    more = "ferry.transform.two.topics = orders\nferry.transform.two.target = 'x'\n"
+    flow = flow_of(target("'y'").replace("= one", "= one, two", 1) + more)
+    assert (copy(flow, "orders"), copy(flow, "users")) == ("a.orders", "y")
+
+
+def test_a_lane_calls_the_renamed_copy_by_its_own_name() -> None:
+    flow = in_lane(flow_of(target("concat('eu.', topic)")), "backfill-x")
+    assert copy(flow, "orders") == "eu.orders.backfill.backfill-x"
+    assert flow.first_name("orders") == "a.orders"
+    assert isinstance(innermost(flow.policy), DefaultReplicationPolicy)
+    assert not names_tell_flows_apart(flow)
+
+
+@pytest.mark.parametrize("policy", ["", IDENTITY])
+def test_clients_find_a_renamed_copy_beside_the_topic_that_producers_write(policy: str) -> None:
+    flow = flow_of(policy + target("concat(topic, '-eu')"))
+    assert names_of(flow, "orders") == Names(topic="orders", copy="orders-eu", live="orders")
+
+
+@pytest.mark.parametrize("policy", ["", IDENTITY])
+def test_a_renamed_copy_does_not_go_back(policy: str) -> None:
+    both = settings(
+        "b->a.enabled = true\n" + policy + target("concat(topic, '-eu')").replace("ferry.", "a->b.ferry.", 1)
+    )
+    there, back = both.flow("a->b"), both.flow("b->a")
+    assert isinstance(there.policy, RoutedPolicy)
+    assert not names_tell_flows_apart(back), "its ledger says what came from there"
+    why = back.selection.why_not("users-eu")
+    assert why is not None
+    assert why.startswith("a->b makes it by ferry.transform.one: what that leaves out or changes is nowhere on b")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.text.filters import PatternList
 from ferry.decide.ledger.history import current_segments, holders, voided
+from ferry.decide.ledger.keeping import slices_left
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.ledger.receipts import lane_ends
@@ -163,6 +164,17 @@ def test_a_plan_that_goes_back_is_not_done_by_what_was_copied_before_and_an_old_
     assert lane_ends(fold(after, 9), LANE, going_back) == {here: 10}
     assert lane_ends(fold(after, 9), LANE, done) == {here: 40}, "the lane went back after it was done"
     assert lane_ends(fold(after, 9), LANE) == {here: 10}
+
+
+def test_what_was_copied_under_another_name_is_left_to_copy_under_the_one_of_now() -> None:
+    view = fold(lying(*receipt_records(RECEIPT)), 9)
+    plan = planned(source(topic("orders", part())))
+    (piece,) = (one for one in plan.slices if one.source == place("orders"))
+    done = replace(piece, start=0, end=RECEIPT.end)
+    renamed = replace(plan, slices=(replace(done, target=place("eu.orders")),))
+    assert lane_ends(view, LANE, renamed) == {}
+    assert slices_left(view, renamed) == list(renamed.slices)
+    assert slices_left(view, replace(plan, slices=(done,))) == []
 
 
 STUCK = Gap(

@@ -27,12 +27,12 @@ def by_place(cluster: RunningCluster, topic: str) -> list[list[tuple[object, ...
 def test_copies_have_the_names_that_transforms_give_them(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
-    kept, dealt, plain, clash = (f"{topic}-{name}" for name in ("kept", "dealt", "plain", "clash"))
-    for name in (kept, dealt, plain, clash):
+    kept, dealt, plain = (f"{topic}-{name}" for name in ("kept", "dealt", "plain"))
+    for name in (kept, dealt, plain):
         create_topic(source_cluster, name, SOURCES)
         send(producer(source_cluster), name, messages(RECORDS))
     settings = {
-        "ferry.transforms": "eu, fewer, twice",
+        "ferry.transforms": "eu, fewer",
         "ferry.transform.eu.topics": kept,
         "ferry.transform.eu.target": f"CASE topic WHEN '{kept}' THEN concat('eu.', topic) ELSE target END",
         "ferry.transform.eu.redact": "$.card",  # what is no JSON is poison, and goes there as well
@@ -40,28 +40,18 @@ def test_copies_have_the_names_that_transforms_give_them(
         "ferry.transform.fewer.topics": dealt,
         "ferry.transform.fewer.partitions": str(TARGETS),
         "ferry.transform.fewer.target": "target || '-fewer'",
-        "ferry.transform.twice.topics": clash,
-        "ferry.transform.twice.target": f"'eu.{kept}'",
     }
-    lab = Lab(
+    one = Lab(
         source=source_cluster,
         target=target_cluster,
         alias=new_alias(),
-        topics=(kept, dealt, plain, clash),
+        topics=(kept, dealt, plain),
         settings=settings,
     )
-    told = ferry("run", "--run", "r-1", "--spark", "--json", config=lab.write(tmp_path))
-    report = told.json("run")
-    assert {one["topic"]: one["kind"] for one in report["refusals"]} == {kept: "name-clash", clash: "name-clash"}
-    fewer = f"{lab.target_topic(dealt)}-fewer"
-    mine = {name for name in there(lab) if topic in name}
-    assert mine == {fewer, lab.target_topic(plain)}, "refused topics are not created"
-    assert sum(map(len, by_place(target_cluster, fewer))) == RECORDS
-
-    # Without the clash, and by Connect's chain for all but one.
-    one = replace(lab, topics=(kept, dealt, plain))
-    told = ferry("run", "--run", "r-2", "--spark", "--json", config=one.write(tmp_path))
+    told = ferry("run", "--run", "r-1", "--spark", "--json", config=one.write(tmp_path))
     assert (told.code, told.json("run")["refusals"]) == (0, []), told.err
+    fewer = f"{one.target_topic(dealt)}-fewer"
+    assert {name for name in there(one) if topic in name} == {fewer, f"eu.{kept}", one.target_topic(plain)}
     source = by_place(source_cluster, kept)
     assert by_place(target_cluster, f"eu.{kept}") == source
     assert sum(map(len, by_place(target_cluster, fewer))) == RECORDS
@@ -69,7 +59,7 @@ def test_copies_have_the_names_that_transforms_give_them(
         assert {place.topic for place in last_units(settled(runs), runs.lane)} == {fewer}
     assert ferry("lag", "--json", config=one.write(tmp_path)).json("lag")["total"]["records"] == 0
     shown = ferry("plan", "--json", config=one.write(tmp_path)).json("plan")
-    assert (shown["slices"], shown["units"], shown["changes"], shown["refusals"]) == ([], [], [], [])
+    assert (shown["slices"], shown["changes"], shown["refusals"], "units" in shown) == ([], [], [], False)
 
     chain = {
         "transforms": "bare, west",
@@ -85,7 +75,7 @@ def test_copies_have_the_names_that_transforms_give_them(
         "predicates.kept.pattern": kept,
     }
     other = replace(one, topics=(kept, plain), settings=chain)
-    told = ferry("run", "--run", "r-3", "--spark", "--json", config=other.write(tmp_path))
+    told = ferry("run", "--run", "r-2", "--spark", "--json", config=other.write(tmp_path))
     assert (told.code, told.json("run")["refusals"]) == (0, []), told.err
     assert by_place(target_cluster, f"west_{kept}") == source
     assert by_place(target_cluster, plain) == by_place(source_cluster, plain)

@@ -35,11 +35,14 @@ def lane_ends(view: LedgerView, lane: str, plan: Plan | None = None) -> dict[Top
 
     As a `plan` has it to know: a partition that it went back on is left out as long as nobody has copied since. One
     that a later run went back on has come as far as the plan wanted: what the plan left there is not missing any more.
+    What was copied to a topic of another name counts for that one alone.
     """
     pieces = {} if plan is None else {piece.source: piece for piece in plan.slices}
     ends: dict[TopicPartition, int] = {}
     for last in last_receipts(view, lane).values():
         piece = pieces.get(last.source)
+        if piece is not None and last.target != piece.target:
+            continue
         if piece is None or last.since == piece.since:
             ends[last.source] = last.end
         elif last.since > piece.since:

@@ -19,45 +19,20 @@ import pytest
 import yaml
 
 from tests.documents.commands import LANGUAGES, ROOT, WHOLE, Typed, blocks, documents, resolved, spans, typed
-from tests.documents.test_typed import RUN_HERE
+from tests.documents.test_typed import ALONE, NOT_TYPED, STORY, typed_here
 
 TYPED = typed()
 OF_FERRY = {one.line: one for one in TYPED if one.words[0] == "ferry"}
 OTHERS = {one.line: one for one in TYPED if one.words[0] != "ferry"}
 
-DONE_IN: Mapping[str, str] = {
-    "acls diff": "security/test_acl_sync.py",
-    "adopt mm1": "mm1/test_takeover.py",
-    "adopt mm2": "adopt/test_takeover.py",
-    "airflow setup": "airflow/test_setup.py",
-    "config import-mm1": "cli/test_import_mm1.py",
-    "config new": "config/test_new.py",
-    "drill full": "run/test_drills.py",
-    "drill partial": "run/test_drills.py",
-    "drill shadow": "run/test_drills.py",
-    "drill tabletop": "run/test_drills.py",
-    "failback": "cli/test_switch.py",
-    "failover": "cli/test_switch.py",
-    "groups diff": "cli/test_group_verbs.py",
-    "groups rollback": "cli/test_group_verbs.py",
-    "hand-back mm2": "adopt/test_takeover.py",
-    "lanes drop": "cli/test_backfill.py",
-    "ledger rebuild": "run/test_ledger_rebuild.py",
-    "metrics serve": "cli/test_metrics_serve.py",
-    "pause": "cli/test_flow.py",
-    "reports list": "reports/test_folder.py",
-    "reports switch": "run/test_drills.py",
-    "reports verify": "reports/test_folder.py",
-    "resume": "cli/test_flow.py",
-    "skip": "cli/test_skip.py",
-    "switch abandon": "cli/test_switch.py",
-    "switch show": "cli/test_switch.py",
-    "switchover": "cli/test_switch.py",
+MADE_IN: Mapping[str, str] = {
+    "bench": "hours long: its figures, and by which command each was made, are in bench/README.md",
+    "demo": "minutes long, and a gigabyte: tests/demo has its steps, tests/airflow the same Airflow and Spark",
+    "drill": "the same with a drill: `ferry drill shadow` is typed in tests/documents/test_typed.py",
+    "setup": "who runs the tests has made it",
+    "test": "runs this",
 }
-"""Commands that change what others need, last long, or want something prepared, and the tests that do them for real."""
-
-LOCAL = frozenset(["dev up", "dev status", "dev down"])
-"""By these the session's clusters come and go: `ferry.dev` is called directly (tests/clusters.py, tests/dev)."""
+"""Targets that documents tell to make, and why no test makes them."""
 
 PROGRAMS: Mapping[str, tuple[str, str]] = {
     "airflow": ("tests/airflow/test_form.py", '"kafka_cluster"'),
@@ -114,16 +89,27 @@ def test_the_program_takes_the_line(line: str) -> None:
     WHOLE[name].make_context(name, rest)
 
 
-def test_some_test_runs_each_command_for_real() -> None:
-    names = {resolved(one.words[1:])[0] for one in OF_FERRY.values()}
-    assert {name for name in names if (name in RUN_HERE) + (name in DONE_IN) + (name in LOCAL) != 1} == set()
+def test_each_line_is_typed_or_it_is_said_why_not() -> None:
+    typed_lines = typed_here()
+    assert sorted(typed_lines - OF_FERRY.keys()) == [], "no document tells to type this any more: take it out"
+    excepted = {line for line in OF_FERRY if line in NOT_TYPED or _command(line) in NOT_TYPED}
+    assert {line for line in OF_FERRY if (line in typed_lines) + (line in excepted) != 1} == set()
+    assert NOT_TYPED.keys() <= {*OF_FERRY, *(_command(line) for line in excepted)}, "an exception of nothing"
+    assert len({line for line, _ in (*ALONE, *STORY)}) == len(ALONE) + len(STORY)
 
 
-@pytest.mark.parametrize("name", DONE_IN)
-def test_the_test_that_is_named_runs_the_command(name: str) -> None:
-    text = (ROOT / "tests" / DONE_IN[name]).read_text()
-    literals = r",\s*".join(f'"{word}"' for word in name.split())
-    assert re.search(literals, text), f"tests/{DONE_IN[name]} has no `ferry {name}`"
+def _command(line: str) -> str:
+    return resolved(OF_FERRY[line].words[1:])[0]
+
+
+@pytest.mark.parametrize("key", NOT_TYPED)
+def test_the_test_that_is_named_runs_the_command(key: str) -> None:
+    _, test = NOT_TYPED[key]
+    words = key.split() if key not in OF_FERRY else _command(key).split()
+    text = (ROOT / "tests" / test).read_text()
+    literals = r",\s*".join(f'"{word}"' for word in words)
+    called = rf"\b{words[-1]}\w*\(" if words[0] == "dev" else literals
+    assert re.search(called, text), f"tests/{test} has no `ferry {' '.join(words)}`"
 
 
 def test_a_command_within_a_sentence_is_one() -> None:
@@ -158,6 +144,7 @@ def _below(path: str, words: list[str]) -> str:
 def test_make_has_the_target_and_uses_what_it_is_given(line: str) -> None:
     _, *given = OTHERS[line].words
     (target,) = [word for word in given if "=" not in word]
+    assert target in MADE_IN
     assert re.search(rf"^{target}:.*## ", makefile(), re.MULTILINE), f"`make help` does not list {target}"
     recipe = makefile().partition(f"\n{target}:")[2].partition("\n\n")[0]
     assert [word for word in given if "=" in word and f"$({word.partition('=')[0]})" not in recipe] == []

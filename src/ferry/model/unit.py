@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.run import LOCAL, Origin
+from ferry.model.segment import Segment
 
 Vector = tuple[int, ...]
 """An offset for each partition of a source topic, by its number: everything before it is done with."""
@@ -128,6 +129,13 @@ class UnitReceipt:
     def adopted(self) -> str:
         """As of a receipt: nobody deals what the lane could take over."""
         return ""
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Where the chunk's records lie on the target; the source's offsets are those of no partition."""
+        if not self.records:
+            return ()
+        return (Segment(source_start=self.start, target_start=self.target_start, count=self.records),)
 
     @property
     def start(self) -> int:

@@ -55,14 +55,15 @@ def verify_flow(request: VerifyRequest, connect: Callable[[], SparkSession]) -> 
         shares = dealt(found.stretches, request.flow.tasks_max)
         specs = {number: verifier.spec(share) for number, share in enumerate(shares)}
         request.say(f"verify {request.flow.flow}: about {found.records} records in {len(specs)} tasks")
-        if found.transformed:
-            request.say(f"verify {request.flow.flow}: {len(found.transformed)} ranges are transformed again")
+        transformed = len(found.transformed) + len(found.dealt)
+        if transformed:
+            request.say(f"verify {request.flow.flow}: {transformed} ranges are transformed again")
 
         def again(spark: SparkSession) -> Compared:
-            return compare_transformed(spark, request.flow, verifier.spec, found.transformed, asked=verifier.asked)
+            return compare_transformed(spark, request.flow, verifier.spec, found, asked=verifier.asked)
 
         compared = Compared()
-        for part in _on_spark(request, connect, specs, again if found.transformed else None):
+        for part in _on_spark(request, connect, specs, again if transformed else None):
             compared.add(part)
         return verifier.sum_up(found, compared)
 

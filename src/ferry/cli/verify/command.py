@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,8 +29,8 @@ from ferry.words import count_of
 
 if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig
-    from ferry.decide.verify.stretches import Stretch
     from ferry.run.verify.compare import Compared, Progress
+    from ferry.run.verify.survey import Survey
     from ferry.run.verify.verifier import Verifier
 
 DIFFERENT = 1
@@ -118,15 +118,15 @@ def verify_command(
     return 0 if result.is_equal else DIFFERENT
 
 
-def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Sequence[Stretch]], Compared]:
-    """How stretches that a transform made are compared in a Spark of this machine."""
+def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compared]:
+    """How what a transform made is compared in a Spark of this machine."""
     # Imported here: the command line starts light, and only this needs Spark.
     from ferry.spark.records.local_session import local_session
     from ferry.spark.records.verifying import compare_transformed
 
-    def compared(stretches: Sequence[Stretch]) -> Compared:
+    def compared(found: Survey) -> Compared:
         with local_session("ferry verify", cores=os.cpu_count() or 1) as session:
-            return compare_transformed(session, flow, verifier.spec, stretches, asked=verifier.asked)
+            return compare_transformed(session, flow, verifier.spec, found, asked=verifier.asked)
 
     return compared
 

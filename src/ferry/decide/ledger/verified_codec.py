@@ -17,6 +17,7 @@ from ferry.decide.ledger.codec import LEDGER_VERSION, encode
 from ferry.decide.ledger.ledger import LedgerView, body_of
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.runs import opened_run
+from ferry.decide.ledger.unit_codec import narrowed_units
 from ferry.model import (
     Difference,
     DifferenceKind,
@@ -99,7 +100,7 @@ def due(view: LedgerView, lane: str, run: str, verification: Verification) -> Ve
     if (
         verification.mode is VerifyMode.OFF
         or opened is None
-        or not any(True for _ in receipts(view, lane=lane, run=run))
+        or not (any(True for _ in receipts(view, lane=lane, run=run)) or narrowed_units(view, lane, run, None))
     ):
         return VerifyMode.OFF
     last = max((at for at in _generations(view, lane, run) if at < opened.generation), default=None)

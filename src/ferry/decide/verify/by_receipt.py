@@ -5,19 +5,32 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
+from ferry.decide.verify.dealt import DealtCopy
 from ferry.decide.verify.stretches import Stretch
-from ferry.model import Receipt
+from ferry.model import Receipt, UnitReceipt
 
 AFFORDABLE_BYTES = 256 << 20
 """So much of a run is read of the target: about a quarter of a second of CPU, and at least one chunk by default."""
 
 
-def affordable(receipts: Iterable[Receipt], found: Sequence[Stretch], most: int = AFFORDABLE_BYTES) -> list[Receipt]:
+def affordable(
+    receipts: Iterable[Receipt | UnitReceipt],
+    found: Sequence[Stretch],
+    most: int = AFFORDABLE_BYTES,
+    *,
+    dealt: Sequence[DealtCopy] = (),
+) -> list[Receipt | UnitReceipt]:
     """The receipts whose chunks are read: all, or a choice by the run's generation, so that none is left out for ever.
 
     Chunks without records are not among them, nor compacted ones, nor those that cannot be compared whole.
     """
-    whole = [one for one in receipts if one.segments and _is_whole(one, found)]
+    chunks = {(copy.target, chunk.start) for copy in dealt for chunk in copy.chunks}
+    whole = [
+        one
+        for one in receipts
+        if one.segments
+        and ((one.target, one.target_start) in chunks if isinstance(one, UnitReceipt) else _is_whole(one, found))
+    ]
     random.Random(whole[0].generation if whole else 0).shuffle(whole)
     chosen, size = [], 0
     for one in whole:

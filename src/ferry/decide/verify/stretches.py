@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from ferry.decide.ledger.copied import Copied, common, without
 from ferry.decide.verify.differences import Places
@@ -265,9 +266,20 @@ def _piece(stretch: Stretch, some: Sequence[Segment], starts: Range, ends: Range
     )
 
 
-def dealt(found: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
+class Sized(Protocol):
+    """Whatever has about so many records to be compared."""
+
+    @property
+    def records(self) -> int:
+        """How many."""
+
+
+SizedT = TypeVar("SizedT", bound=Sized)
+
+
+def dealt(found: Sequence[SizedT], tasks: int) -> list[list[SizedT]]:
     """Stretches for so many tasks at most, each with about as many records: the largest first, to who has least."""
-    shares: list[list[Stretch]] = [[] for _ in range(max(1, min(tasks, len(found))))]
+    shares: list[list[SizedT]] = [[] for _ in range(max(1, min(tasks, len(found))))]
     loads = [0] * len(shares)
     for stretch in sorted(found, key=lambda one: -one.records):
         least = loads.index(min(loads))

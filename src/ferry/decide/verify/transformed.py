@@ -45,6 +45,12 @@ def by_todays_rule(
     return held, left
 
 
+NEEDS_SPARK = (
+    "which only Spark can apply again: verify them with ferry verify --spark, with verify_job.py, or by the DAG that "
+    "verifies the flow"
+)
+
+
 def without_spark(found: Sequence[Stretch]) -> list[NotCompared]:
     """What nobody compares who has no Spark, in a sentence each."""
     return [
@@ -54,8 +60,7 @@ def without_spark(found: Sequence[Stretch]) -> list[NotCompared]:
             end=one.source_range[1],
             why=NotComparedKind.NEEDS_SPARK,
             message=f"offsets {one.source_range[0]} to {one.source_range[1] - 1} of {one.source} were copied by a "
-            "transform, which only Spark can apply again: verify them with ferry verify --spark, with verify_job.py, "
-            "or by the DAG that verifies the flow",
+            f"transform, {NEEDS_SPARK}",
             asked=True,
         )
         for one in found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ferry.decide.verify.differences import Places
 from ferry.errors import Unreachable
-from ferry.model import Receipt, TopicPartition
+from ferry.model import Receipt, TopicPartition, UnitReceipt
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.net.fetch.source import SourceReader
@@ -23,7 +23,7 @@ _STALL_SECONDS = 5.0
 class Lying:
     """What was read of a receipt's chunk: other producers' batches between its own do not count."""
 
-    receipt: Receipt
+    receipt: Receipt | UnitReceipt
     digest: int = 0
     records: int = 0
     bytes: int = 0
@@ -41,7 +41,7 @@ class Lying:
             self.bytes += len(batch.data)
 
 
-async def lying(target: Cluster, chosen: Iterable[Receipt], limits: CompareLimits) -> list[Lying]:
+async def lying(target: Cluster, chosen: Iterable[Receipt | UnitReceipt], limits: CompareLimits) -> list[Lying]:
     """What lies there of the chosen receipts (ascending per partition).
 
     A partition that cannot be read to its end has fewer records than its receipts say. Raises Unreachable when the

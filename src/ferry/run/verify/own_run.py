@@ -8,10 +8,11 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.runs import opened_run
+from ferry.decide.ledger.unit_codec import narrowed_units
 from ferry.decide.ledger.verified_codec import due, of_run, run_verified_record
 from ferry.decide.verify.by_receipt import affordable
 from ferry.errors import BadInput
-from ferry.model import RunVerified, Verified, VerifyMode
+from ferry.model import Receipt, RunVerified, UnitReceipt, Verified, VerifyMode
 from ferry.run.verify.compare import Compared
 from ferry.run.verify.digests import Lying, lying
 from ferry.run.verify.survey import Survey
@@ -53,13 +54,17 @@ class OwnRun(Verifier):
         async def work() -> list[Lying]:
             view = await self._connections.known.view_with(self._flow.lane, self._run)
             known = [*found.stretches, *found.transformed]
-            chosen = affordable(receipts(view, lane=self._flow.lane, run=self._run), known)
+            done: list[Receipt | UnitReceipt] = [
+                *receipts(view, lane=self._flow.lane, run=self._run),
+                *narrowed_units(view, self._flow.lane, self._run, None),
+            ]
+            chosen = affordable(done, known, dealt=found.dealt)
             return await lying(self._connections.target, chosen, self._limits)
 
         read = self._connections.run(work)
-        doubted = {one.receipt.source for one in read if not one.is_as_written}
+        doubted = {one.receipt.target for one in read if not one.is_as_written}
         compared = Compared(
-            records=sum(one.records for one in read if one.receipt.source not in doubted),
+            records=sum(one.records for one in read if one.receipt.target not in doubted),
             bytes=sum(one.bytes for one in read),
         )
         if doubted:
@@ -67,8 +72,9 @@ class OwnRun(Verifier):
             compared.add(
                 self.compare(
                     Survey(
-                        stretches=[one for one in found.stretches if one.source in doubted],
-                        transformed=[one for one in found.transformed if one.source in doubted],
+                        stretches=[one for one in found.stretches if one.target in doubted],
+                        transformed=[one for one in found.transformed if one.target in doubted],
+                        dealt=[one for one in found.dealt if one.target in doubted],
                     )
                 )
             )

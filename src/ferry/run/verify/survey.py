@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.copied import Copied, copied, of_run
 from ferry.decide.ledger.map_block import Chain
-from ferry.decide.ledger.unit_codec import eras, last_units
-from ferry.decide.verify.dealt import dealt_topics
+from ferry.decide.verify.dealt import DealtCopy
 from ferry.decide.verify.stretches import Asked, Ends, Stretch, stretches
 from ferry.errors import BadInput
 from ferry.model import NotCompared, NotComparedKind, TopicPartition
-from ferry.net.admin.topic_settings import topic_settings
 from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.offsets import EARLIEST, LATEST, ListedOffsets, listed_offsets
-from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
+from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections
+from ferry.run.verify.dealt import survey_dealt
+from ferry.run.verify.logs import compacted_topics, settled
 from ferry.run.verify.wanted import Wanted
-
-SETTLE_SECONDS = 10.0
-"""How long committed chunks may take until readers of the target see all of them: markers go out one by one."""
-
-_LOOK_SECONDS = 0.1
-_CLEANUP = "cleanup.policy"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,13 +29,16 @@ class Survey:
     stretches: list[Stretch] = field(default_factory=list)
     transformed: list[Stretch] = field(default_factory=list)
     """Those of which a transform made the target's records; whoever compares them has to apply it again."""
+    dealt: list[DealtCopy] = field(default_factory=list)
+    """The same of topics that get other partitions."""
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def records(self) -> int:
         """How many records the map has in all of it."""
-        return sum(stretch.records for stretch in [*self.stretches, *self.transformed])
+        mapped = sum(one.records for one in [*self.stretches, *self.transformed])
+        return mapped + sum(one.records for one in self.dealt)
 
 
 async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted) -> Survey:
@@ -61,21 +57,25 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
 
     every = copied(view, flow.lane, await connections.known.rows(view, is_wanted))
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
-    dealt = dealt_topics(eras(view, flow.lane).values(), last_units(view, flow.lane).values(), wanted.topics)
-    left_out = [one.left(asked=wanted.run is None) for one in dealt]
-    if not dealt or any(runs is None or one.source in runs for one in every):
-        _refuse_nothing(flow, wanted, every, runs, {one.topic for one in dealt})
+    dealt = await survey_dealt(flow, connections, view, wanted)
+    if not dealt.topics or any(runs is None or one.source in runs for one in every):
+        _refuse_nothing(flow, wanted, every, runs, dealt.topics)
     if runs is not None:
         every = [one for one in every if one.source in runs]
-    found = Survey(partitions=len(every), not_compared=left_out)
+    found = Survey(
+        partitions=len(every) + len(dealt.copies),
+        dealt=dealt.copies,
+        not_compared=dealt.not_compared,
+        notes=dealt.notes,
+    )
     source, target = connections.source, connections.target
     await source.refresh({one.source.topic for one in every})
     await target.refresh({one.target.topic for one in every})
     there = list(_with_both_sides(every, source, target, found))
     bounds = await _bounds(source, there, wanted)
     ends = await _ends(connections, [one for one in there if one.source in bounds], found)
-    compacted = await compacted_topics(source, {one.source.topic for one in there}, found)
-    compacted_copies = await compacted_topics(target, {one.target.topic for one in there}, found)
+    compacted = await compacted_topics(source, {one.source.topic for one in there}, found.notes)
+    compacted_copies = await compacted_topics(target, {one.target.topic for one in there}, found.notes)
     for one in there:
         if one.source in ends:
             start, end = bounds[one.source]
@@ -175,7 +175,7 @@ async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Su
     """Where the logs begin and end, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
     source, target = connections.source, connections.target
     sources, targets = [one.source for one in every], [one.target for one in every]
-    stable = await _settled(connections, {one.target: one.target_next for one in every})
+    stable = await settled(connections, {one.target: one.target_next for one in every})
     listed = {
         "source_start": await listed_offsets(source, dict.fromkeys(sources, EARLIEST), isolation=READ_UNCOMMITTED),
         "source_end": await listed_offsets(source, dict.fromkeys(sources, LATEST), isolation=READ_UNCOMMITTED),
@@ -193,32 +193,3 @@ async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Su
             why = failed[0].why if failed else "it has no leader at the moment: bring its brokers back"
             _leave_out(found, one, NotComparedKind.UNREADABLE, f"{one.source} or its copy {one.target}: {why}")
     return ends
-
-
-async def _settled(connections: FlowConnections, due: Mapping[TopicPartition, int]) -> ListedOffsets:
-    """The target's last stable offsets once they have reached what is `due`, or when the time is over."""
-    until = time.monotonic() + SETTLE_SECONDS
-    found: dict[TopicPartition, int] = {}
-    late = list(due)
-    while True:
-        listed = await listed_offsets(connections.target, dict.fromkeys(late, LATEST), isolation=READ_COMMITTED)
-        found |= listed.found
-        late = [place for place in late if found.get(place, due[place]) < due[place]]
-        if not late or time.monotonic() > until:
-            return ListedOffsets(found=found, failed=listed.failed)
-        await connections.loop.sleep(_LOOK_SECONDS)
-
-
-async def compacted_topics(cluster: Cluster, topics: Collection[str], found: Survey) -> frozenset[str]:
-    """Those of the topics whose log cleaner removes records that a later one replaces."""
-    listed = await topic_settings(cluster, sorted(topics), names=[_CLEANUP])
-    found.notes += [
-        f"{_CLEANUP} of topic {topic} on cluster {cluster.alias} may not be seen (grant DESCRIBE_CONFIGS): it is "
-        "compared as if it were not compacted"
-        for topic in sorted(listed.denied)
-    ]
-    policies = {}
-    for topic, settings in listed.found.items():
-        inherited = settings.inherited.get(_CLEANUP)
-        policies[topic] = settings.own.get(_CLEANUP) or (inherited.value if inherited is not None else "")
-    return frozenset(topic for topic, policy in policies.items() if "compact" in policy)

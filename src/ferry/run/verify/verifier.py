@@ -12,11 +12,13 @@ from typing import Self
 from ferry.config.flow.clients import ConnectionOptions, flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.receipts import last_receipts, open_receipts
+from ferry.decide.ledger.unit_codec import last_units, open_units
 from ferry.decide.plan.witness import witnesses
+from ferry.decide.verify.dealt import DealtCopy, not_applied
 from ferry.decide.verify.moved import with_moved
 from ferry.decide.verify.stretches import Stretch
-from ferry.decide.verify.transformed import without_spark
-from ferry.model import Difference, DifferenceKind, Flow, TopicPartition, Verified
+from ferry.decide.verify.transformed import NEEDS_SPARK, without_spark
+from ferry.model import Difference, DifferenceKind, Flow, NotComparedKind, TopicPartition, Verified
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.gather import isolation_of
 from ferry.run.verify.compare import Compared, CompareLimits, Comparer, Progress, unheard
@@ -35,6 +37,7 @@ class CompareSpec:
 
     flow: Flow
     stretches: tuple[Stretch, ...]
+    dealt: tuple[DealtCopy, ...] = ()
     source: ConnectionOptions = field(repr=False)
     target: ConnectionOptions = field(repr=False)
     limits: CompareLimits
@@ -83,11 +86,12 @@ class Verifier:
         look = survey_by_content if self._wanted.without_ledger else survey
         return self._connections.run(lambda: look(self._flow, self._connections, self._wanted))
 
-    def spec(self, stretches: Sequence[Stretch]) -> CompareSpec:
-        """What another process needs to compare some of the stretches."""
+    def spec(self, stretches: Sequence[Stretch], dealt: Sequence[DealtCopy] = ()) -> CompareSpec:
+        """What another process needs to compare some of the stretches, or of the copies of dealt topics."""
         return CompareSpec(
             flow=self._flow.flow,
             stretches=tuple(stretches),
+            dealt=tuple(dealt),
             source=self._connections.source_options,
             target=self._connections.target_options,
             limits=self._limits,
@@ -100,7 +104,7 @@ class Verifier:
         self,
         found: Survey,
         progress: Progress = unheard,
-        transformed: Callable[[Sequence[Stretch]], Compared] | None = None,
+        transformed: Callable[[Survey], Compared] | None = None,
     ) -> Compared:
         """Compare all stretches in this process; raises as `Comparer.compare`.
 
@@ -110,8 +114,9 @@ class Verifier:
         compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
         if transformed is None:
             compared.not_compared += without_spark(found.transformed)
-        elif found.transformed:
-            compared.add(transformed(found.transformed))
+            compared.not_compared += not_applied(found.dealt, NEEDS_SPARK, NotComparedKind.NEEDS_SPARK)
+        elif found.transformed or found.dealt:
+            compared.add(transformed(found))
         return compared
 
     @property
@@ -141,7 +146,8 @@ class Verifier:
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
         """Without records that a run has copied since the ledger was read: they lie behind all that it said."""
-        told = {stretch.target: stretch.told_until for stretch in [*found.stretches, *found.transformed]}
+        told = {one.target: one.told_until for one in [*found.stretches, *found.transformed]}
+        told |= {one.target: one.told_until for one in found.dealt}
         behind = [
             one
             for one in differences
@@ -157,4 +163,6 @@ class Verifier:
         view = await self._connections.view()
         lane = self._flow.lane
         every = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
-        return {one.target for one in every if one.target in targets and one.target_next > told[one.target]}
+        found = {one.target for one in every if one.target in targets and one.target_next > told[one.target]}
+        units = [*last_units(view, lane).values(), *open_units(view, lane)]
+        return found | {one.target for one in units if one.target in targets and one.target_next > told[one.target]}

@@ -21,7 +21,8 @@ from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.net.fetch.source import SourceReader
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.plan.gather import isolation_of
-from ferry.run.verify.survey import Survey, compacted_topics
+from ferry.run.verify.logs import compacted_topics
+from ferry.run.verify.survey import Survey
 from ferry.run.verify.wanted import Wanted
 
 _STAMP = "message.timestamp.type"
@@ -73,8 +74,8 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
     both = {here: there for here, there in pairs.items() if here in sources and there in targets}
     if wanted.since_ms is None:
         sources, targets = await _from_common_times(connections, both, sources, targets, isolation_of(flow))
-    cleaned = await compacted_topics(source, {one.topic for one in both}, found)
-    cleaned_copies = await compacted_topics(target, {one.topic for one in both.values()}, found)
+    cleaned = await compacted_topics(source, {one.topic for one in both}, found.notes)
+    cleaned_copies = await compacted_topics(target, {one.topic for one in both.values()}, found.notes)
     for here, there in pairs.items():
         if here not in both:
             message = f"{here} or its copy {there} has no leader at the moment: bring its brokers back"

@@ -3,9 +3,10 @@
 ```
 marked_rows    which task has which stretches         -> a row for each, so that none is passed over
 numbered_rows  COLUMNS of `ferry.spark.records.transform` -> HELD: the rows of stretches
-held_tasks     HELD, sorted by stretch and offset      -> task int, body binary: the pickled Compared of a stretch
+held_tasks     HELD, sorted by ORDER                   -> task int, body binary: the pickled Compared of a stretch
 ```
-A stretch's source rows come from Spark; its target records are read from the cluster while they are compared.
+A stretch's source rows come from Spark; its target records are read from the cluster while they are compared. Copies of
+topics that get other partitions (`dealt_holding`) go the same way; a stretch is then a target partition.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ferry.decide.records.ranges import Piece
 from ferry.decide.verify.differences import Comparison, Places
 from ferry.decide.verify.stretches import Stretch, is_void
 from ferry.errors import Corrupt, FerryError, Refused
-from ferry.model import Content, NotCompared, NotComparedKind
+from ferry.model import Content, NotCompared, NotComparedKind, TopicPartition
 from ferry.run.flow.connections import FlowConnections
 from ferry.run.records.reading import ReadSpec, read_batches
 from ferry.run.verify.compare import Compared, Comparer
@@ -36,8 +37,11 @@ from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.headers import Header
 from ferry.wire.written import packed_headers
 
-HELD = ("task", "stretch", "offset", "timestamp", "key", "value", "headers", "trouble")
-"""`trouble` says why a row cannot be compared, else null; `offset` is -1 in the row that names a stretch."""
+HELD = ("task", "stretch", "chunk", "partition", "offset", "timestamp", "key", "value", "headers", "trouble")
+"""`trouble` says why a row cannot be compared, else null; `offset` is -1 in the row that names a stretch. `chunk` is
+the number of one of a dealt copy, else 0, `partition` that of the source."""
+
+ORDER = ("stretch", "chunk", "partition", "offset")
 
 NAMING = -1
 _CHUNK = 256
@@ -52,12 +56,12 @@ class Dealt(NamedTuple):
 
 
 def marked_rows(
-    dealt: Mapping[int, Dealt], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    tasks: Mapping[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """A row for each stretch; `batches` have one row in all."""
+    """A row for each stretch, by its number, for its task; `batches` have one row in all."""
     for batch in batches:
         if batch.num_rows:
-            numbers = sorted(dealt)
+            numbers = sorted(tasks)
             nothing: list[bytes | None] = [None] * len(numbers)
             empty = pa.ListArray.from_arrays(
                 pa.array([0] * (len(numbers) + 1), pa.int32()),
@@ -65,8 +69,10 @@ def marked_rows(
                 type=schema.field("headers").type,
             )
             columns = [
-                ints([dealt[number].task for number in numbers]),
+                ints([tasks[number] for number in numbers]),
                 ints(numbers),
+                ints([NAMING] * len(numbers)),
+                ints([NAMING] * len(numbers)),
                 longs([NAMING] * len(numbers)),
                 longs([0] * len(numbers)),
                 nullable_binaries(nothing, schema.field("key").type),
@@ -102,23 +108,25 @@ def numbered_rows(
                 continue
             kept.append(at)
             chosen.append(number)
-            troubles.append(_trouble(stretch, aim, offset, why, poison))
+            troubles.append(trouble(stretch.target, aim, offset, why, poison))
         if kept:
             rows = batch.take(pa.array(kept, pa.int32()))
             arrays = [
                 ints([dealt[number].task for number in chosen]),
                 ints(chosen),
-                *(rows.column(name) for name in HELD[2:-1]),
+                ints([0] * len(chosen)),
+                *(rows.column(name) for name in HELD[3:-1]),
                 nullable_binaries(troubles, schema.field("trouble").type),
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=list(HELD))
 
 
-def _trouble(stretch: Stretch, aim: str | None, offset: int, why: str | None, poison: Poison) -> bytes | None:
+def trouble(target: TopicPartition, aim: str | None, offset: int, why: str | None, poison: Poison) -> bytes | None:
+    """Why a row of a copy cannot be compared; None when it can."""
     if why is not None and poison is Poison.FAIL:
         return f"the record at offset {offset} cannot be transformed any more: {why}".encode()
-    if why is None and aim != stretch.target.topic:
-        return f"the record at offset {offset} is sent to topic {aim} by now, its copy is in {stretch.target}".encode()
+    if why is None and aim != target.topic:
+        return f"the record at offset {offset} is sent to topic {aim} by now, its copy is in {target}".encode()
     return None
 
 
@@ -127,27 +135,31 @@ def held_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator
 
     What cannot be read on of one does not stop the others. Raises what is no FerryError.
     """
-    for number, rows in groupby(_rows(batches), key=lambda row: row.stretch):
+    for number, rows in groupby(held_rows(batches), key=lambda row: row.stretch):
         body = pickle.dumps(_held(spec, spec.stretches[number], rows))
         yield pa.RecordBatch.from_arrays([ints([number]), binaries([body])], names=["task", "body"])
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
+    """A row of HELD."""
+
     stretch: int
+    chunk: int
+    partition: int
     content: Content
     trouble: str | None
 
 
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[_Row]:
+def held_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """The rows of a task."""
     for batch in batches:
-        numbers, offsets, times, keys, values, troubles = (
-            batch.column(name).to_pylist() for name in ("stretch", "offset", "timestamp", "key", "value", "trouble")
-        )
+        columns = (batch.column(name).to_pylist() for name in HELD[1:7])
+        values, troubles = batch.column("value").to_pylist(), batch.column("trouble").to_pylist()
         headers = _headers(batch.column("headers"))
-        for number, offset, time, key, value, pairs, why in zip(
-            numbers, offsets, times, keys, values, headers, troubles, strict=True
+        for (number, chunk, partition, offset, time, key), value, pairs, why in zip(
+            zip(*columns, strict=True), values, headers, troubles, strict=True
         ):
-            yield _Row(number, Content(offset, time, key, value, packed_headers(pairs)), why)
+            yield Row(number, chunk, partition, Content(offset, time, key, value, packed_headers(pairs)), why)
 
 
 def _headers(column: pa.ListArray) -> Iterator[Sequence[Header]]:
@@ -158,7 +170,7 @@ def _headers(column: pa.ListArray) -> Iterator[Sequence[Header]]:
         yield [(names[at], values[at]) for at in range(start, end)] if start < end else ()
 
 
-def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[_Row]) -> Compared:
+def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[Row]) -> Compared:
     """Compare one stretch."""
     places, lone, found = Places(stretch.segments), OneSided(), Compared()
     see = witnesses(spec.secret, values=spec.values)
@@ -194,14 +206,19 @@ def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[_Row]) -> Compared
     return found
 
 
-def _expected(rows: Iterable[_Row], found: Compared) -> Iterator[Content]:
+def _expected(rows: Iterable[Row], found: Compared) -> Iterator[Content]:
     """What the transform makes of the source's records; Refused at the first that it cannot be applied to."""
     for row in rows:
         if row.trouble is not None:
             raise Refused(row.trouble)
         if row.content.offset != NAMING:
-            found.bytes += len(row.content.key or b"") + len(row.content.value or b"") + len(row.content.headers)
+            found.bytes += size_of(row.content)
             yield row.content
+
+
+def size_of(content: Content) -> int:
+    """Bytes of a record, as it was read."""
+    return len(content.key or b"") + len(content.value or b"") + len(content.headers)
 
 
 def _there(spec: CompareSpec, stretch: Stretch, places: Places, found: Compared) -> Generator[Content, None, None]:

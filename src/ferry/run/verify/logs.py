@@ -1,0 +1,48 @@
+"""What verification asks of logs: where readers end once they see what the ledger has, and which logs are compacted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+
+from ferry.model import TopicPartition
+from ferry.net.admin.topic_settings import topic_settings
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.offsets import LATEST, ListedOffsets, listed_offsets
+from ferry.net.fetch.requests import READ_COMMITTED
+from ferry.run.flow.connections import FlowConnections
+
+SETTLE_SECONDS = 10.0
+"""How long committed chunks may take until readers of the target see all of them: markers go out one by one."""
+
+_LOOK_SECONDS = 0.1
+_CLEANUP = "cleanup.policy"
+
+
+async def settled(connections: FlowConnections, due: Mapping[TopicPartition, int]) -> ListedOffsets:
+    """The target's last stable offsets once they have reached what is `due`, or when the time is over."""
+    until = time.monotonic() + SETTLE_SECONDS
+    found: dict[TopicPartition, int] = {}
+    late = list(due)
+    while True:
+        listed = await listed_offsets(connections.target, dict.fromkeys(late, LATEST), isolation=READ_COMMITTED)
+        found |= listed.found
+        late = [place for place in late if found.get(place, due[place]) < due[place]]
+        if not late or time.monotonic() > until:
+            return ListedOffsets(found=found, failed=listed.failed)
+        await connections.loop.sleep(_LOOK_SECONDS)
+
+
+async def compacted_topics(cluster: Cluster, topics: Collection[str], notes: list[str]) -> frozenset[str]:
+    """Those of the topics whose log cleaner removes records that a later one replaces."""
+    listed = await topic_settings(cluster, sorted(topics), names=[_CLEANUP])
+    notes += [
+        f"{_CLEANUP} of topic {topic} on cluster {cluster.alias} may not be seen (grant DESCRIBE_CONFIGS): it is "
+        "compared as if it were not compacted"
+        for topic in sorted(listed.denied)
+    ]
+    policies = {}
+    for topic, settings in listed.found.items():
+        inherited = settings.inherited.get(_CLEANUP)
+        policies[topic] = settings.own.get(_CLEANUP) or (inherited.value if inherited is not None else "")
+    return frozenset(topic for topic, policy in policies.items() if "compact" in policy)

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.ledger.plan_codec import parse_plan, plan_records
 from ferry.decide.plan.deal import Deal, deal_of, dealt_before
-from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, SourceTopic
+from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic, TopicSettings
+from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.skipping import Wish, skip_gap
+from ferry.decide.plan.truncation import Read, reads_of_units
 from ferry.decide.records.units import reached_at, resumed, wants
 from ferry.errors import Refused
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
@@ -97,6 +99,13 @@ def test_each_target_partition_goes_on_where_it_stands() -> None:
     assert [one.offsets for one in nothing.parts] == [0, 0]
 
 
+def test_what_was_read_furthest_is_held_against_the_source() -> None:
+    ahead = replace(receipt(0, (5, 3, 0)), source_epochs=(2, 1))
+    behind = replace(receipt(1, (5, 1)), source_epochs=(1, 1))
+    assert reads_of_units([ahead, behind]) == [Read(place("t", 0), 2, 5), Read(place("t", 1), 1, 3)]
+    assert reads_of_units([receipt(1, (4, 9))]) == [Read(place("t", 0), -1, 4), Read(place("t", 1), -1, 9)]
+
+
 def test_a_changed_rule_waits_and_then_says_that_it_counts() -> None:
     waiting = dealt(RULE._replace(digest="few"))
     assert waiting.finishing
@@ -134,6 +143,11 @@ def test_a_source_partition_in_trouble_is_left_out_of_all() -> None:
     cut = dealt(source=topic("t", part(end=4), part(end=9)))
     assert [(one.partition, one.kind) for one in cut.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
     assert [(one.starts, one.ends) for one in cut.parts] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
+    # Others have filled it up again since: leader epochs alone tell.
+    filled = dealt(source=topic("t", replace(part(end=9), diverged=4), part(end=9)))
+    assert [(one.partition, one.kind) for one in filled.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
+    assert "copied up to offset 5, but its log was truncated to 4" in filled.refusals[0].message
+    assert [one.ends for one in filled.parts] == [(5, 9), (5, 9)]
     held = dealt(source=topic("t", replace(part(end=4), high_watermark=6), part(end=9)))
     assert not held.refusals  # an open transaction, no cut
     assert [one.ends for one in held.parts] == [(5, 9), (5, 9)]
@@ -144,6 +158,29 @@ def test_a_source_partition_in_trouble_is_left_out_of_all() -> None:
     looped = dealt(returned={place("t", 0): ((6, 7),)})
     assert [(one.partition, one.kind) for one in looped.refusals] == [(0, RefusalKind.LOOP)]
     assert [one.ends for one in looped.parts] == [(5, 9), (5, 9)]
+
+
+def test_a_compacted_topic_that_rested_too_long_is_refused_or_skipped() -> None:
+    resting: dict[str, Any] = {
+        "dealt": {place("t", 0): 5, place("t", 1): 1},
+        "seen": {place("t", 1): Seen(whole_ms=0, asked_ms=0, asked_end=2)},
+        "now_ms": 10**9,
+    }
+    compacted = replace(
+        TWO, settings=TopicSettings(own={"cleanup.policy": "compact", "delete.retention.ms": "1000"}, inherited={})
+    )
+    assert compacted.delete_retention_ms == 1000
+    found = dealt(source=compacted, **resting)
+    assert [(one.partition, one.kind) for one in found.refusals] == [(1, RefusalKind.TOMBSTONES_PASSED)]
+    assert found.refusals[0].message.endswith(f"or {ANEW}")
+    assert [one.ends for one in found.parts] == [(9, 3), (9, 1)]
+    lenient = replace(RULES, guards=Guards(tombstones_passed=GuardPolicy(default=OnGuard.SKIP)))
+    lifted = dealt(rules=lenient, source=compacted, **resting)
+    assert not lifted.refusals
+    assert [(gap.source, gap.start, gap.end, gap.why) for gap in lifted.gaps] == [
+        (place("t", 1), 1, 1, RefusalKind.TOMBSTONES_PASSED)
+    ]
+    assert "skipped, as ferry.guard.tombstones.passed says" in lifted.notes[0]
 
 
 def test_a_target_partition_in_trouble_has_no_part() -> None:
@@ -451,6 +488,27 @@ def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone() ->
     assert {piece.source.topic for piece in plan.slices} == {"u"}
 
 
-def test_nothing_of_a_dealt_topic_is_skipped_by_hand() -> None:
-    with pytest.raises(Refused, match="no place of it can be skipped by hand"):
+def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions() -> None:
+    rules = replace(RULES, transform_of=lambda name: RULE if name == "t" else None)
+    facts = replace(FACTS_HALF, dealt={place("t", 0): 5, place("t", 1): 1})
+    gap = skip_gap(rules, facts, Wish(source=place("t", 1), to=4, who="x", reason="y"), "r", 7)
+    assert (gap.start, gap.end, gap.why) == (1, 4, RefusalKind.STUCK)
+    behind = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)})
+    assert [one.starts for one in behind.parts] == [(5, 4), (5, 4)]
+    assert not behind.gaps
+    # Retention has taken less than that, or more.
+    short = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=3)))
+    assert not short.refusals
+    more = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=6)))
+    assert [(one.partition, one.kind) for one in more.refusals] == [(1, RefusalKind.RETENTION_PASSED)]
+    assert "records 4 to 5 were deleted" in more.refusals[0].message
+    # A run that was opened meanwhile has copied some of it: the skip does not count.
+    later = {**HALF, place("a.t", 1): receipt(1, (5, 2), target_next=3)}
+    void = dealt(units=later, dealt={place("t", 0): 5, place("t", 1): 2}, skips={place("t", 1): (gap,)})
+    assert [one.starts for one in void.parts] == [(5, 3), (5, 2)]
+
+    cut = replace(facts, sources={"t": topic("t", part(end=4), part(end=9))})
+    with pytest.raises(Refused, match="was truncated to 4"):
+        skip_gap(rules, cut, Wish(source=place("t", 0), to=4, who="x", reason="y"), "r", 7)
+    with pytest.raises(Refused, match=r"nothing of t-0 was dealt to a\.t yet"):
         skip_gap(DEALT, BESIDE, Wish(source=place("t"), to=9, who="x", reason="y"), "r", 7)

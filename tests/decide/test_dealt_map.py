@@ -214,7 +214,7 @@ def test_a_group_that_was_moved_there_or_has_no_map_that_holds_is_left() -> None
     (one,) = translated(RULES, committed((5, 9)), {}, dealt={"t": led}).checkpoints["g"]
     assert (one.target_offset, one.outcome, one.again) == (5, Found.AHEAD, 0)
 
-    cut = replace(led, cuts={1: dealt_cut("t", 1, 5, 3)})
+    cut = replace(led, cuts={1: dealt_cut(TopicPartition("t", 1), 5, 3)})
     assert translated(RULES, committed((5, 2)), {}, dealt={"t": cut}).checkpoints, "it has not read what was lost"
     for lost in (cut, replace(led, trouble="no"), replace(led, places={}, silent=frozenset({PLACE}))):
         found = translated(RULES, committed((5, 5)), {}, dealt={"t": lost})

@@ -54,6 +54,7 @@ UNIT = Unit(
     digest="d",
     target_next=7,
     target_end=8,
+    source_epochs=(0, 3),
 )
 ONE = UnitReceipt(
     flow=FLOW,
@@ -75,6 +76,7 @@ ONE = UnitReceipt(
     transform="d",
     at_ms=5,
     target_epoch=2,
+    source_epochs=(1, -1),
 )
 
 

@@ -55,6 +55,8 @@ class Unit:
     target_next: int = -1
     target_end: int = -1
     target_epoch: int = -1
+    source_epochs: Vector = ()
+    """By source partition a leader epoch in which its log reached what the last receipt has of it; as of a receipt."""
 
     @property
     def source(self) -> TopicPartition:
@@ -124,6 +126,9 @@ class UnitReceipt:
     dead_letters: int = 0
     """Records that went to the dead letters in place of the copy, in the same transaction."""
     origin: Origin = LOCAL
+    source_epochs: Vector = ()
+    """By source partition a leader epoch in which its log reached what was read of it (KIP-320); -1, or shorter: not
+    known."""
 
     @property
     def adopted(self) -> str:

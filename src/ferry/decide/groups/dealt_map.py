@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ferry.decide.groups.map_trouble import Cut
-from ferry.decide.records.units import is_next
+from ferry.decide.records.units import is_next, of_partition
 from ferry.model import TopicPartition, UnitReceipt, Vector
 
 
@@ -74,7 +74,9 @@ class DealtMap:
         """Whether a group has read more of some source partition than was dealt."""
         lasts = [one.receipts[-1].reached if one.receipts else () for one in self.places.values()]
         return any(
-            at > min((of(last, number) for last in lasts), default=0) for number, at in enumerate(read) if at > 0
+            at > min((of_partition(last, number) for last in lasts), default=0)
+            for number, at in enumerate(read)
+            if at > 0
         )
 
 
@@ -89,24 +91,21 @@ def read_of(offsets: Mapping[TopicPartition, int], topics: Collection[str]) -> d
     }
 
 
-def of(vector: Vector, number: int) -> int:
-    """A vector's offset of a source partition, also of one that is newer."""
-    return vector[number] if number < len(vector) else 0
-
-
 def reads_on(read: Vector, since: Vector) -> bool:
     """Whether who has `read` so much has read all that somebody had `since`, and so misses nothing where he went."""
-    return all(of(read, number) >= at for number, at in enumerate(since))
+    return all(of_partition(read, number) >= at for number, at in enumerate(since))
 
 
 def most_read(one: Vector, other: Vector) -> Vector:
     """The least vector that has both in it."""
-    return tuple(max(of(one, number), of(other, number)) for number in range(max(len(one), len(other))))
+    return tuple(
+        max(of_partition(one, number), of_partition(other, number)) for number in range(max(len(one), len(other)))
+    )
 
 
 def is_told(read: Vector, receipts: Sequence[UnitReceipt]) -> bool:
     """Whether these receipts of a target partition, `connected`, go back to where a group stands."""
-    return bool(receipts) and all(of(read, number) >= at for number, at in enumerate(receipts[0].begins))
+    return bool(receipts) and all(of_partition(read, number) >= at for number, at in enumerate(receipts[0].begins))
 
 
 def goes_on(read: Vector, receipts: Sequence[UnitReceipt], *, log_start: int, stands_at: int) -> GoesOn:
@@ -126,7 +125,7 @@ def goes_on(read: Vector, receipts: Sequence[UnitReceipt], *, log_start: int, st
     # the last one that begins before.
     begin, end = len(receipts), 0
     for number in range(len(receipts[-1].reached)):
-        at_most = of(read, number)
+        at_most = of_partition(read, number)
         begin = min(begin, bisect_right(receipts, at_most, key=partial(_reached, number)))
         end = max(end, bisect_left(receipts, at_most, key=partial(_begins, number)))
     last = len(receipts)
@@ -138,11 +137,11 @@ def goes_on(read: Vector, receipts: Sequence[UnitReceipt], *, log_start: int, st
 
 
 def _reached(number: int, one: UnitReceipt) -> int:
-    return of(one.reached, number)
+    return of_partition(one.reached, number)
 
 
 def _begins(number: int, one: UnitReceipt) -> int:
-    return of(one.begins, number)
+    return of_partition(one.begins, number)
 
 
 def connected(receipts: Sequence[UnitReceipt]) -> Sequence[UnitReceipt]:
@@ -155,12 +154,12 @@ def connected(receipts: Sequence[UnitReceipt]) -> Sequence[UnitReceipt]:
 
 
 def _has_unread(read: Vector, one: UnitReceipt) -> bool:
-    return any(of(one.begins, n) < at and of(read, n) < at for n, at in enumerate(one.reached))
+    return any(of_partition(one.begins, n) < at and of_partition(read, n) < at for n, at in enumerate(one.reached))
 
 
 def _read_of(read: Vector, one: UnitReceipt) -> int:
     """How many of a receipt's source offsets the group has read."""
-    return sum(max(0, min(of(read, n), at) - of(one.begins, n)) for n, at in enumerate(one.reached))
+    return sum(max(0, min(of_partition(read, n), at) - of_partition(one.begins, n)) for n, at in enumerate(one.reached))
 
 
 def _caught_up(known: Sequence[UnitReceipt], stands_at: int) -> int:

@@ -92,10 +92,9 @@ def map_cut(last: Receipt, gaps: Sequence[Gap], at: int) -> Cut | None:
     return Cut(at=at, why=_cut_sentence(last.source, at, last.end))
 
 
-def dealt_cut(topic: str, number: int, reached: int, end: int) -> Cut:
-    """The same of a source partition of a topic that is dealt, whose log ends before what was `reached` of it."""
-    place = TopicPartition(topic, number)
-    return Cut(at=end, why=_cut_sentence(place, end, reached))
+def dealt_cut(place: TopicPartition, reached: int, at: int) -> Cut:
+    """The same of a source partition of a topic that is dealt, of which was `reached` so much."""
+    return Cut(at=at, why=_cut_sentence(place, at, reached))
 
 
 def _cut_sentence(place: TopicPartition, at: int, copied: int) -> str:

@@ -22,10 +22,12 @@ from ferry.model import Era, Fate, Flow, LedgerRecord, Origin, Record, TopicPart
 UNIT = "unit"
 ERA = "era"
 
+_VECTORS = ("starts", "ends", "source_epochs")
+
 _PLAIN = tuple(
     one.name
     for one in fields(UnitReceipt)
-    if one.name not in ("flow", "target", "begins", "reached", "origin", "source_topic")
+    if one.name not in ("flow", "target", "begins", "reached", "origin", "source_topic", "source_epochs")
 )
 
 
@@ -78,6 +80,7 @@ def unit_receipt_json(receipt: UnitReceipt) -> Json:
         "target_partition": receipt.target.partition,
         "begins": list(receipt.begins),
         "reached": list(receipt.reached),
+        **({"source_epochs": list(receipt.source_epochs)} if receipt.source_epochs else {}),
         "origin": asdict(receipt.origin),
         **plain,
     }
@@ -91,6 +94,7 @@ def parse_unit_receipt(body: Json) -> UnitReceipt:
         target=TopicPartition(topic=body["target_topic"], partition=body["target_partition"]),
         begins=tuple(body["begins"]),
         reached=tuple(body["reached"]),
+        source_epochs=tuple(body.get("source_epochs", ())),
         origin=Origin(**body["origin"]),
         **{name: body[name] for name in _PLAIN if name in body},
     )
@@ -183,24 +187,20 @@ def _place_of(record: LedgerRecord, lane: str) -> TopicPartition | None:
 def unit_lines(units: Iterable[Unit]) -> list[Json]:
     """Units as lines of a plan. Vectors that are those of the line before are left out: most are."""
     found: list[Json] = []
-    starts: Vector | None = None
-    ends: Vector | None = None
+    before: Json = {"source_epochs": ()}
     for unit in units:
         body = {**asdict(unit), "target": list(unit.target)}
-        for name, before in (("starts", starts), ("ends", ends)):
-            if body[name] == before:
-                del body[name]
-        starts, ends = unit.starts, unit.ends
-        found.append(body)
+        vectors = {name: body[name] for name in _VECTORS}
+        found.append({name: value for name, value in body.items() if name not in before or before[name] != value})
+        before = vectors
     return found
 
 
 def parse_unit_lines(lines: Iterable[Json]) -> tuple[Unit, ...]:
     """Inverse of `unit_lines`."""
     found: list[Unit] = []
-    starts: Vector = ()
-    ends: Vector = ()
+    vectors: dict[str, Vector] = dict.fromkeys(_VECTORS, ())
     for line in lines:
-        starts, ends = tuple(line.get("starts", starts)), tuple(line.get("ends", ends))
-        found.append(Unit(**{**line, "target": TopicPartition(*line["target"]), "starts": starts, "ends": ends}))
+        vectors = {name: tuple(line.get(name, before)) for name, before in vectors.items()}
+        found.append(Unit(**{**line, "target": TopicPartition(*line["target"]), **vectors}))
     return tuple(found)

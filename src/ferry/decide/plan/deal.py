@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.capacity import Load
-from ferry.decide.plan.facts import Facts, SourcePartition, SourceTopic, TargetTopic
-from ferry.decide.plan.guards import ANEW, leaderless_refusal, retention_trouble, unserved_refusal
+from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic
+from ferry.decide.plan.guards import ANEW, Trouble, leaderless_refusal, retention_trouble, unserved_refusal
 from ferry.decide.plan.origins import returning_refusal
-from ferry.decide.plan.progress import estimated_bytes, place_of_lane
+from ferry.decide.plan.progress import estimated_bytes, next_offset, place_of_lane
 from ferry.decide.plan.rules import Rules, Transform
+from ferry.decide.plan.tombstones import tombstone_trouble
 from ferry.decide.plan.undecided import undecided_sentence
-from ferry.decide.records.units import Log, Passed, Replanned, replanned
+from ferry.decide.records.units import Log, Replanned, of_partition, replanned
 from ferry.model import (
     Era,
     Gap,
@@ -126,6 +127,7 @@ class Deal:
             target_next=-1 if last is None else last.target_next,
             target_end=part.target_end,
             target_epoch=-1 if last is None else last.target_epoch,
+            source_epochs=() if last is None else last.source_epochs,
         )
 
     def _source_of(self, part: Part) -> TopicPartition:
@@ -179,7 +181,7 @@ def deal_of(
         spec=rule.text,
     )
     look = _Look(rules, facts, topic, known, lasts, wish, width)
-    found, refusals, passed = look.sources()
+    found, refusals, lifted = look.sources()
     if found.finishing and target in facts.lost_rules:
         return (_lost_rule(found.era, rule, facts.lost_rules[target]),)
     if not found.finishing and copy is not None and copy.partitions > partitions:
@@ -194,8 +196,8 @@ def deal_of(
         target_topic_id="" if copy is None else copy.topic_id,
         ahead=_ahead(topic, parts),
         refusals=(*unserved, *refusals, *lost),
-        gaps=tuple(_gap(rules, facts, topic, one, run, generation) for one in passed),
-        notes=(*([] if note is None else [note]), *(_passed_note(topic, one) for one in passed)),
+        gaps=tuple(_gap(facts, topic, one, run, generation) for one in lifted),
+        notes=(*([] if note is None else [note]), *map(_lifted_note, lifted)),
     )
 
 
@@ -338,19 +340,31 @@ class _Look:
     wish: Era
     width: int
 
-    def sources(self) -> tuple[Replanned, list[Refusal], tuple[Passed, ...]]:
-        """What is copied of which source partitions, what stands against others, and what a policy passes over."""
+    def sources(self) -> tuple[Replanned, list[Refusal], list[Trouble]]:
+        """What is copied of which source partitions, what stands against others, and what policies pass over."""
         found = self._replanned(frozenset())
-        skips = self.rules.guards.retention_passed.of(self.topic.name) is OnGuard.SKIP
+        troubles = [
+            retention_trouble(self.topic, one.partition, max(one.start, self._by_hand(one.partition)))
+            for one in found.passed
+        ]
+        troubles += [self._tombstones(number) for number in sorted(self.topic.partitions)]
         refusals: dict[int, Refusal] = {}
-        for number, start, _ in found.passed:
-            trouble = retention_trouble(self.topic, number, start)
-            if trouble is not None and not skips:
-                refusals[number] = trouble.refusal
+        lifted: list[tuple[int, Trouble]] = []
+        for trouble in troubles:
+            if trouble is None or (number := trouble.refusal.partition) is None:
+                continue
+            if self.rules.guards.of(trouble.refusal.kind, self.topic.name) is OnGuard.SKIP:
+                lifted.append((number, trouble))
+            else:
+                refusals.setdefault(number, trouble.refusal)
         for number, reached, _ in found.cut:
-            part = self.topic.partitions[number]
-            if reached > part.log_end:
-                refusals[number] = self._truncated(number, reached, part)
+            end = self.topic.partitions[number].log_end
+            if reached > end:
+                refusals[number] = self._truncated(number, reached, end)
+        for number, part in self.topic.partitions.items():
+            if part.diverged is not None:
+                reached = max(of_partition(last.reached, number) for last in self.lasts.values())
+                refusals[number] = self._truncated(number, reached, part.diverged)
         for number in range(self.width):
             place = TopicPartition(self.topic.name, number)
             low, high = _span(found, number)
@@ -359,8 +373,16 @@ class _Look:
                 refusals[number] = loop
         if refusals:
             found = self._replanned(frozenset(refusals))
-        passed = tuple(one for one in found.passed if one.partition not in refusals)
+        passed = [trouble for number, trouble in lifted if number not in refusals]
         return found, [refusal for _, refusal in sorted(refusals.items())], passed
+
+    def _tombstones(self, number: int) -> Trouble | None:
+        """Whether the lane has rested so long that keys of a compacted topic may have gone unseen."""
+        place, part = TopicPartition(self.topic.name, number), self.topic.partitions[number]
+        if place not in self.facts.dealt:
+            return None
+        start = next_offset(self.facts, place, part, None)
+        return tombstone_trouble(self.facts, self.topic, number, start, remedy=ANEW)
 
     def _replanned(self, shut: frozenset[int]) -> Replanned:
         """As `ferry.decide.records.units.replanned`, with nothing to copy of the partitions in `shut`, or unserved."""
@@ -383,15 +405,24 @@ class _Look:
             places += [] if self.known is None else [self.known.begins]
             return Log(0, max(vector[number] for vector in places if number < len(vector)))
         part = self.topic.partitions[number]
-        return Log(part.log_start, max(part.log_start, part.end))
+        start = max(part.log_start, self._by_hand(number))
+        return Log(start, max(start, part.end))
 
-    def _truncated(self, number: int, reached: int, part: SourcePartition) -> Refusal:
+    def _by_hand(self, number: int) -> int:
+        """Up to where somebody passed a source partition by hand; 0: nobody did."""
+        place = TopicPartition(self.topic.name, number)
+        if place not in self.facts.dealt or number not in self.topic.partitions:
+            return 0
+        at = next_offset(self.facts, place, self.topic.partitions[number], None)
+        return at if at > self.facts.dealt[place] else 0
+
+    def _truncated(self, number: int, reached: int, end: int) -> Refusal:
         return Refusal(
             topic=self.topic.name,
             partition=number,
             kind=RefusalKind.SOURCE_TRUNCATED,
-            message=f"source {self.topic.name}-{number} ends at offset {part.log_end} but was copied up to {reached}: "
-            f"its log was truncated (unclean leader election?); compare both sides, then {ANEW}",
+            message=f"source {self.topic.name}-{number} was copied up to offset {reached}, but its log was truncated "
+            f"to {end} since (unclean leader election?): compare both sides, then {ANEW}",
         )
 
     def parts(self, found: Replanned, copy: TargetTopic | None) -> tuple[list[Part], list[Refusal]]:
@@ -464,26 +495,28 @@ def _note(rule: Transform, found: Replanned, known: Era | None) -> str | None:
     )
 
 
-def _gap(rules: Rules, facts: Facts, topic: SourceTopic, one: Passed, run: str, generation: int) -> Gap:
+def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generation: int) -> Gap:
+    """What is passed over where a policy lets the topic go on."""
+    why = trouble.refusal.kind
+    start, end = trouble.lost
     return Gap(
-        source=TopicPartition(topic.name, one.partition),
-        start=one.start,
-        end=one.end,
-        why=RefusalKind.RETENTION_PASSED,
+        source=TopicPartition(topic.name, trouble.refusal.partition or 0),
+        start=start,
+        end=end,
+        why=why,
         run=run,
         at_ms=facts.now_ms,
         how=Lifted.SKIP,
-        who="ferry.guard.retention.passed",
-        reason=_passed_sentence(topic, one),
+        who=f"ferry.guard.{why.replace('-', '.')}",
+        reason=_what(trouble),
         generation=generation,
         topic_id=topic.topic_id,
     )
 
 
-def _passed_note(topic: SourceTopic, one: Passed) -> str:
-    return f"{_passed_sentence(topic, one)}: skipped, as ferry.guard.retention.passed says"
+def _lifted_note(trouble: Trouble) -> str:
+    return f"{_what(trouble)}: skipped, as ferry.guard.{trouble.refusal.kind.replace('-', '.')} says"
 
 
-def _passed_sentence(topic: SourceTopic, one: Passed) -> str:
-    trouble = retention_trouble(topic, one.partition, one.start)
-    return "" if trouble is None else trouble.refusal.message.partition(": ")[0]
+def _what(trouble: Trouble) -> str:
+    return trouble.refusal.message.partition(": ")[0]

@@ -50,7 +50,7 @@ def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:
     if not same or gap.end <= start or gap.since != (-1 if last is None else last.since):
         return False
     # A lane that was never at work has no place of its own: retention may have moved it on meanwhile.
-    return gap.start == start or (last is None and gap.start < start)
+    return gap.start == start or (last is None and gap.source not in facts.dealt and gap.start < start)
 
 
 class BytesFrom(StrEnum):

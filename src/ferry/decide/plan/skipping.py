@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from ferry.decide.ledger.history import PastState, past_runs
 from ferry.decide.ledger.ledger import LedgerView
+from ferry.decide.plan.deal import deal_of
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.guards import cluster_refusal, leaderless_refusal, source_trouble, target_cluster_refusal
 from ferry.decide.plan.progress import place_of_lane
-from ferry.decide.plan.rules import Rules
+from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.topics import owned
 from ferry.errors import BadInput, Refused
 from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, TopicPartition
@@ -48,13 +49,6 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
             f"flow {rules.flow} does not copy topic {source.topic}: cluster {rules.flow.source} has no such topic, or "
             "the filters leave it out"
         )
-    transform = rules.transform_of(topic.name)
-    if transform is not None and transform.partitions is not None:
-        raise Refused(
-            f"topic {topic.name} is dealt to other partitions by ferry.transform.{transform.name}, and no place of it "
-            "can be skipped by hand: let the transform leave the record out (where), or send it to the dead letters "
-            "(poison = skip)"
-        )
     if source.partition in topic.leaderless:
         raise Refused(leaderless_refusal(topic, source.partition).message)
     part = topic.partitions.get(source.partition)
@@ -67,6 +61,9 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
     owner = facts.claims.get(target.topic, rules.lane)
     if owner != rules.lane:
         raise Refused(owned(topic.name, target.topic, owner).message)
+    transform = rules.transform_of(topic.name)
+    if transform is not None and transform.partitions is not None:
+        _check_dealt(rules, facts, wish, target.topic, transform)
     last = facts.receipts.get(target)
     stands = place_of_lane(facts, source, part, last)
     if last is not None:
@@ -96,6 +93,21 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
         since=-1 if last is None else last.since,
         topic_id=topic.topic_id,
     )
+
+
+def _check_dealt(rules: Rules, facts: Facts, wish: Wish, target: str, transform: Transform) -> None:
+    """Raise Refused where a skip does not help a topic that is dealt to other partitions, or would mean nothing."""
+    found = deal_of(rules, facts, facts.sources[wish.source.topic], target, transform, "(skip)", -1)
+    refusals = found if isinstance(found, tuple) else found.refusals
+    helped = (RefusalKind.RETENTION_PASSED, RefusalKind.POISON)
+    for one in refusals:
+        if one.kind not in helped and (one.partition is None or one.partition == wish.source.partition):
+            raise Refused(one.message)
+    if wish.source not in facts.dealt:
+        raise Refused(
+            f"nothing of {wish.source} was dealt to {target} yet, so there is no place to go on from: run the flow "
+            "first, or begin it elsewhere with ferry.start"
+        )
 
 
 def idle_plan(opened: OpenedRun) -> Plan:

@@ -46,10 +46,16 @@ def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
     return before
 
 
-def tombstone_trouble(facts: Facts, topic: SourceTopic, number: int, start: int) -> Trouble | None:
+AGAIN = "delete the copy and let it be copied anew with ferry.guard.target.changed = restart"
+
+
+def tombstone_trouble(
+    facts: Facts, topic: SourceTopic, number: int, start: int, *, remedy: str = AGAIN
+) -> Trouble | None:
     """Keys may have been deleted, and their tombstones dropped, since the lane last had all of a compacted partition.
 
-    None when that cannot be, and where nothing is known. The lane would go on at `start`.
+    None when that cannot be, and where nothing is known. The lane would go on at `start`; the `remedy` is for who does
+    not want to go on.
     """
     part, before = topic.partitions[number], facts.seen.get(TopicPartition(topic=topic.name, partition=number))
     if topic.delete_retention_ms is None or before is None:
@@ -65,8 +71,7 @@ def tombstone_trouble(facts: Facts, topic: SourceTopic, number: int, start: int)
         f"longer ago than its delete.retention.ms of {topic.delete_retention_ms} allows, so keys that were deleted "
         "since may live on at the target: raise delete.retention.ms at the source above what lies between two "
         "runs, or what a first copy takes, for otherwise the next one comes too late as well; then go on with "
-        "ferry.guard.tombstones.passed = skip, or delete the copy and let it be copied anew with "
-        "ferry.guard.target.changed = restart",
+        f"ferry.guard.tombstones.passed = skip, or {remedy}",
         restart=start,
         lost=(start, start),
     )
@@ -81,9 +86,7 @@ def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
     for topic in facts.sources.values():
         narrowed = rules.only is not None and topic.name not in rules.only
         held_back = "" in facts.pauses or topic.name in paused
-        transform = rules.transform_of(topic.name)
-        dealt = transform is not None and transform.partitions is not None  # no guard asks then
-        if topic.delete_retention_ms is None or narrowed or held_back or dealt or (topic.name, None) in refused:
+        if topic.delete_retention_ms is None or narrowed or held_back or (topic.name, None) in refused:
             continue
         before, found = {}, {}
         for number in {*topic.partitions, *topic.leaderless}:

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from ferry.decide.ledger.history import Held, current_segments
 from ferry.decide.plan.facts import SourcePartition, SourceTopic, Unserved
-from ferry.model import Gap, Receipt, RefusalKind
+from ferry.model import Gap, Receipt, RefusalKind, TopicPartition, UnitReceipt
 
 _GUARDS_OF_THE_SOURCE = frozenset(
     {RefusalKind.CLUSTER_CHANGED, RefusalKind.TOPIC_RECREATED, RefusalKind.SOURCE_TRUNCATED}
 )
 
 
-def diverged(last: Receipt, epoch_end: int) -> int | None:
+class Read(NamedTuple):
+    """Up to where a source partition was read, and a leader epoch in which its log reached that; -1: not known."""
+
+    source: TopicPartition
+    source_epoch: int
+    end: int
+
+
+def reads_of_units(lasts: Iterable[UnitReceipt]) -> list[Read]:
+    """What last receipts of units say of the source's partitions: of each what was read furthest."""
+    found: dict[TopicPartition, Read] = {}
+    for last in lasts:
+        for number, reached in enumerate(last.reached):
+            epoch = last.source_epochs[number] if number < len(last.source_epochs) else -1
+            place = TopicPartition(last.source_topic, number)
+            if reached and (place not in found or (found[place].end, found[place].source_epoch) < (reached, epoch)):
+                found[place] = Read(place, epoch, reached)
+    return list(found.values())
+
+
+def diverged(last: Receipt | Read, epoch_end: int) -> int | None:
     """Where the source's log parts from what the last receipt copied; None when it does not.
 
     `epoch_end` is where the log now says that the leader epoch of the receipt ended, -1 when it does not know. Also

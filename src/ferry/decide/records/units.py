@@ -77,6 +77,11 @@ def joined(vectors: Sequence[Vector]) -> Vector:
     return tuple(max((v[number] if number < len(v) else 0) for v in vectors) for number in range(width))
 
 
+def of_partition(vector: Vector, number: int) -> int:
+    """A vector's offset of a source partition, also of one that is newer."""
+    return vector[number] if number < len(vector) else 0
+
+
 def is_next(reached: Vector, begins: Vector) -> bool:
     """Whether what begins there goes on where something else came to; partitions that are new begin at 0."""
     width = max(len(reached), len(begins))

@@ -237,7 +237,12 @@ def _units_left(
         starts = resumed(unit, last, ref.generation)
         rest = replace(unit, starts=starts)
         if last is not None and starts is last.reached:
-            rest = replace(rest, target_next=last.target_next, target_epoch=last.target_epoch)
+            rest = replace(
+                rest,
+                target_next=last.target_next,
+                target_epoch=last.target_epoch,
+                source_epochs=last.source_epochs,
+            )
         if unit.source not in limits and rest.start < rest.end:
             left[unit.source] = (rest, rest.start, rest.target_next)
     return left

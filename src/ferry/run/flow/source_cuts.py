@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ferry.decide.plan.truncation import diverged
+from ferry.decide.plan.truncation import Read, diverged
 from ferry.model import Receipt, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.epochs import NOT_KNOWN, epoch_ends
@@ -24,12 +24,12 @@ class SourceCuts:
     silent: frozenset[TopicPartition] = frozenset()
 
 
-async def source_cuts(source: Cluster, lasts: Iterable[Receipt]) -> SourceCuts:
+async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> SourceCuts:
     """Look at the logs of last receipts, without those that the metadata of `source` lack.
 
     As long as the leader is the one that was read from, nothing was cut: mostly nobody is asked.
     """
-    changed: dict[TopicPartition, Receipt] = {}
+    changed: dict[TopicPartition, Receipt | Read] = {}
     untold: set[TopicPartition] = set()
     for last in lasts:
         topic = source.topics.get(last.source.topic)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ferry.decide.groups.dealt_map import DealtMap, DealtPlace, connected, is_told, of
+from ferry.decide.groups.dealt_map import DealtMap, DealtPlace, connected, is_told
 from ferry.decide.groups.map_trouble import Cut, Present, dealt_cut, dealt_trouble
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.unit_codec import eras, last_units
-from ferry.model import TopicPartition, UnitReceipt, Vector
+from ferry.decide.plan.truncation import reads_of_units
+from ferry.model import TopicPartition, Vector
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections, TargetConnection
+from ferry.run.flow.source_cuts import source_cuts
 from ferry.run.flow.summaries import LedgerLog
 from ferry.run.flow.target_cuts import target_cuts
 from ferry.run.flow.unit_receipts import ByPlace, Lasts, receipts_from_ledger, receipts_in_view
@@ -72,18 +74,18 @@ async def maps_of_dealt(
             },
             silent=frozenset(every) - frozenset(answers),
             trouble=next((why for why in troubles if why is not None), None),
-            cuts=sources.cuts(topic, mine.values()),
+            cuts=sources.cuts(topic),
         )
     return found
 
 
 class _Sources:
-    """The source cluster, the ids of dealt topics there and where their logs end; nothing of one that is silent."""
+    """The source cluster, the ids of dealt topics and where logs were cut there; nothing of one that is silent."""
 
     def __init__(self) -> None:
         self.cluster_id = ""
         self.ids: dict[str, str] = {}
-        self._ends: Mapping[TopicPartition, int] = {}
+        self._cuts: dict[TopicPartition, Cut] = {}
 
     @classmethod
     async def of(cls, connection: TargetConnection, lasts: Lasts) -> _Sources:
@@ -94,20 +96,17 @@ class _Sources:
         topics = await cluster.refresh({last.source_topic for last in lasts.values()})
         found.cluster_id = cluster.cluster_id or ""
         found.ids = {name: info.id_text for name, info in topics.items()}
-        read = {TopicPartition(last.source_topic, n) for last in lasts.values() for n in range(len(last.reached))}
-        there = [place for place in read if place.topic in topics and place.partition in topics[place.topic].partitions]
-        found._ends = (await listed_offsets(cluster, dict.fromkeys(there, LATEST), isolation=READ_UNCOMMITTED)).found
+        read = {one.source: one for one in reads_of_units(lasts.values()) if one.source.topic in topics}
+        there = {at: one for at, one in read.items() if at.partition in topics[at.topic].partitions}
+        cuts = await source_cuts(cluster, there.values())
+        ends = await listed_offsets(cluster, dict.fromkeys(cuts.untold, LATEST), isolation=READ_UNCOMMITTED)
+        at = {place: end for place, end in ends.found.items() if end < read[place].end} | cuts.at
+        found._cuts = {place: dealt_cut(place, read[place].end, end) for place, end in at.items()}
         return found
 
-    def cuts(self, topic: str, lasts: Collection[UnitReceipt]) -> dict[int, Cut]:
-        """By number the partitions of a topic that end before what was dealt of them."""
-        found = {}
-        for number in range(max(len(last.reached) for last in lasts)):
-            reached = max(of(last.reached, number) for last in lasts)
-            end = self._ends.get(TopicPartition(topic, number), reached)
-            if end < reached:
-                found[number] = dealt_cut(topic, number, reached, end)
-        return found
+    def cuts(self, topic: str) -> dict[int, Cut]:
+        """By number the partitions of a topic that have lost some of what was dealt of them."""
+        return {place.partition: cut for place, cut in self._cuts.items() if place.topic == topic}
 
 
 async def _receipts(

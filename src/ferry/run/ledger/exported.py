@@ -53,8 +53,9 @@ def read_export(path: Path, lines: Lines) -> Contents:
         body = decode_value(value, f"{path}, ledger offset {one.offset}")
         if key[0] == "last" and is_unit(value):
             raise BadInput(
-                f"{path} has receipts of transformed topics, which ferry ledger rebuild does not write again yet: "
-                "restore the ledger topic from a backup of the target's disks, or give the copies other names"
+                f"{path} has receipts of topics that get other partitions, which ferry ledger rebuild does not write "
+                "again, for no position tells what was dealt after the export: restore the ledger topic from a backup "
+                "of the target's disks, or copy anew under another alias of the source cluster"
             )
         if key[0] == "last":
             lasts[one.record.key] = parse_receipt(body)

@@ -9,7 +9,7 @@ from ferry.decide.ledger.ledger import LedgerView, gaps
 from ferry.decide.ledger.map_block import MapRow
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.progress import next_offset
-from ferry.decide.plan.truncation import held_upto, with_high_watermark
+from ferry.decide.plan.truncation import Read, held_upto, reads_of_units, with_high_watermark
 from ferry.model import Receipt, TopicPartition, UnitReceipt
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import LATEST, listed_offsets
@@ -24,9 +24,10 @@ async def with_truncations(
 ) -> Facts:
     """`facts` with where source logs part from what was copied, and how much of it cut target logs still have."""
     facts = await _with_high_watermarks(facts, source)
+    read: list[Receipt | Read] = [*facts.receipts.values(), *reads_of_units(facts.units.values())]
     lasts = [
         last
-        for last in facts.receipts.values()
+        for last in read
         if last.source.topic in facts.sources and last.source.partition in facts.sources[last.source.topic].partitions
     ]
     cut = (await source_cuts(source, lasts)).at

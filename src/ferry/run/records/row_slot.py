@@ -19,7 +19,7 @@ import pyarrow as pa
 from ferry.config.flow.transforms import Poison
 from ferry.decide.records.letters import PoisonRule
 from ferry.errors import Refused, Retryable
-from ferry.model import Codec, Compression, Piece, Plan, RefusalKind, Slice, TopicPartition, Unit
+from ferry.model import Codec, Compression, Piece, Plan, RefusalKind, Slice, TopicPartition, Unit, Vector
 from ferry.net.admin.topic_settings import batch_limits
 from ferry.net.write.kept import leader_epochs
 from ferry.run.copy.dropped import Drop, Dropped, Hindered, drop, verdict
@@ -97,7 +97,7 @@ class RowSlot(KafkaSlot):
             for rule in (self._rules.get(piece.source.topic) for piece, _, _ in todo.values())
             if rule is not None and rule.poison is Poison.SKIP
         )
-        ends = {piece.source: piece.end for piece, _, _ in todo.values() if isinstance(piece, Slice)}
+        ends = _source_ends(piece for piece, _, _ in todo.values())
         await self._source.refresh({place.topic for place in ends})
         # What was read reaches these ends. By the epoch the next plan knows whether the log was cut since.
         epochs = await leader_epochs(self._source, ends) if ends else {}
@@ -136,6 +136,7 @@ class RowSlot(KafkaSlot):
                 reached=piece.starts,
                 target_next=target_next,
                 expected=expected,
+                source_epochs=_epochs_of(piece, epochs),
             )
         return SlicePart(
             plan=plan,
@@ -201,6 +202,7 @@ class RowSlot(KafkaSlot):
         following = self._part(plan, part.piece, 0, part.target_next, expected, {})
         if isinstance(following, UnitPart):
             following.begins = following.reached = part.reached
+            following.source_epochs = part.source_epochs
         return following
 
     def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[Letter], bool]:
@@ -284,6 +286,29 @@ class RowSlot(KafkaSlot):
         """As SlotPort. What was taken of the rows is done with."""
         await super().commit()
         self._rows.settle()
+
+
+def _source_ends(pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
+    """Up to where source partitions are read for these."""
+    ends: dict[TopicPartition, int] = {}
+    for piece in pieces:
+        if isinstance(piece, Slice):
+            ends[piece.source] = piece.end
+            continue
+        for number, (start, end) in enumerate(zip(piece.starts, piece.ends, strict=True)):
+            if start < end:
+                place = TopicPartition(piece.source_topic, number)
+                ends[place] = max(end, ends.get(place, end))
+    return ends
+
+
+def _epochs_of(unit: Unit, epochs: Mapping[TopicPartition, int]) -> Vector:
+    """Those of its source partitions: of what is read now, else those of what was read last."""
+    before = unit.source_epochs
+    return tuple(
+        epochs.get(TopicPartition(unit.source_topic, number), before[number] if number < len(before) else -1)
+        for number in range(len(unit.ends))
+    )
 
 
 def _last(rows: Sequence[Stretch], letters: Sequence[Letter]) -> tuple[int, int]:

@@ -32,6 +32,7 @@ class UnitPart:
     target_next: int
     expected: int = -1
     target_epoch: int = -1
+    source_epochs: Vector = ()
     segments: list[list[int]] = field(default_factory=list)
     """`[-1, target offset, count]` of what was written without a gap between."""
     records: int = 0
@@ -124,6 +125,7 @@ class UnitPart:
             target_cluster_id=plan.target_cluster_id,
             target_epoch=self.target_epoch,
             dead_letters=self.letters,
+            source_epochs=self.source_epochs,
             origin=self.origin,
         )
 

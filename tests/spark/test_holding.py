@@ -19,7 +19,18 @@ from tests.harness import Lab, Message, create_topic, new_alias, producer, send
 from tests.run.unit_flows import LATELY
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-KINDS = (pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary(), PAIRS, pa.string())
+KINDS = (
+    pa.int32(),
+    pa.int32(),
+    pa.int32(),
+    pa.int32(),
+    pa.int64(),
+    pa.int64(),
+    pa.binary(),
+    pa.binary(),
+    PAIRS,
+    pa.string(),
+)
 
 
 def hole(cluster: RunningCluster, topic: str, key: bytes) -> None:
@@ -38,7 +49,7 @@ def plain(cluster: RunningCluster, topic: str, *pairs: tuple[bytes, bytes]) -> N
 def rows(*found: tuple[int, bytes, bytes]) -> Iterator[pa.RecordBatch]:
     """What the transform makes of the source, behind the row that names the stretch."""
     every = [(NAMING, None, None), *found]
-    columns = zip(*((0, 0, at, LATELY, key, value, [], None) for at, key, value in every), strict=True)
+    columns = zip(*((0, 0, 0, 0, at, LATELY, key, value, [], None) for at, key, value in every), strict=True)
     arrays = [pa.array(list(column), kind) for column, kind in zip(columns, KINDS, strict=True)]
     yield pa.RecordBatch.from_arrays(arrays, names=list(HELD))
 

@@ -25,7 +25,13 @@ EXTRAS = ("airflow", "spark", "reports")
 
 ON_EXTRAS = (
     *("ferry.spark", "ferry.run.ledger.parquet", "ferry.run.reports.charts"),
-    *("ferry.decide.records.partition_columns", "ferry.wire.arrow_columns", "ferry.wire.encoding", "numpy"),
+    *(
+        "ferry.decide.records.partition_columns",
+        "ferry.decide.records.json_column",
+        "ferry.wire.arrow_columns",
+        "ferry.wire.encoding",
+        "numpy",
+    ),
     *(f"ferry.run.records.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part", "letterbox")),
     *("ferry_airflow", "pyspark", "pyarrow", "gssapi", "fsspec", "jinja2", "matplotlib"),
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
 from ferry.config.flow.steps import Change, Json, OnlyFields
 from ferry.config.text.json_path import parse_path
+from ferry.decide.records.json_column import Column, ColumnChange, Flags, column_editor, one_by_one
 from ferry.decide.records.json_edit import (
-    Edit,
-    NotJson,
     hash_of,
     hashed,
     only_fields,
@@ -21,53 +21,52 @@ from ferry.decide.records.json_edit import (
 )
 from ferry.decide.records.json_quick import editor
 from ferry.spark.columns import nullable_binaries
-from ferry.wire.arrow_columns import edges_of
+from ferry.wire.arrow_columns import edges_of, valid_of
 
 
-def change_of(step: Json | OnlyFields, salt: bytes) -> Callable[[bytes], bytes]:
-    """What changes one value. It raises NotJson."""
+def change_of(step: Json | OnlyFields, salt: bytes) -> ColumnChange:
+    """What changes a column of values."""
     if isinstance(step, OnlyFields):
         include, renames = frozenset(step.include), dict(step.renames)
-        return lambda value: only_fields(value, include, renames)
-    edit: Edit = {
-        Change.REDACT: redacted(step.replacement),
-        Change.HASH: hashed(salt),
-        Change.REMOVE: removed,
-    }[step.change]
-    of_string = redacted_string(step.replacement) if step.change is Change.REDACT else None
-    return editor(map(parse_path, step.paths), edit, is_object_wanted=step.is_object, of_string=of_string)
+        return one_by_one(lambda value: only_fields(value, include, renames))
+    paths = [parse_path(path) for path in step.paths]
+    if step.change is Change.REMOVE:
+        return one_by_one(editor(paths, removed, is_object_wanted=step.is_object))
+    if step.change is Change.HASH:
+        return column_editor(paths, hashed(salt), is_object_wanted=step.is_object)
+    of_string = redacted_string(step.replacement)
+    return column_editor(paths, redacted(step.replacement), is_object_wanted=step.is_object, of_string=of_string)
 
 
 def changed_values(
-    changes: Sequence[Callable[[bytes], bytes]], values: pa.Array, wanted: Sequence[bool] | None
+    changes: Sequence[ColumnChange], values: pa.Array, wanted: Flags | None
 ) -> tuple[pa.Array, dict[int, bytes]]:
     """The values after all changes, of those that are wanted (None: all); and by row, why one could not be changed.
 
-    Null stays null, and so does a value that could not be changed.
+    Null stays null. A value that could not be changed is as the changes before left it: whoever asks puts back all of
+    its record.
     """
-    found: list[bytes | None] = []
+    valid = valid_of(values)
+    column, left = _column_of(values), valid if wanted is None else valid & wanted
     poison: dict[int, bytes] = {}
-    change = changes[0] if len(changes) == 1 else _one_after_the_other(changes)
-    keep = found.append
-    for at, value in enumerate(pieces(values)):
-        if value is None or (wanted is not None and not wanted[at]):
-            keep(value)
-            continue
-        try:
-            keep(change(value))
-        except NotJson as error:
-            poison[at] = f"its value cannot be changed: {error}".encode()
-            keep(value)
-    return nullable_binaries(found, pa.binary()), poison
+    for change in changes:
+        column, reasons = change(column, left)
+        for row, reason in reasons.items():
+            poison[row] = f"its value cannot be changed: {reason}".encode()
+        if reasons:
+            left = left.copy()
+            left[list(reasons)] = False
+    bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if values.null_count else None
+    ends = pa.py_buffer(column.edges.astype(np.int32))
+    buffers = [bitmap, ends, pa.py_buffer(column.data)]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers), poison
 
 
-def _one_after_the_other(changes: Sequence[Callable[[bytes], bytes]]) -> Callable[[bytes], bytes]:
-    def change(value: bytes) -> bytes:
-        for one in changes:
-            value = one(value)
-        return value
-
-    return change
+def _column_of(values: pa.Array) -> Column:
+    edges = edges_of(values)
+    first, last = int(edges[0]), int(edges[-1])
+    data = values.buffers()[2] if len(values) else None
+    return Column(b"" if data is None else data.slice(first, last - first).to_pybytes(), edges - first)
 
 
 def hashed_keys(keys: pa.Array, salt: bytes) -> pa.Array:

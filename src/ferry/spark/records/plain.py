@@ -36,6 +36,7 @@ from ferry.config.flow.steps import (
 )
 from ferry.config.flow.transforms import TransformSpec
 from ferry.config.text.regex import compile_java
+from ferry.decide.records.json_column import ColumnChange
 from ferry.spark.columns import nullable_binaries, strings
 from ferry.spark.records.edits import change_of, changed_values, hashed_keys
 from ferry.wire.arrow_columns import Flags, edges_of, numbers_of, valid_of
@@ -108,7 +109,7 @@ def _nothing(_: _Table) -> None:
     return
 
 
-def _changing(changes: Sequence[Callable[[bytes], bytes]], when: When | None) -> Callable[[_Table], None]:
+def _changing(changes: Sequence[ColumnChange], when: When | None) -> Callable[[_Table], None]:
     return lambda table: table.change(changes, when)
 
 
@@ -204,9 +205,9 @@ class _Table:
         kept[list(self._poison)] = True
         self._only(kept)
 
-    def change(self, changes: Sequence[Callable[[bytes], bytes]], when: When | None) -> None:
+    def change(self, changes: Sequence[ColumnChange], when: When | None) -> None:
         """As Json and OnlyFields."""
-        wanted = None if when is None else self._holds(when).tolist()
+        wanted = None if when is None else self._holds(when)
         found, poison = changed_values(changes, self._batch.column("value"), wanted)
         self._poison = {**poison, **self._poison}  # the first reason counts
         self._with("value", found)

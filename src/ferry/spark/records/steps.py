@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -36,6 +37,7 @@ from ferry.config.flow.steps import (
     When,
 )
 from ferry.config.flow.transforms import TransformSpec
+from ferry.decide.records.json_column import ColumnChange
 from ferry.errors import BadInput, Refused
 from ferry.spark.columns import nullable_binaries
 from ferry.spark.records.edits import change_of, changed_values, hashed_keys
@@ -250,9 +252,9 @@ def _key_hash(salt: bytes) -> Callable[..., Column]:
     return _arrow_udf(hashes, "binary")
 
 
-def _json(steps: Sequence[Callable[[bytes], bytes]]) -> Callable[..., Column]:
+def _json(changes_of_column: Sequence[ColumnChange]) -> Callable[..., Column]:
     def changes(values: pa.Array, wanted: pa.Array) -> pa.Array:
-        found, poison = changed_values(steps, values, wanted.to_pylist())
+        found, poison = changed_values(changes_of_column, values, np.array(wanted.to_pylist(), np.bool_))
         why = nullable_binaries([poison.get(row) for row in range(len(found))], pa.string())
         return pa.StructArray.from_arrays([found, why], names=["value", "poison"])
 

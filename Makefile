@@ -115,6 +115,12 @@ drill: setup ## A shadow drill of the demo's clusters, of a kept demo if one is 
 	@$(need_java)
 	@$(BIN)/python -m ferry_airflow.demo --drill
 
+.PHONY: pictures
+pictures: setup ## Take the pictures of the page anew that README.md and docs/page.md show (twenty minutes)
+	$(call say,Letting flows run while a browser looks)
+	@$(need_java)
+	@$(BIN)/python tools/pictures.py
+
 .PHONY: bench
 bench: setup ## Measure side by side with MirrorMaker 2
 	$(call say,Running the bench)

@@ -23,7 +23,7 @@ from tests.harness import create_topic, numbered, producer, send
 ALIAS = "paged"
 HERE = f"/ferry/flow/{ALIAS}/t{ALIAS}"
 PICTURES = "FERRY_PICTURES"
-"""A folder in which the test leaves its pictures; docs/pictures has those of the README."""
+"""A folder in which the test leaves its pictures; `make pictures` takes those of the documents."""
 
 
 def sign_in(page: Page, home: LocalHome) -> None:

@@ -116,6 +116,17 @@ def test_the_list_of_all_documents_has_all() -> None:
     assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
 
 
+def test_each_picture_is_shown_and_small() -> None:
+    shown = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    linked = {
+        (page.parent / found).resolve() for page in shown for found in re.findall(r"\((\S+\.png)\)", page.read_text())
+    }
+    assert linked == set((ROOT / "docs" / "pictures").iterdir())
+    assert {path.name for path in linked if path.stat().st_size > 120_000} == set(), (
+        "run make pictures, which packs them"
+    )
+
+
 def test_figures_of_the_page_about_sizing_are_those_of_the_bench() -> None:
     bench = (ROOT / "bench" / "README.md").read_text().splitlines()
     tables = (ROOT / "docs" / "sizing.md").read_text().split("<!-- from the bench -->\n")[1:]

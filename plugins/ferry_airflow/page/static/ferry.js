@@ -16,7 +16,8 @@
       const at = new Date(time.dateTime);
       if ("ago" in time.dataset) {
         const seconds = (Date.now() - at) / 1000;
-        const text = seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
+        const due = "due" in time.dataset && seconds >= -1; // it waits for the run before it
+        const text = due ? "now" : seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
         if (time.textContent !== text) time.textContent = text;
       } else if (!time.dataset.local) {
         time.dataset.local = "yes";
@@ -58,7 +59,7 @@
     bargap: 0.35,
     ...more,
     xaxis: { type: "date", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
-    yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, automargin: true, ...(more.yaxis || {}) },
+    yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, automargin: true, ticklabelstandoff: 6, ...(more.yaxis || {}) },
   });
   const at = (ms) => new Date(ms);
   const line = (x, y, name, more = {}) => ({

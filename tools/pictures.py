@@ -1,0 +1,325 @@
+"""Take the README's pictures of the page: `make pictures`, about twenty minutes.
+
+Clusters of this machine, producers whose rates rise and fall, an Airflow that runs a flow every minute, and somebody
+who looks at it all the while; a drill, a gap, and at last a refusal. All of it ends with the pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # it exports them without saying so
+from PIL import Image
+from playwright.sync_api import Frame, Page, ViewportSize, sync_playwright
+
+from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from ferry.model import Flow
+from ferry_airflow import local
+from ferry_airflow.demo.data import DemoTopic, TopicWriter
+from ferry_airflow.home import PASSWORD, USER
+from ferry_airflow.naming import dag_id
+from ferry_airflow.rest import AirflowRest
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+FLOW = Flow(source="primary", target="backup")
+OTHER = Flow(source="primary", target="analytics")
+"""Runs when the tool says so."""
+HERE = f"/ferry/flow/{FLOW.source}/{FLOW.target}"
+SIZE = ViewportSize(width=1440, height=1150)
+COLOURS = 256
+"""A picture's palette: a page has few, and the file is a third as large."""
+RUNS = 10
+"""So many runs the charts are to show."""
+PATIENCE_S = 1500.0
+TIDE_S = 240.0
+"""From one high water of the producers to the next."""
+TOPICS = (
+    DemoTopic(name="orders", partitions=6, records=20_000, rate=120, codec="lz4", headers=True),
+    DemoTopic(name="payments", partitions=3, records=6_000, rate=60, codec="lz4", headers=True, transactional=True),
+    DemoTopic(name="clicks", partitions=6, records=20_000, rate=160, codec="zstd"),
+    DemoTopic(name="inventory", partitions=3, records=6_000, rate=40, codec="snappy"),
+    DemoTopic(name="customers", partitions=3, records=6_000, rate=20, codec="lz4", tombstones=True),
+    DemoTopic(name="audit", partitions=2, records=4_000, rate=10, codec="gzip"),
+    DemoTopic(name="telemetry", partitions=4, records=8_000, rate=80, codec="zstd"),
+)
+GROUPS = {"billing": "orders", "fraud-check": "payments", "recommendations": "clicks"}
+CONFIG = """\
+clusters = primary, backup, analytics
+primary.bootstrap.servers = {primary}
+backup.bootstrap.servers = {backup}
+analytics.bootstrap.servers = {analytics}
+primary->backup.enabled = true
+primary->backup.topics = {topics}
+primary->backup.sync.group.offsets.enabled = true
+primary->backup.ferry.schedule = * * * * *
+primary->analytics.enabled = true
+primary->analytics.topics = clicks, orders
+primary->analytics.groups = none-.*
+primary->analytics.ferry.schedule = none
+replication.factor = 1
+tasks.max = 2
+ferry.rpo.seconds = 300
+ferry.guard.retention.passed = fail, skip:telemetry
+ferry.report.dir = {folder}/reports
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pictures; 2 when no browser is there."""
+    parser = argparse.ArgumentParser(prog="tools/pictures.py", description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="wait at the end, with everything running")
+    given = parser.parse_args(arguments)
+    program = shutil.which("chromium")
+    if program is None:
+        sys.stderr.write("chromium is missing: run make prerequisites\n")
+        return 2
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ferry-pictures-")))
+        with _shown(folder) as scene:
+            with sync_playwright() as playwright:
+                arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's does not start as root
+                browser = playwright.chromium.launch(executable_path=program, args=arguments)
+                page = browser.new_context(viewport=SIZE, locale="en-GB", timezone_id="UTC").new_page()
+                page.set_default_timeout(60_000)
+                scene.play(page)
+                browser.close()
+            if given.keep:
+                print(f"{scene.url}  login {USER}, password {PASSWORD}; interrupt to end it", flush=True)
+                threading.Event().wait()
+    return 0
+
+
+@contextmanager
+def _shown(folder: Path) -> Iterator[Scene]:
+    """Clusters with producers at work, and Airflow."""
+    homes = folder / "clusters", folder / "airflow"
+    with guard(homes[0]), local.guarded(homes[1]):
+        names = ("primary", "backup", "analytics")
+        clusters = dict(zip(names, up_all([ClusterSpec(name=name) for name in names], home=homes[0]), strict=True))
+        source = clusters["primary"].bootstrap
+        _created(source)
+        config = folder / "ferry.properties"
+        servers = {name: cluster.bootstrap for name, cluster in clusters.items()}
+        config.write_text(CONFIG.format(topics=", ".join(one.name for one in TOPICS), folder=folder, **servers))
+        writers = [TopicWriter(source, topic) for topic in TOPICS]
+        for writer in writers:
+            writer.write(writer.topic.records)
+        ended = threading.Event()
+        tide = threading.Thread(target=_tide, args=(writers, source, ended), name="producers", daemon=True)
+        tide.start()
+        airflow = local.start(homes[1], config=config).home
+        try:
+            with AirflowRest(airflow) as rest:
+                yield Scene(rest=rest, url=airflow.url, clusters=clusters, config=config)
+        finally:
+            ended.set()
+            tide.join()
+
+
+def _created(bootstrap: str) -> None:
+    new = [NewTopic(one.name, num_partitions=one.partitions, replication_factor=1) for one in TOPICS]
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for created in admin.create_topics(new).values():
+        created.result(60)
+
+
+def _tide(writers: Sequence[TopicWriter], bootstrap: str, ended: threading.Event) -> None:
+    """Produce every topic at a rate that rises and falls about its own, and let groups read on."""
+    begun = time.monotonic()
+    while not ended.is_set():
+        now = time.monotonic() - begun
+        flood = 0.25 + 1.5 * math.sin(math.pi * now / TIDE_S) ** 2
+        for writer in writers:
+            writer.write(max(1, round(writer.topic.rate * flood)))
+        if int(now) % 10 == 0:
+            for group, topic in GROUPS.items():
+                _read_on(bootstrap, group, topic)
+        ended.wait(max(0.0, 1.0 - (time.monotonic() - begun - now)))
+
+
+def _read_on(bootstrap: str, group: str, name: str) -> None:
+    """Let a group stand where it has read two thirds of its topic."""
+    topic = next(one for one in TOPICS if one.name == name)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    try:
+        places = [TopicPartition(name, number) for number in range(topic.partitions)]
+        for place in places:
+            place.offset = consumer.get_watermark_offsets(place, timeout=60)[1] * 2 // 3 - 7 * place.partition
+        consumer.commit(offsets=places, asynchronous=False)
+    finally:
+        consumer.close()
+
+
+class Scene:
+    """What there is to look at."""
+
+    def __init__(self, *, rest: AirflowRest, url: str, clusters: dict[str, RunningCluster], config: Path) -> None:
+        self.rest = rest
+        self.url = url
+        self.clusters = clusters
+        self.config = config
+        self.dag = dag_id(FLOW)
+
+    def play(self, page: Page) -> None:
+        """Let runs come while somebody looks, and take the pictures."""
+        self.rest.wait_dag(self.dag)
+        _sign_in(page, self.url)
+        self.opened(page, f"{HERE}/")
+        for dag in (self.dag, dag_id(OTHER)):
+            self.rest.pause(dag, paused=False)
+        self.until(page, partial(self.ended, 2), "two runs")
+        self.ferry("run", str(OTHER))
+        self.ferry(
+            "drill", "shadow", str(FLOW), "--topic", "orders", "--topic", "payments", "--from", "earliest", "--clean"
+        )
+        self.until(page, partial(self.ended, RUNS // 2), "half of the runs")
+        self.ferry("run", str(OTHER))
+        gap = self.with_gap(page)
+        self.until(page, partial(self.ended, RUNS), "all runs")
+        self.ferry("run", str(OTHER))
+        self.taken(page, "flow", f"{HERE}/")
+        self.taken(page, "flows", "/ferry/", height=720)
+        self.taken(page, "run", f"{HERE}/run/{gap}")
+        self.taken(page, "receipt", self.receipt(page), height=900)
+        self.report(page)
+        self.with_refusal(page)
+        self.taken(page, "refused", f"{HERE}/", ("dark",))
+
+    def ferry(self, *arguments: str) -> None:
+        """Run the program beside Airflow."""
+        command = [str(Path(sys.executable).with_name("ferry")), "--config", str(self.config), *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    def ended(self, count: int) -> bool:
+        """Whether so many runs have ended; RuntimeError for one that failed."""
+        runs = self.rest.runs(self.dag)
+        if any(run["state"] == "failed" for run in runs):
+            raise RuntimeError(f"a run failed: {[run['dag_run_id'] for run in runs if run['state'] == 'failed']}")
+        return [run["state"] for run in runs].count("success") >= count
+
+    def until(self, page: Page, done: Callable[[], bool], what: str) -> None:
+        """Look at the page, which goes on drawing, until it is so."""
+        end = time.monotonic() + PATIENCE_S
+        while not done():
+            if time.monotonic() > end:
+                raise TimeoutError(f"there are not {what} after {PATIENCE_S:.0f} s")
+            page.wait_for_timeout(1_000)
+
+    def with_gap(self, page: Page) -> str:
+        """The source deletes records before they are copied; the run that passes over them."""
+        admin = AdminClient({"bootstrap.servers": self.clusters["primary"].bootstrap})
+        before = {run["dag_run_id"] for run in self.rest.runs(self.dag)}
+        self.until(page, lambda: self.idle(before), "a moment between two runs")
+        for future in admin.delete_records([TopicPartition("telemetry", 2, -1)]).values():
+            future.result(60)
+
+        def passed() -> str:
+            done = (run for run in self.rest.runs(self.dag) if run["state"] == "success")
+            return next((str(run["dag_run_id"]) for run in done if run["dag_run_id"] not in before), "")
+
+        self.until(page, lambda: bool(passed()), "a run behind the gap")
+        return passed()
+
+    def idle(self, runs: set[str]) -> bool:
+        """Whether no run is at work; `runs` are all that there are then."""
+        found = self.rest.runs(self.dag)
+        runs.update(str(run["dag_run_id"]) for run in found)
+        return not any(run["state"] in ("running", "queued") for run in found)
+
+    def with_refusal(self, page: Page) -> None:
+        """Somebody else writes to a copy, and a run refuses the partition."""
+        producer = Producer({"bootstrap.servers": self.clusters["backup"].bootstrap})
+        producer.produce("primary.audit", b"by hand", partition=1)
+        producer.flush(60)
+        self.until(
+            page, lambda: any(run["state"] == "failed" for run in self.rest.runs(self.dag)), "a run that refuses"
+        )
+
+    def receipt(self, page: Page) -> str:
+        """The receipt of a partition of `payments` that has most segments."""
+        frame = self.opened(page, f"{HERE}/partition/payments/1")
+        frame.locator("details summary").first.wait_for()
+        rows = [
+            (
+                len(row.locator("details > div").all()),
+                row.locator("td.mono").first.inner_text(),
+                row.locator("td a").first,
+            )
+            for row in frame.locator("tr[id^='receipt:']").all()
+        ]
+        _, offsets, run = max(rows, key=lambda row: row[0])
+        (start,) = re.findall(r"\[(\d+)", offsets)
+        return f"{HERE}/receipt/payments/1/{start}?run={(run.get_attribute('href') or '').rpartition('/')[2]}"
+
+    def opened(self, page: Page, path: str) -> Frame:
+        """A page of Ferry's in its place within Airflow, once it is drawn."""
+        page.goto(f"{self.url}/plugin/ferry")
+        found = page.wait_for_selector("iframe")
+        frame = found.content_frame() if found else None
+        if frame is None:
+            raise RuntimeError(f"{path} is in no frame")
+        frame.locator("#live").wait_for(state="attached")
+        frame.goto(f"{self.url}{path}")
+        frame.locator("#live").wait_for(state="attached")
+        frame.wait_for_function("() => !document.querySelector('[data-waiting]')")
+        for figure in frame.locator("figure[data-chart]").all():
+            figure.locator(".xtick text, .plot .empty").first.wait_for()
+        return frame
+
+    def taken(
+        self, page: Page, name: str, path: str, themes: Sequence[str] = ("light", "dark"), height: int = SIZE["height"]
+    ) -> None:
+        """The picture in both themes, or in one."""
+        page.set_viewport_size({**SIZE, "height": height})
+        for theme in themes:
+            page.evaluate(f"localStorage.setItem('theme', '{theme}')")
+            frame = self.opened(page, path)
+            frame.locator(f"html[data-theme={theme}]").wait_for(state="attached")
+            kept(page, f"{name}-{theme}")
+
+    def report(self, page: Page) -> None:
+        """The drill's report is a page of its own."""
+        page.set_viewport_size({**SIZE, "width": 1100})
+        link = self.opened(page, f"{HERE}/reports").locator("a[href*='/report/']").first
+        page.goto(f"{self.url}{link.get_attribute('href')}")
+        page.locator("h1").wait_for()
+        kept(page, "report-light")
+        page.goto(f"{self.url}/plugin/ferry")  # a report may keep nothing, not even a theme
+
+
+def kept(page: Page, name: str) -> None:
+    """Write what is to be seen into the folder of pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    file = PICTURES / f"{name}.png"
+    page.screenshot(path=file)
+    with Image.open(file) as image:
+        small = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    small.save(file, optimize=True)
+    print(f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes", flush=True)
+
+
+def _sign_in(page: Page, url: str) -> None:
+    page.goto(f"{url}/")
+    page.locator("input[name=username]").fill(USER)
+    page.locator("input[name=password]").fill(PASSWORD)
+    page.locator("input[name=password]").press("Enter")
+    page.locator("a[href*='plugin/ferry']").first.wait_for()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -9,6 +9,9 @@ import pytest
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.dev.spec import PLAINTEXT, Listener
 
+KEPT = {"log.retention.check.interval.ms": str(24 * 60 * 60 * 1000)}
+"""Records that tests date years back stay, however long it takes: brokers look for old ones every five minutes."""
+
 SASL = Listener(name="SASL", protocol="SASL_PLAINTEXT")
 USER = "ferry"
 PASSWORDS = {
@@ -25,6 +28,7 @@ def _with_login(name: str) -> ClusterSpec:
         name=name,
         listeners=(PLAINTEXT, SASL),
         properties={
+            **KEPT,
             "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl.plain.sasl.jaas.config": f'{module} required user_{USER}="{password}";',
         },
@@ -33,9 +37,9 @@ def _with_login(name: str) -> ClusterSpec:
 
 SOURCE = _with_login("source")
 TARGET = _with_login("target")
-THIRD = ClusterSpec(name="third")
-THREE = ClusterSpec(name="three", brokers=3, heap_mb=384)
-OLD = ClusterSpec(name="old", version="3.9.1")
+THIRD = ClusterSpec(name="third", properties=KEPT)
+THREE = ClusterSpec(name="three", brokers=3, heap_mb=384, properties=KEPT)
+OLD = ClusterSpec(name="old", version="3.9.1", properties=KEPT)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
+from ferry.config.reading.examine import examine
 from ferry.config.settings import Settings, parse_settings
 from ferry.decide.switch.names import Names, names_of
 from ferry.policy import DefaultReplicationPolicy, RoutedPolicy, innermost
@@ -94,6 +95,31 @@ def test_what_a_record_decides_is_not_known(text: str, why: str) -> None:
     assert spec.target_of("orders", "a.orders") is None
     assert (spec.why_unknown("orders", "a.orders") or "").startswith(why)
     assert copy(flow, "orders") == "a.orders"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (target("concat(target, '-', partition)"), "ferry.transform.one.target: names copies record by record (its ta"),
+        ("transforms = t\ntransforms.t.type = @TimestampRouter\n", "transforms.t.type: names copies record by record"),
+        (target("topic"), None),
+        ("transforms = t\ntransforms.t.type = @TimestampRouter\ntransforms.t.predicate = eu\n" + BY_NAME, None),
+    ],
+)
+def test_a_file_whose_records_name_copies_is_warned_of(text: str, key: str | None) -> None:
+    found = [
+        str(one) for one in examine(BASE + text.replace("@", CONNECT), "f").problems if "record by record" in str(one)
+    ]
+    assert len(found) == (key is not None)
+    assert all((key or "") in one for one in found)
+
+
+def test_dead_letters_do_not_go_to_a_copy_that_a_transform_names() -> None:
+    letters = "ferry.transform.one.poison = skip\nerrors.deadletterqueue.topic.name = eu\n"
+    (found,) = examine(BASE + target("CASE topic WHEN 'users' THEN 'eu' ELSE topic END") + letters, "f").problems
+    assert "eu is where the flow copies topic users to, and dead letters may not lie among others' records" in str(
+        found
+    )
 
 
 def test_a_router_by_time_that_is_for_other_topics_leaves_a_name_known() -> None:

@@ -12,7 +12,7 @@ from ferry.config.flow.topic_sql import NotKnown, topic_by_sql
 from ferry.config.text.java_replacement import java_replacement
 from ferry.config.text.regex import compile_java
 
-__all__ = ["NotKnown", "routed", "target_by_steps"]
+__all__ = ["NotKnown", "routed", "target_by_steps", "why_by_record"]
 
 
 def target_by_steps(steps: Iterable[Step], topic: str, target: str) -> str:
@@ -35,6 +35,17 @@ def target_by_steps(steps: Iterable[Step], topic: str, target: str) -> str:
                 except NotKnown as why:
                     raise NotKnown(f"its target {why}") from None
     return target
+
+
+def why_by_record(step: Step) -> str | None:
+    """That a step names copies record by record, whatever their source topic, and why; None: it does not."""
+    if isinstance(step, Route | RouteByTime) and step.when is not None and isinstance(step.when.test, TopicMatches):
+        return None
+    try:
+        target_by_steps([step], "orders", "orders")
+    except NotKnown as why:
+        return f"names copies record by record ({why}): ferry plan --sample shows them, and runs refuse their topics"
+    return None
 
 
 def _holds(name: str, when: When | None, target: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ferry.config.flow.routes import why_by_record
 from ferry.config.flow.steps import (
     AddHeader,
     Change,
@@ -91,7 +92,10 @@ class ConnectReader:
         if kind is None:
             return []
         self._look_at_parameters(key, (*_TRANSFORMS[kind], *_COMMON))
-        return _MAKERS[kind](self, key, when)
+        steps = _MAKERS[kind](self, key, when)
+        for why in filter(None, map(why_by_record, steps)):
+            self.findings.warn(self._entry(f"{key}.type"), f"{key}.type", why)
+        return steps
 
     def _kind(self, key: str, known: Mapping[str, object], package: str) -> str | None:
         """The class of a transform or a predicate, without its package; None, and a problem, for another."""

@@ -11,7 +11,7 @@ from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.reading.findings import Findings, Setting
-from ferry.config.text.filters import TopicSelection
+from ferry.config.text.filters import LEGAL_NAME, TopicSelection
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import Providers
 from ferry.model import Flow
@@ -54,7 +54,8 @@ class DeadLetterReader:
                     f" skip or {TOLERANCE} = all, or remove the line"
                 )
                 self.findings.warn(entry, entry.key, message)
-        why = _not_free(found.topic, self.flow, selection, policy)
+        named = [item for one in transforms for item in one.topics.items if LEGAL_NAME.fullmatch(item)]
+        why = _not_free(found.topic, self.flow, selection, policy, named)
         if skips and why is not None:
             entry = self.entries.of_flow(self.flow, NAME)
             message = f"{found.topic} is {why}, and dead letters may not lie among others' records; write another name"
@@ -80,9 +81,11 @@ def _topic(text: str) -> str:
     return name
 
 
-def _not_free(topic: str, flow: Flow, selection: TopicSelection, policy: ReplicationPolicy) -> str | None:
-    """What else the flow writes to a topic of the target; None: nothing."""
-    for upstream in (topic, policy.upstream_topic(topic)):
+def _not_free(
+    topic: str, flow: Flow, selection: TopicSelection, policy: ReplicationPolicy, named: Sequence[str]
+) -> str | None:
+    """What else the flow writes to a topic of the target; None: nothing. `named` are topics that transforms name."""
+    for upstream in (topic, policy.upstream_topic(topic), *named):
         if upstream and selection.takes(upstream) and policy.format_remote_topic(flow.source, upstream) == topic:
             return f"where the flow copies topic {upstream} to"
     own = (policy.checkpoints_topic(flow.source), policy.offset_syncs_topic(flow.source), policy.heartbeats_topic())

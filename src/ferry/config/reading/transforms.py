@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
+from ferry.config.flow.routes import why_by_record
 from ferry.config.flow.steps import Change, HashKey, Json, Keep, Provenance, Rename, Sample, Step
 from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec
 from ferry.config.keys import values
@@ -103,7 +104,11 @@ class TransformReader:
             yield Provenance(cluster=self.flow.source)
         target = self._value(name, "target", values.optional_text)
         if target is not None:
-            yield Rename(sql=target)
+            step = Rename(sql=target)
+            entry, why = self._entry(name, "target"), why_by_record(step)
+            if why is not None:
+                self.findings.warn(entry, f"ferry.transform.{name}.target" if entry is None else entry.key, why)
+            yield step
 
     def _salt(self, name: str, steps: tuple[Step, ...]) -> str:
         """As written. It is looked up here, too, so that one that is missing or short is told by its line."""

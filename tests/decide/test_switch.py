@@ -19,13 +19,26 @@ from ferry.decide.switch.moving import (
     Moving,
     NewSide,
     Placed,
+    dealt_notes,
     decide_moving,
     from_memory,
+    place_dealt,
     place_group,
+    remembered,
     unmapped,
 )
-from ferry.decide.switch.standing import best_known, copied_ends, loss_of, loss_sentence, parse_standing, standings
-from ferry.model import CommittedOffset, GroupKind, ListedGroup, Record, Slice, TopicPartition
+from ferry.decide.switch.standing import (
+    Dealt,
+    best_known,
+    copied_ends,
+    dealt_ends,
+    loss_of,
+    loss_sentence,
+    parse_standing,
+    standings,
+)
+from ferry.model import Checkpoint, CommittedOffset, Era, Found, GroupKind, ListedGroup, Record, Slice, TopicPartition
+from tests.decide.test_unit_codec import ONE, UNIT
 from tests.decide.values import PLAN, RECEIPT, lying, place
 
 NOW = 1_000_000
@@ -152,6 +165,39 @@ def test_who_has_the_record_that_is_next_says_where_a_group_goes_on(
     found, against = place_group({HERE: CommittedOffset(offset=70)}, via, back, {}, {})
     assert (found[HERE].by, found[HERE].offset) == wanted
     assert not against
+
+
+def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> None:
+    era = Era(source_topic="orders", target_topic="copy", since=1, begins=(0,), digest="d", partitions=2)
+    last = replace(ONE, source_topic="orders", target=place("copy"), reached=(9,), era=1, at_ms=4)
+    lasts = [last, replace(last, target=place("copy", 1), reached=(6,), at_ms=5)]
+    assert dealt_ends([era], lasts, {place("copy")}) == [Dealt(HERE, "copy", 6, 5, answers=False)]
+    dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)})
+    for live, plan, wanted in [
+        ({}, None, (6, 6, "receipt", 5)),
+        ({}, replace(PLAN, slices=(), units=(replace(UNIT, source_topic="orders", ends=(12, 4)),)), (6, 12, "plan", 7)),
+        ({HERE: 20}, None, (6, 20, "source", NOW)),
+    ]:
+        (one,) = standings([], plan, 7, live, {HERE: COPY}, {COPY: 77}, NOW, dealt=dealt)
+        assert (one.copied_end, one.source_end, one.source_known, one.observed_ms) == wanted
+        assert (one.source, one.target_end, one.target_copied) == (HERE, 0, 0)
+
+
+def test_a_group_of_a_dealt_topic_is_placed_in_each_partition_and_what_comes_again_is_noted() -> None:
+    there = place("primary.orders", 5)
+    one = Checkpoint("g", place("orders", 5), 12, there, 40, Found.AGAIN, read=(5, 7), again=3)
+    found = place_dealt([one])
+    assert (found[there].offset, found[there].word, found[there].by, found[there].read) == (40, "again", "via", (5, 7))
+    what = "of primary.orders, which has other partitions than its source,"
+    assert dealt_notes([one, one._replace(again=1)]) == [f"{what} it reads 4 records at most again"]
+    assert dealt_notes([one._replace(again=0)]) == []
+    (told,) = dealt_notes([one, one._replace(again=None)])
+    assert told.startswith(f"{what} nobody knows how many")
+    moving = decide_moving("g", found, (), NewSide(alias="backup", listed={}, offsets={}), None)
+    memory = remembered(moving, NewSide(alias="backup", listed={}, offsets={}), None, 9)
+    assert memory is not None
+    assert (memory.offsets[there].wrote, memory.read) == (Wrote(12, 40), {"primary.orders": (5, 7)})
+    assert memory.source_of(there) is None, "no partition of the source is this one's"
 
 
 def test_a_group_begins_in_topics_that_producers_go_on_in() -> None:

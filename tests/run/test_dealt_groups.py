@@ -6,6 +6,10 @@ from pathlib import Path
 
 from ferry.dev import RunningCluster
 from ferry.model import Why
+from ferry.model.switch import Switch, SwitchState, Verb
+from ferry.run.switch.freeze import frozen
+from ferry.run.switch.groups import plan_groups
+from ferry.run.switch.sides import Sides
 from tests.cli.program import ferry
 from tests.harness import (
     Lab,
@@ -19,6 +23,21 @@ from tests.harness import (
     send,
 )
 from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of
+
+
+def failed_over(lab: Lab) -> tuple[dict[int, int], tuple[str, ...]]:
+    """Where a failover would lead the only group, by target partition, and what it says of that."""
+    flow = lab.flow.flow
+    switch = Switch(
+        id="s-1", verb=Verb.FAILOVER, named=flow, via=flow, who="x", approved_by="x", approved_ms=1, at_ms=1
+    )
+    sides = Sides(verb=Verb.FAILOVER, named=flow, via=lab.flow, back=None)
+    state = SwitchState(switch=switch, offset=0)
+    sentence = frozen(sides, state, patience_s=30).sentence
+    assert sentence == f"{SOURCES} partitions, 0 records of them are not copied yet; 1 groups"
+    (moving,) = plan_groups(sides, state, settled=False, patience_s=30).moving
+    assert moving.why is None
+    return {place.partition: offset for place, offset in moving.offsets}, moving.notes
 
 
 def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
@@ -59,6 +78,9 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
     assert {one["target_partition"]: (one["target_offset"], one["read_again_at_most"]) for one in writes} == places
     assert all(one["read"] == list(read.values()) for one in writes)
 
+    said = f"of {units.target}, which has other partitions than its source, it reads {again} records at most again"
+    assert failed_over(lab) == ({number: at for number, (at, _) in places.items()}, (said,))
+
     with lab.runs() as runs:
         done = runs.checkpoint(plan.run)
     assert done is not None
@@ -75,8 +97,7 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
         _, done = runs.sync_groups("groups-2")
     assert done is not None
     assert [(one.why, one.place and one.place.partition) for one in done.left] == [(Why.MOVED, 0)]
-    now = standing()
-    rows = read_topic(target_cluster.bootstrap, units.target)
+    now, rows = standing(), read_topic(target_cluster.bootstrap, units.target)
     assert (now[0], done.again) == (1, 0)
     assert all(now[number] == rows[number][-1][0] + 2 for number in (1, 2)), "behind the marker: it has no lag"
 

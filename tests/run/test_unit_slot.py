@@ -192,3 +192,15 @@ def test_a_topic_that_was_copied_the_other_way_is_refused_either_way(units: Unit
     with lab_of(other, units.topic).runs() as runs:
         (refusal,) = runs.plan("r-dealt", local_origin()).refusals
     assert "partition by partition up to now" in refusal.message
+
+
+def test_what_somebody_passes_by_hand_is_passed_for_all_target_partitions(units: Units, tmp_path: Path) -> None:
+    units.run()
+    ends = {number: len(rows) for number, rows in read_topic(units.lab.source.bootstrap, units.topic).items()}
+    send(producer(units.lab.source), units.topic, messages(300, start=1_500))
+    start, to = ends[2], ends[2] + 20
+    skip = ("skip", str(units.lab.flow.flow), units.topic, "2", "--to", str(to))
+    told = ferry(*skip, "--reason", "its batch is torn", config=units.lab.write(tmp_path))
+    assert told.code == 0, told.err
+    units.run()
+    assert units.assert_once(lambda part, offset, _: part != 2 or not start <= offset < to) == 1_800 - 20

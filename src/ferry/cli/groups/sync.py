@@ -78,7 +78,7 @@ def _show_wish(looked: Looked) -> None:
     rows = [
         (
             one.checkpoint.group,
-            one.checkpoint.source,
+            one.checkpoint.source.topic if one.checkpoint.read else one.checkpoint.source,
             one.checkpoint.source_offset,
             one.checkpoint.target,
             None if one.before is None else one.before.offset,
@@ -91,6 +91,9 @@ def _show_wish(looked: Looked) -> None:
     if rows:
         head = ("group", "source", "offset", "target", "has", "would have", "translated")
         print_table(head, rows, right=("offset", "has", "would have"))
+    again = sum(one.checkpoint.again or 0 for writes in looked.decided.writes.values() for one in writes)
+    if again:
+        print(f"{count_of(again, 'record')} at most would be read again, of topics that get other partitions")
     for one in looked.left:
         print(f"would be left: {one.message}")
     print(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from ferry.model import Plan, Receipt, TopicPartition
+from ferry.decide.records.units import least_dealt, read_ranges
+from ferry.model import Era, Plan, Receipt, TopicPartition, UnitReceipt
 
 Json = dict[str, Any]
 
@@ -94,6 +95,55 @@ def copied_ends(
     return {place: min(offset, target_ends.get(place, offset)) for place, offset in found.items()}
 
 
+class Dealt(NamedTuple):
+    """A source partition whose records are dealt to those of `copy`: up to where all of these have it, and since when.
+
+    `at_ms` is that of the last receipt; `answers`: all of the copy's partitions do.
+    """
+
+    source: TopicPartition
+    copy: str
+    copied_end: int
+    at_ms: int
+    answers: bool
+
+
+def dealt_ends(
+    eras: Iterable[Era], lasts: Collection[UnitReceipt], target_ends: Collection[TopicPartition]
+) -> list[Dealt]:
+    """What last receipts of units say of source partitions; `target_ends` are the target partitions that answer."""
+    rules = list(eras)
+    copies = {era.source_topic: era.target_topic for era in rules}
+    at_ms = {topic: max((last.at_ms for last in lasts if last.source_topic == topic), default=0) for topic in copies}
+    silent = {last.source_topic for last in lasts if last.target not in target_ends}
+    return [
+        Dealt(source, copies[source.topic], end, at_ms[source.topic], source.topic not in silent)
+        for source, end in least_dealt(rules, lasts).items()
+    ]
+
+
+def _of_dealt(
+    one: Dealt, plan: Plan | None, planned_ms: int, live: Mapping[TopicPartition, int], now_ms: int
+) -> Standing:
+    ends = [(one.copied_end, "receipt", one.at_ms)]
+    planned = {} if plan is None else read_ranges(plan.units)
+    if one.source in planned:
+        ends.append((planned[one.source][1], "plan", planned_ms))
+    if one.source in live:
+        ends = [(live[one.source], "source", now_ms)]
+    end, known, observed = max(ends, key=lambda each: each[0])
+    return Standing(
+        source=one.source,
+        target=TopicPartition(one.copy, one.source.partition),
+        copied_end=one.copied_end,
+        copied_ms=-1,
+        source_end=end,
+        source_known=known,
+        observed_ms=observed,
+        target_end=0 if one.answers else None,  # nothing of it tells of this partition
+    )
+
+
 def standings(
     lasts: Iterable[Receipt],
     plan: Plan | None,
@@ -103,18 +153,21 @@ def standings(
     target_ends: Mapping[TopicPartition, int],
     now_ms: int,
     target_copied: Mapping[TopicPartition, int] | None = None,
+    dealt: Iterable[Dealt] = (),
 ) -> list[Standing]:
     """Of every partition that was copied, was to be copied by the last `plan`, or shows itself now (`live` ends).
 
-    `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`.
+    `targets` are the copies' places of those that are only live; `target_copied` as of `copied_ends`. Those that are
+    `dealt` to other partitions have no place of their own in their copy.
     """
     receipts = {last.source: last for last in lasts}
     slices = {} if plan is None else {piece.source: piece for piece in plan.slices}
     copies = dict(targets)
     copies |= {source: piece.target for source, piece in slices.items()}
     copies |= {source: last.target for source, last in receipts.items()}
-    found = []
-    for source in sorted(receipts.keys() | slices.keys() | (live.keys() & copies.keys())):
+    parted = {one.source: one for one in dealt}
+    found = [_of_dealt(one, plan, planned_ms, live, now_ms) for _, one in sorted(parted.items())]
+    for source in sorted((receipts.keys() | slices.keys() | (live.keys() & copies.keys())) - parted.keys()):
         last, piece = receipts.get(source), slices.get(source)
         copied = last.end if last is not None else piece.start if piece is not None else 0
         ends = [(copied, "receipt", last.at_ms if last is not None else 0)]

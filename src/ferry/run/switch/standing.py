@@ -10,7 +10,8 @@ from ferry.config.flow.guards import OnGuard
 from ferry.decide.ledger.ledger import LedgerView, accounted
 from ferry.decide.ledger.receipts import last_receipts
 from ferry.decide.ledger.runs import newest_run, sealed_plan
-from ferry.decide.switch.standing import Standing, copied_ends, standings
+from ferry.decide.ledger.unit_codec import eras, last_units
+from ferry.decide.switch.standing import Standing, copied_ends, dealt_ends, standings
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.connect.cluster import Cluster
@@ -49,9 +50,11 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     view = await known.view_with_newest(flow.lane, 1)
     newest = newest_run(view, flow.lane)
     sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)
-    if sealed is not None and not (sealed[0].slices or sealed[0].caught_up):
+    if sealed is not None and not (sealed[0].slices or sealed[0].units or sealed[0].caught_up):
         sealed = None  # a run that skipped, adopted or stopped: it did not look at the source
     lasts = [last for last in last_receipts(view, flow.lane).values() if takes(flow, last.source.topic)]
+    units = [last for last in last_units(view, flow.lane).values() if takes(flow, last.source_topic)]
+    rules = [era for era in eras(view, flow.lane).values() if takes(flow, era.source_topic)]
     live: dict[TopicPartition, int] = {}
     if connections.has_source:
         try:
@@ -64,7 +67,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         )
         for source in live
     }
-    copies = {*targets.values(), *(last.target for last in lasts)}
+    copies = {*targets.values(), *(last.target for last in lasts), *(last.target for last in units)}
     there = await connections.target.refresh({place.topic for place in copies}) if copies else {}
     asked = [place for place in copies if place.topic in there and place.partition in there[place.topic].partitions]
     ends = await listed_offsets(connections.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
@@ -81,6 +84,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         ends.found,
         wall_ms(),
         copied,
+        dealt_ends(rules, units, ends.found.keys()),
     )
 
 

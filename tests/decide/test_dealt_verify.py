@@ -89,6 +89,9 @@ def test_what_cannot_be_compared_is_left_in_a_sentence(
     found, (left,) = dealt_copies(ERA, {0: [receipt]}, both, Chosen())
     assert (found, left.why) == ([], why)
     assert "3 records of a.t, in 1 chunk dealt from topic t," in left.message
+    _, (of_run,) = dealt_copies(ERA, {0: [receipt]}, both, Chosen(run=receipt.run))
+    matters = why not in (NotComparedKind.SOURCE_DELETED, NotComparedKind.TARGET_DELETED)
+    assert (of_run.asked, left.asked) == (matters, matters and why is not NotComparedKind.TRANSFORM_CHANGED)
 
 
 def test_only_a_run_s_chunks_or_a_sample_are_chosen_and_missing_receipts_are_told() -> None:
@@ -108,10 +111,10 @@ def test_only_a_run_s_chunks_or_a_sample_are_chosen_and_missing_receipts_are_tol
 
 def test_copies_by_another_rule_are_told_and_not_compared() -> None:
     copy = DealtCopy(topic="t", target=PLACE, partitions=2, chunks=(), told_until=0, transform="d")
-    assert dealt_by_todays_rule([copy], {"t": Rule("small", "d")}) == ([copy], [])
+    assert dealt_by_todays_rule([copy], {"t": Rule("small", "d")}, asked=False) == ([copy], [])
     for rules in ({"t": Rule("small", "e")}, {}):
-        held, (left,) = dealt_by_todays_rule([copy], rules)
-        assert (held, left.why) == ([], NotComparedKind.TRANSFORM_CHANGED)
+        held, (left,) = dealt_by_todays_rule([copy], rules, asked=False)
+        assert (held, left.why, left.asked) == ([], NotComparedKind.TRANSFORM_CHANGED, False)
 
 
 def compared(here: list[tuple[int, int, bytes]], there: list[tuple[int, bytes]]) -> list[Difference]:

@@ -138,7 +138,7 @@ def dealt_copies(
                 transform=era.digest,
             )
             found.append(copy)
-    return found, left.told()
+    return found, left.told(by_run=chosen.run is not None)
 
 
 def _chunks(receipts: Sequence[UnitReceipt], end: int, *, of_run: bool) -> list[tuple[UnitReceipt, Chunk]]:
@@ -204,8 +204,8 @@ class _Left:
     def add(self, why: NotComparedKind, receipts: Sequence[UnitReceipt]) -> None:
         self._receipts.setdefault(why, []).extend(receipts)
 
-    def told(self) -> list[NotCompared]:
-        """One for each reason: `start` and `end` are of the source's partition 0."""
+    def told(self, *, by_run: bool) -> list[NotCompared]:
+        """One for each reason: `start` and `end` are of the source's partition 0. `by_run`: a run's were asked for."""
         found = []
         for why, mine in self._receipts.items():
             records = count_of(sum(one.records for one in mine), "record")
@@ -218,7 +218,7 @@ class _Left:
                     end=max(begins, *(one.reached[0] if one.reached else 0 for one in mine)),
                     why=why,
                     message=f"{what} {self._era.source_topic}, {_WHY[why]}",
-                    asked=why not in _NO_MATTER,
+                    asked=why not in _NO_MATTER and (by_run or why is not NotComparedKind.TRANSFORM_CHANGED),
                 )
             )
         return found
@@ -260,7 +260,9 @@ def left_whole(era: Era, why: str, kind: NotComparedKind, *, asked: bool) -> Not
     )
 
 
-def not_applied(copies: Sequence[DealtCopy], why: str, kind: NotComparedKind) -> list[NotCompared]:
+def not_applied(
+    copies: Sequence[DealtCopy], why: str, kind: NotComparedKind, *, asked: bool = True
+) -> list[NotCompared]:
     """That nobody applied the rule to these again, by topic."""
     topics = {one.topic: one for one in copies}
     return [
@@ -271,14 +273,14 @@ def not_applied(copies: Sequence[DealtCopy], why: str, kind: NotComparedKind) ->
             why=kind,
             message=f"topic {topic}, dealt to the {one.partitions} partitions of {one.target.topic}, is not "
             f"compared: {why}",
-            asked=True,
+            asked=asked,
         )
         for topic, one in sorted(topics.items())
     ]
 
 
 def dealt_by_todays_rule(
-    copies: Sequence[DealtCopy], rules: Mapping[str, Rule]
+    copies: Sequence[DealtCopy], rules: Mapping[str, Rule], *, asked: bool
 ) -> tuple[list[DealtCopy], list[NotCompared]]:
     """As `ferry.decide.verify.transformed.by_todays_rule`."""
     held, left = [], []
@@ -294,7 +296,7 @@ def dealt_by_todays_rule(
             "version of Spark"
         )
         why = f"{today}, and what lies on the target is not verifiable by today's rule"
-        left += not_applied(mine, why, NotComparedKind.TRANSFORM_CHANGED)
+        left += not_applied(mine, why, NotComparedKind.TRANSFORM_CHANGED, asked=asked)
     return held, left
 
 

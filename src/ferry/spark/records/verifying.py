@@ -81,7 +81,9 @@ def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found
     rules = {topic: rule for topic, (rule, _) in usable.items()}
     left = [one for one in found.transformed if one.source.topic not in unusable]
     held, changed = by_todays_rule(left, rules, asked=asked)
-    copies, changed_dealt = dealt_by_todays_rule([one for one in found.dealt if one.topic not in unusable], rules)
+    copies, changed_dealt = dealt_by_todays_rule(
+        [one for one in found.dealt if one.topic not in unusable], rules, asked=asked
+    )
     compared.not_compared += [*changed, *changed_dealt]
     if not held and not copies:
         return compared

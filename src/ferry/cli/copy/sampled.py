@@ -50,7 +50,7 @@ def _what(one: Sample, pair: Pair) -> str:
     same = (after.key, after.value, after.headers, after.timestamp) == (
         before.key, before.value, before.headers, before.timestamp,
     )  # fmt: skip
-    return "same" if same and after.topic == one.target else "changed"
+    return "same" if same and after.topic == one.named else "changed"
 
 
 def _sample_json(one: Sample, see: _Seer) -> dict[str, Any]:

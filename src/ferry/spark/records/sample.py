@@ -58,6 +58,8 @@ class Sample:
     topic: str | None
     target: str | None
     """The name of its copy, as far as the source topic's name decides it."""
+    named: str | None
+    """The policy's own name for it."""
     pairs: tuple[Pair, ...]
 
 
@@ -126,6 +128,7 @@ def _sample(
         digest=transform_digest(spec),
         topic=topic,
         target=target,
+        named=None if topic is None else named[topic],
         pairs=tuple(_pair(one, after.get((one["partition"], one["offset"])), target) for one in before),
     )
 

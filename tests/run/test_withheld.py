@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
 from ferry.run.records.withheld import Withheld
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
-from tests.run.unit_flows import record_batches
+from tests.run.unit_flows import SOURCES, Units, messages, record_batches
 
 PARTITIONS, RECORDS = 3, 90
 
@@ -74,6 +75,34 @@ def test_a_chunk_ends_where_its_records_would_take_too_much_memory(
     assert result.count > 2 * PARTITIONS
     got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
     assert [len(got[number]) for number in range(PARTITIONS)] == [RECORDS] * PARTITIONS
+
+
+def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_have_it_later(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic, SOURCES)
+    send(producer(source_cluster), topic, messages(900))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings={})
+    units, short = Units(lab, topic), 40
+    place = TopicPartition(topic, 1)
+    refusal = Refusal(topic=topic, partition=1, kind=RefusalKind.TRANSFORM, message="it breaks off")
+    withheld = {place: Withheld(offset=short, refusal=refusal)}
+    before = replace(units, kept=lambda partition, offset, _: partition != 1 or offset < short)
+    with units.lab.runs() as runs:
+        plan = before.plan(runs)
+        attempt = runs.begin(plan, local_origin())
+        told: dict[TopicPartition, Refusal] = {}
+        for slot in plan.row_slots:
+            spec, result = runs.task_spec(plan, slot, attempt), SlotResult()
+            rows = Rows(before.rows(plan, slot))
+            run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows, withheld=withheld))
+            told |= result.refusals
+    assert told.keys() == {unit.source for unit in plan.units}
+    assert {one.message for one in told.values()} == {"it breaks off"}
+    assert before.assert_once() < 900
+    following = units.run()
+    assert [unit.starts[1] for unit in following.units] == [short] * units.partitions
+    assert units.assert_once() == 900
 
 
 def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from pyspark.errors import PySparkException, PythonException
@@ -11,7 +12,7 @@ from ferry.decide.records.locating import Ranges
 from ferry.errors import Refused, Unreachable
 from ferry.model import Piece, RefusalKind, Slice, TopicPartition, Unit
 from ferry.net.fetch.intake import ReadFailure
-from ferry.run.records.withheld import Unread, parse_unread, without
+from ferry.run.records.withheld import Unread, parse_unread, told_of, without
 from ferry.spark.records import faults
 from ferry.spark.records.failures import cause_of, told_by_ferry, unread_of
 from ferry.spark.records.faults import MOST_OF_TOPIC, faults_of, ranges_of
@@ -91,11 +92,20 @@ def test_slices_are_withheld_from_their_records_on_and_no_other_is() -> None:
     assert ranges_of(without(pieces, held)) == {("t", 0): (0, 100), ("t", 1): (10, 47), ("v", 0): (0, 100)}
 
 
-def test_units_of_the_topic_are_withheld_wholly() -> None:
-    pieces: list[Piece] = [unit("t", 0), unit("t", 1), unit("u", 0)]
+def test_units_lack_the_one_source_partition_from_its_record_on() -> None:
+    ahead = replace(unit("t", 1), starts=(0, 40))
+    pieces: list[Piece] = [unit("t", 0), ahead, unit("u", 0)]
     held = faults_of("masked", pieces, failing(("t", 1, 30)))
-    assert held.keys() == {("t", 0), ("t", 1)}
-    assert without(pieces, held) == (unit("u", 0),)
+    assert {place: one.offset for place, one in held.items()} == {("t", 1): 30}
+    assert without(pieces, held) == (
+        replace(unit("t", 0), ends=(50, 30)),
+        replace(ahead, ends=(50, 40)),
+        unit("u", 0),
+    )
+    told = [told_of(piece, held) for piece in pieces if isinstance(piece, Unit)]
+    assert [None if one is None else (one.topic, one.partition) for one in told] == [("t", 0), ("t", 1), None]
+    again = faults_of("masked", without(pieces, held), failing(("t", 1, 30)))
+    assert again == {}, "it is still among what is read"
 
 
 def test_a_topic_with_many_such_records_is_withheld_wholly_and_the_others_go_on() -> None:

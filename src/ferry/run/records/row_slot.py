@@ -19,18 +19,19 @@ import pyarrow as pa
 from ferry.config.flow.transforms import Poison
 from ferry.decide.records.letters import PoisonRule
 from ferry.errors import Refused, Retryable
-from ferry.model import Codec, Compression, Piece, Plan, RefusalKind, Slice, TopicPartition, Unit, Vector
+from ferry.model import Codec, Compression, Piece, Plan, Refusal, RefusalKind, Slice, TopicPartition, Unit, Vector
 from ferry.net.admin.topic_settings import batch_limits
 from ferry.net.write.kept import leader_epochs
 from ferry.run.copy.dropped import Drop, Dropped, Hindered, drop, verdict
 from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.outbox import Entry, Outbox, Request
+from ferry.run.copy.portion import Todo
 from ferry.run.copy.pump import MOST_SEGMENTS
 from ferry.run.records.letterbox import Letter, Letterbox
 from ferry.run.records.rows import Rows, Stretch
 from ferry.run.records.slice_part import SlicePart
 from ferry.run.records.unit_part import UnitPart
-from ferry.run.records.withheld import Withholding
+from ferry.run.records.withheld import Withholding, narrowed, told_of
 from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 
@@ -66,7 +67,7 @@ class RowSlot(KafkaSlot):
     ) -> None:
         """`rules` by source topic, of those at least whose rows may be letters.
 
-        Rows of what is `withheld` do not come. It may grow while rows come, until the first one of another piece.
+        Rows of what is `withheld` do not come. Of slices it may grow while rows come, until the first one of another.
         """
         super().__init__(wiring)
         self._rows = rows
@@ -78,6 +79,8 @@ class RowSlot(KafkaSlot):
         """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
         before `copy_chunk` is called."""
         self._batch_bytes: Mapping[str, int] = {}
+        self._short: dict[TopicPartition, Refusal] = {}
+        """Of units that do not come to their ends."""
         self._taken = 0
         """Bytes of the records of the chunk under way, before they are compressed."""
         self._own: frozenset[TopicPartition] = frozenset()
@@ -86,6 +89,7 @@ class RowSlot(KafkaSlot):
         """As SlotPort. The rows since the last commit come again; they are those of its portion."""
         todo = todo if self._portion is None else self._portion.of(todo)
         self._drop_withheld(piece for piece, _, _ in todo.values())
+        todo = self._narrowed(todo)
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
@@ -108,15 +112,36 @@ class RowSlot(KafkaSlot):
         self._left = sorted(parts, key=lambda part: part.piece.target)
 
     def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
-        """Raise Dropped for what would be copied past where its rows end: that more are lacking says nothing."""
-        found = ((piece, self._withheld.get(piece.source)) for piece in pieces)
+        """Raise Dropped for slices that would be copied past where their rows end: that more are lacking says nothing.
+
+        Units are narrowed instead.
+        """
+        found = ((piece, self._withheld.get(piece.source)) for piece in pieces if isinstance(piece, Slice))
         drops = [
             Drop(piece=piece, refusal=held.refusal, offset=held.offset)
             for piece, held in found
-            if held is not None and (isinstance(piece, Unit) or held.offset < piece.end)
+            if held is not None and held.offset < piece.end
         ]
         if drops:
             raise Dropped(drops)
+
+    def _narrowed(self, todo: Todo) -> Todo:
+        """With units as far as rows of theirs come, which is told of them."""
+        found: dict[TopicPartition, tuple[Piece, int, int]] = {}
+        for place, (piece, source_next, target_next) in todo.items():
+            rest = piece
+            if isinstance(piece, Unit):
+                refusal = told_of(piece, self._withheld)
+                if refusal is not None:
+                    self._short[place] = refusal
+                    rest = narrowed(piece, self._withheld)
+            if rest.start < rest.end:
+                found[place] = (rest, source_next, target_next)
+        return found
+
+    def refusals(self) -> Mapping[TopicPartition, Refusal]:
+        """As SlotPort; of units by their own number."""
+        return {**super().refusals(), **self._short}
 
     def _part(
         self,

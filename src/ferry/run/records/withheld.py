@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.errors import FerryError
-from ferry.model import Piece, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.model import Piece, Refusal, RefusalKind, TopicPartition, Unit
 from ferry.net.fetch.intake import ReadFailure
 
 Failure = ReadFailure
@@ -19,14 +19,14 @@ Told = Callable[[TopicPartition, Failure], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """A piece that is not copied from this source offset on. A unit is not copied at all."""
+    """A source partition of which nothing is copied from this offset on."""
 
     offset: int
     refusal: Refusal
 
 
 Withholding = Mapping[TopicPartition, Withheld]
-"""By `Piece.source`."""
+"""By source partition."""
 
 
 class Unread(FerryError):
@@ -46,34 +46,45 @@ def parse_unread(text: str) -> dict[TopicPartition, Failure]:
     }
 
 
-def without(pieces: Sequence[Piece], withheld: Withholding) -> tuple[Piece, ...]:
+def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartition, Withheld]:
+    """The same partitions, with what is told of them."""
+    return {
+        place: Withheld(
+            offset=one.offset,
+            refusal=Refusal(topic=place.topic, partition=place.partition, kind=one.kind, message=one.message),
+        )
+        for place, one in failures.items()
+    }
+
+
+def without(pieces: Iterable[Piece], withheld: Withholding) -> tuple[Piece, ...]:
     """The pieces as far as they are copied."""
     found: list[Piece] = []
     for piece in pieces:
+        if isinstance(piece, Unit):
+            rest = narrowed(piece, withheld)
+            found += [rest] if rest.start < rest.end else []
+            continue
         held = withheld.get(piece.source)
         if held is None:
             found.append(piece)
-        elif isinstance(piece, Slice) and piece.start < held.offset:
+        elif piece.start < held.offset:
             found.append(replace(piece, end=min(piece.end, held.offset)))
     return tuple(found)
 
 
-def withheld_at(pieces: Sequence[Piece], failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartition, Withheld]:
-    """What is withheld where source partitions cannot be read on: slices from there on, all units of the topic."""
-    topics = {place.topic: one for place, one in sorted(failures.items(), reverse=True)}
-    found: dict[TopicPartition, Withheld] = {}
-    for piece in pieces:
-        place = piece.source
-        one = failures.get(place) if isinstance(piece, Slice) else topics.get(place.topic)
-        if one is not None:
-            found[place] = held_back(piece, one)
-    return found
+def narrowed(unit: Unit, withheld: Withholding) -> Unit:
+    """The unit with nothing of source partitions from where they are withheld on. What it has, it keeps."""
+    ends = list(unit.ends)
+    for place, held in withheld.items():
+        if place.topic == unit.source_topic and place.partition < len(ends):
+            ends[place.partition] = max(unit.starts[place.partition], min(ends[place.partition], held.offset))
+    return replace(unit, ends=tuple(ends))
 
 
-def held_back(piece: Piece, failure: Failure) -> Withheld:
-    """A piece of which no more than what lies before the failure is copied."""
-    place = piece.source
-    refusal = Refusal(topic=place.topic, partition=place.partition, kind=failure.kind, message=failure.message)
-    return Withheld(
-        offset=max(failure.offset, piece.start) if isinstance(piece, Slice) else piece.start, refusal=refusal
-    )
+def told_of(unit: Unit, withheld: Withholding) -> Refusal | None:
+    """Why a unit does not come to its end; None: it does. Of several partitions the first one is told."""
+    if narrowed(unit, withheld) == unit:
+        return None
+    held = next(one for place, one in sorted(withheld.items()) if narrowed(unit, {place: one}) != unit)
+    return replace(held.refusal, topic=unit.source.topic, partition=unit.source.partition)

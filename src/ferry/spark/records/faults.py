@@ -64,7 +64,7 @@ def faults_of(
             if max(counts[topic] for topic in topics) > MOST_OF_TOPIC:
                 found = {place: span for place, span in left.items() if place.topic in topics and place not in held}
             failures = _failures(transform, found, cause_of(last))
-        held |= withheld_at(pieces, failures)
+        held |= withheld_at(failures)
         if ranges_of(without(pieces, held)) == left:
             break
     return held

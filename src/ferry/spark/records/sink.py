@@ -146,7 +146,7 @@ def _faults(
 ) -> dict[TopicPartition, Withheld]:
     """What has to be left out. Raises what a task of Ferry's own raised, Retryable when it was nothing of that."""
     pieces = [piece for stream in streams for piece in stream.pieces]
-    found = withheld_at(pieces, unread_of(error))
+    found = withheld_at(unread_of(error))
     told = told_by_ferry(error)
     if not found and told is not None:
         raise told

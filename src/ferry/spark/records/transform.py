@@ -25,6 +25,10 @@ SETTINGS: Mapping[str, str] = {"spark.sql.session.timeZone": TIME_ZONE, "spark.s
 """Settings of the session, which decide what an expression means: part of the digest."""
 
 
+ARROW_BYTES = 8 << 20
+"""Most bytes that Spark hands to a Python worker at once, or one record: else it is 10,000 records, however large."""
+
+
 def prepare(spark: SparkSession) -> None:
     """Set the session as transforms need it.
 
@@ -34,6 +38,7 @@ def prepare(spark: SparkSession) -> None:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(ARROW_BYTES))
 
 
 def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, str]) -> DataFrame:

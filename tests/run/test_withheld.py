@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,10 @@ import pyarrow as pa
 import pytest
 
 from ferry.dev import RunningCluster
+from ferry.errors import Retryable
 from ferry.model import Refusal, RefusalKind, TopicPartition
+from ferry.net.connect.cluster import Cluster
+from ferry.run.copy import slot as copy_slot
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -103,6 +106,32 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
     following = units.run()
     assert [unit.starts[1] for unit in following.units] == [short] * units.partitions
     assert units.assert_once() == 900
+
+
+def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = row_slot.leader_epochs
+
+    async def epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        if any(place.partition == 1 for place in ends):
+            raise Retryable("no leader tells")
+        return await real(cluster, ends)
+
+    monkeypatch.setattr(row_slot, "leader_epochs", epochs)
+    monkeypatch.setattr(
+        RowSlot, "_leaderless", lambda _, piece: "it has no leader" if piece.source.partition == 1 else None
+    )
+    monkeypatch.setattr(copy_slot, "MAX_FAILURES", 0)
+    lab = lab_of(source_cluster, target_cluster, topic)
+    with lab.runs() as runs:
+        (slot,) = runs.plan("r-1", local_origin()).row_slots
+        result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
+    (refusal,) = result.refusals.values()
+    assert (refusal.partition, refusal.kind) == (1, RefusalKind.NO_LEADER)
+    assert refusal.message == "it has no leader: bring its brokers back"
+    got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    assert [len(got[number]) for number in range(PARTITIONS)] == [RECORDS, 0, RECORDS]
 
 
 def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:

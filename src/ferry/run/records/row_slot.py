@@ -101,15 +101,42 @@ class RowSlot(KafkaSlot):
             for rule in (self._rules.get(piece.source.topic) for piece, _, _ in todo.values())
             if rule is not None and rule.poison is Poison.SKIP
         )
-        ends = _source_ends(piece for piece, _, _ in todo.values())
-        await self._source.refresh({place.topic for place in ends})
-        # What was read reaches these ends. By the epoch the next plan knows whether the log was cut since.
-        epochs = await leader_epochs(self._source, ends) if ends else {}
+        epochs = await self._source_epochs(todo)
         parts = [
             self._part(plan, piece, source_next, target_next, expected.get(piece.target, -1), epochs)
             for piece, source_next, target_next in todo.values()
         ]
         self._left = sorted(parts, key=lambda part: part.piece.target)
+
+    async def _source_epochs(self, todo: Todo) -> dict[TopicPartition, int]:
+        """In which epoch the source's logs reach the ends of what was read; by it the next plan knows of one cut since.
+
+        Raises Hindered for what has no leader that tells.
+        """
+        ends = _source_ends(piece for piece, _, _ in todo.values())
+        if not ends:
+            return {}
+        await self._source.refresh({place.topic for place in ends})
+        try:
+            return await leader_epochs(self._source, ends)
+        except Retryable as error:
+            drops = [
+                drop(piece, RefusalKind.NO_LEADER, source_next, f"{why}: bring its brokers back", passing=True)
+                for piece, source_next, _ in todo.values()
+                if (why := self._leaderless(piece)) is not None
+            ]
+            if not drops:
+                raise
+            raise Hindered(drops) from error
+
+    def _leaderless(self, piece: Piece) -> str | None:
+        """What is wrong with the leaders of what a piece was read from; None: nothing."""
+        try:
+            for place in _source_ends([piece]):
+                self._source.leader(place)
+        except Retryable as error:
+            return str(error)
+        return None
 
     def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
         """Raise Dropped for slices that would be copied past where their rows end: that more are lacking says nothing.

@@ -427,17 +427,26 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
                 _time("time against MirrorMaker 2, 2 tasks", TWO_COPY, MM2_COPY, 1 / 5),
             ),
         ),
-        Scenario(
-            name="holes",
-            title=f"{million:,} records of 1 KiB JSON, lz4, of which compaction took 1 %, beside the same as bytes",
-            shape=Shape(topic="holes", partitions=4, records=million, size=1024, hole_every=100),
-            run=compacted,
-            aims=(
-                _time("time against a topic without holes", WITH_HOLES, WITHOUT_HOLES, 1.3),
-                Limit(name="CPU-seconds of a million records", measure=WITH_HOLES, what="cpu", aim=12.5 * scale),
-            ),
-            write=write_both,
-            warm=False,
+        *(
+            Scenario(
+                name=name,
+                title=f"{million:,} records of 1 KiB JSON, lz4, {batches}, of which compaction took 1 %, beside the "
+                "same as bytes",
+                shape=Shape(
+                    topic=name, partitions=4, records=million, size=1024, hole_every=100, batch_records=batch_records
+                ),
+                run=compacted,
+                aims=(
+                    _time("time against a topic without holes", WITH_HOLES, WITHOUT_HOLES, 1.3),
+                    Limit(name="CPU-seconds of a million records", measure=WITH_HOLES, what="cpu", aim=12.5 * scale),
+                ),
+                write=write_both,
+                warm=False,
+            )
+            for name, batches, batch_records in (
+                ("holes", "in large batches", 0),
+                ("holes16k", "in batches of 16 KiB, as Java's producer makes them", 16),
+            )
         ),
         Scenario(
             name="verify",

@@ -125,7 +125,7 @@ def _shown(folder: Path) -> Iterator[Scene]:
         airflow = local.start(homes[1], config=config).home
         try:
             with AirflowRest(airflow) as rest:
-                yield Scene(rest=rest, url=airflow.url, clusters=clusters, config=config)
+                yield Scene(rest=rest, url=airflow.url, clusters=clusters, config=config, producing=tide.is_alive)
         finally:
             ended.set()
             tide.join()
@@ -168,11 +168,20 @@ def _read_on(bootstrap: str, group: str, name: str) -> None:
 class Scene:
     """What there is to look at."""
 
-    def __init__(self, *, rest: AirflowRest, url: str, clusters: dict[str, RunningCluster], config: Path) -> None:
+    def __init__(
+        self,
+        *,
+        rest: AirflowRest,
+        url: str,
+        clusters: dict[str, RunningCluster],
+        config: Path,
+        producing: Callable[[], bool],
+    ) -> None:
         self.rest = rest
         self.url = url
         self.clusters = clusters
         self.config = config
+        self.producing = producing
         self.dag = dag_id(FLOW)
 
     def play(self, page: Page) -> None:
@@ -216,6 +225,8 @@ class Scene:
         """Look at the page, which goes on drawing, until it is so."""
         end = time.monotonic() + PATIENCE_S
         while not done():
+            if not self.producing():
+                raise RuntimeError("the producers have ended, as is said above: pictures would show a flow at rest")
             if time.monotonic() > end:
                 raise TimeoutError(f"there are not {what} after {PATIENCE_S:.0f} s")
             page.wait_for_timeout(1_000)

@@ -27,7 +27,7 @@ def file_of(folder: Path, source: RunningCluster, target: RunningCluster, topic:
 def test_records_are_shown_before_and_after_and_nothing_is_written(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
-    create_topic(source_cluster, topic, 2)
+    create_topic(source_cluster, topic, 2, {"retention.ms": "-1"})  # brokers look for old records 30 s after they start
     create_topic(source_cluster, f"{topic}-plain")
     values = [b'{"card": "' + SECRET + b'", "n": 1.50}', b'{"n": 2}', None, b"no"]
     send(

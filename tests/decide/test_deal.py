@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.ledger.plan_codec import parse_plan, plan_records
-from ferry.decide.plan.deal import Deal, deal_of, dealt_before
+from ferry.decide.plan.deal import deal_of, dealt_before
+from ferry.decide.plan.dealt_parts import Deal
 from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic, TopicSettings
 from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.planning import decide_plan, without_foreign

@@ -9,7 +9,8 @@ from ferry.decide.plan.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.decide.plan.budget import bytes_within, slice_of, within_budget
 from ferry.decide.plan.candidates import Candidate, candidates
 from ferry.decide.plan.capacity import Load, space_notes, without_room
-from ferry.decide.plan.deal import Deal, deal_of, dealt_before
+from ferry.decide.plan.deal import deal_of, dealt_before
+from ferry.decide.plan.dealt_parts import Deal
 from ferry.decide.plan.deletes import deletion
 from ferry.decide.plan.facts import Facts, SourceTopic, by_topic
 from ferry.decide.plan.first_copies import slow_notes

@@ -236,28 +236,29 @@ def gone_receipts(
             break
     else:
         return None
-    return NotCompared(
-        source=TopicPartition(era.source_topic, 0),
-        start=0,
-        end=0,
-        why=NotComparedKind.DEALT,
-        message=f"some of what lies in {era.target_topic} is not compared, for the ledger keeps its receipts no "
-        f"longer: those of topic {era.source_topic} go with their runs, and no others say where records went",
-        asked=False,
+    message = (
+        f"some of what lies in {era.target_topic} is not compared, for the ledger keeps its receipts no longer: those "
+        f"of topic {era.source_topic} go with their runs, and no others say where records went"
     )
+    return _of_topic(era.source_topic, message, NotComparedKind.DEALT, asked=False)
 
 
 def left_whole(era: Era, why: str, kind: NotComparedKind, *, asked: bool) -> NotCompared:
     """That a topic is not compared, in one sentence for all of its partitions."""
-    return NotCompared(
-        source=TopicPartition(era.source_topic, 0),
-        start=0,
-        end=0,
-        why=kind,
-        message=f"topic {era.source_topic}, dealt to the {era.partitions} partitions of {era.target_topic}, is not "
-        f"compared: {why}",
-        asked=asked,
-    )
+    return _left_whole(era.source_topic, era.target_topic, era.partitions, why, kind, asked=asked)
+
+
+def _left_whole(
+    topic: str, target: str, partitions: int, why: str, kind: NotComparedKind, *, asked: bool
+) -> NotCompared:
+    message = f"topic {topic}, dealt to the {partitions} partitions of {target}, is not compared: {why}"
+    return _of_topic(topic, message, kind, asked=asked)
+
+
+def _of_topic(topic: str, message: str, kind: NotComparedKind, *, asked: bool) -> NotCompared:
+    """Of a dealt topic no range of offsets says what is left: the message tells all."""
+    source = TopicPartition(topic, 0)
+    return NotCompared(source=source, start=0, end=0, why=kind, message=message, asked=asked)
 
 
 def not_applied(
@@ -266,15 +267,7 @@ def not_applied(
     """That nobody applied the rule to these again, by topic."""
     topics = {one.topic: one for one in copies}
     return [
-        NotCompared(
-            source=TopicPartition(topic, 0),
-            start=0,
-            end=0,
-            why=kind,
-            message=f"topic {topic}, dealt to the {one.partitions} partitions of {one.target.topic}, is not "
-            f"compared: {why}",
-            asked=asked,
-        )
+        _left_whole(topic, one.target.topic, one.partitions, why, kind, asked=asked)
         for topic, one in sorted(topics.items())
     ]
 
@@ -315,15 +308,11 @@ def source_ranges(copies: Sequence[DealtCopy]) -> dict[TopicPartition, Range]:
 def unfinished(copy: DealtCopy, settled: int, why: str) -> NotCompared:
     """That the comparison of a target partition ended early, behind so many chunks."""
     left = copy.chunks[settled:]
-    return NotCompared(
-        source=TopicPartition(copy.topic, 0),
-        start=0,
-        end=0,
-        why=NotComparedKind.UNREADABLE,
-        message=f"{count_of(sum(one.records for one in left), 'record')} of {copy.target}, in "
-        f"{count_of(len(left), 'chunk')} dealt from topic {copy.topic}, could not be compared: {why}",
-        asked=True,
+    message = (
+        f"{count_of(sum(one.records for one in left), 'record')} of {copy.target}, in "
+        f"{count_of(len(left), 'chunk')} dealt from topic {copy.topic}, could not be compared: {why}"
     )
+    return _of_topic(copy.topic, message, NotComparedKind.UNREADABLE, asked=True)
 
 
 class ByNumber(Comparison):

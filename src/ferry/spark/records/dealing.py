@@ -11,6 +11,7 @@ dead letter. So it stops nothing but its own partition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -62,15 +63,21 @@ def dealt_rows(
     for unit in units:
         of_topics.setdefault(unit.source_topic, []).append(unit)
     deals = {topic: _Deal(indexes, mine) for topic, mine in of_topics.items()}
-    for batch in batches:
-        topics = batch.column("topic").dictionary_encode()
-        codes = numbers_of(topics.indices)
-        for code, topic in enumerate(topics.dictionary.to_pylist()):
-            deal, rows = deals[topic], np.flatnonzero(codes == code)
-            kept, numbers, slots = deal.chosen(batch if len(rows) == len(codes) else batch.take(ints(rows.tolist())))
-            if len(kept):
-                chosen = batch.take(ints(rows[kept].tolist()))
-                yield _rows(rule, chosen, ints(slots.tolist()), [deal.target] * len(kept), ints(numbers.tolist()))
+    for topic, rows in chain.from_iterable(map(by_topic, batches)):
+        deal = deals[topic]
+        kept, numbers, slots = deal.chosen(rows)
+        if len(kept):
+            chosen = rows.take(ints(kept.tolist()))
+            yield _rows(rule, chosen, ints(slots.tolist()), [deal.target] * len(kept), ints(numbers.tolist()))
+
+
+def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of each source topic in a batch, in their order."""
+    topics = batch.column("topic").dictionary_encode()
+    codes = numbers_of(topics.indices)
+    for code, topic in enumerate(topics.dictionary.to_pylist()):
+        rows = np.flatnonzero(codes == code)
+        yield topic, batch if len(rows) == len(codes) else batch.take(ints(rows.tolist()))
 
 
 class _Deal:

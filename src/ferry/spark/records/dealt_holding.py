@@ -10,7 +10,7 @@ import pickle
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from ferry.run.verify.compare import Compared
 from ferry.run.verify.pairing import SOURCE, TARGET, opened
 from ferry.run.verify.verifier import CompareSpec
 from ferry.spark.columns import binaries, ints, nullable_binaries
+from ferry.spark.records.dealing import by_topic
 from ferry.spark.records.holding import HELD, NAMING, Row, held_rows, size_of, trouble
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 from ferry.wire.codecs import Malformed, TooLong
@@ -51,22 +52,15 @@ def numbered_dealt_rows(
     for number, copy in enumerate(copies):
         of_topics.setdefault(copy.topic, []).append(number)
     deals = {topic: _Deal(copies, numbers) for topic, numbers in of_topics.items()}
-    for batch in batches:
-        topics = batch.column("topic").dictionary_encode()
-        codes = numbers_of(topics.indices)
-        for code, topic in enumerate(topics.dictionary.to_pylist()):
-            if topic not in deals:
-                continue
-            rows = np.flatnonzero(codes == code)
-            mine = batch if len(rows) == len(codes) else batch.take(ints(rows.tolist()))
-            numbers, chunks = deals[topic].chosen(mine)
-            kept = np.flatnonzero(numbers >= 0)
-            if poison is Poison.SKIP:
-                kept = kept[~valid_of(mine.column("poison"))[kept]]
-            if len(kept):
-                yield _numbered(
-                    tasks, copies, poison, schema, mine.take(ints(kept.tolist())), numbers[kept], chunks[kept]
-                )
+    for topic, mine in chain.from_iterable(map(by_topic, batches)):
+        if topic not in deals:
+            continue
+        numbers, chunks = deals[topic].chosen(mine)
+        kept = np.flatnonzero(numbers >= 0)
+        if poison is Poison.SKIP:
+            kept = kept[~valid_of(mine.column("poison"))[kept]]
+        if len(kept):
+            yield _numbered(tasks, copies, poison, schema, mine.take(ints(kept.tolist())), numbers[kept], chunks[kept])
 
 
 def _numbered(

@@ -110,6 +110,7 @@ def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
         catchup=False,
         # Windows of a partition come in order.
         max_active_runs=1,
+        is_paused_upon_creation=False,  # its timetable begins none by itself
         params=_params(),
         tags=["ferry", flow.flow.source, flow.flow.target, "backfill"],
         default_args={"owner": "ferry"},

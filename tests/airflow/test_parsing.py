@@ -25,6 +25,7 @@ west.sasl.mechanism = PLAIN
 west.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required \\
     username="u" password="${file:/no/such/secrets:word}";
 east->west.enabled = true
+east->west.ferry.verify.schedule = @daily
 west->east.enabled = true
 west->east.ferry.verify = receipt
 topics = .*
@@ -57,7 +58,9 @@ dags = sorted(name for name in found if name.startswith("ferry_"))
 form = sorted(found[dags[0]].params)
 verify = sorted(found[dags[-1]].params)
 tasks = {name: found[name].task_ids for name in dags}
-print(json.dumps({"dags": dags, "form": form, "verify": verify, "tasks": tasks, "parsing": parsed, "all": used}))
+paused = {name: found[name].is_paused_upon_creation for name in dags}
+said = {"dags": dags, "form": form, "verify": verify, "tasks": tasks, "paused": paused, "parsing": parsed, "all": used}
+print(json.dumps(said))
 """
 
 
@@ -88,6 +91,12 @@ def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
     assert said["form"] == ["dry_run", "max_bytes", "max_records", "max_seconds", "take_over", "topics"]
     assert said["parsing"] == []
     assert said["all"], "the watch does not see a connection being made"
+
+
+def test_only_what_begins_by_itself_waits_for_somebody_to_unpause_it(tmp_path: Path) -> None:
+    paused = parsed(tmp_path)["paused"]
+    scheduled = {"ferry__east__west", "ferry__west__east", "ferry_verify__east__west"}
+    assert paused == {name: None if name in scheduled else False for name in paused}
 
 
 def test_a_task_builds_its_own_dag_alone(tmp_path: Path) -> None:

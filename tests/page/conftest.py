@@ -72,6 +72,8 @@ class Desk:
     refused: set[tuple[str, str]] = field(default_factory=set)
     """What Airflow does not allow: DAG and method."""
     dag: DagState = field(default_factory=lambda: DagState(known=True))
+    others: dict[str, DagState] = field(default_factory=dict)
+    """DAGs that stand otherwise than `dag`."""
     audited: list[tuple[object, ...]] = field(default_factory=list)
     triggered: list[tuple[object, ...]] = field(default_factory=list)
 
@@ -101,7 +103,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         made = Desk(app=app, client=client, watcher=watcher)
         monkeypatch.setattr(app.state.office.watchers, "of", lambda key, make: watcher)
         monkeypatch.setattr(app.state.office.watchers, "job", watcher.job)
-        monkeypatch.setattr(office, "dag_states", lambda dags: dict.fromkeys(dags, made.dag))
+        states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
+        for module in (office, actions):
+            monkeypatch.setattr(module, "dag_states", states)
         may: Callable[..., bool] = lambda user, dag, method, entity=None: (dag, method) not in made.refused  # noqa: E731
         monkeypatch.setattr(access, "may", may)
         monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.model import Refusal, RefusalKind
 from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.watcher import Job
 from tests.decide.values import PLAN, piece
 from tests.page.conftest import HERE, Desk, lag
@@ -81,6 +84,41 @@ def test_a_backfill_gets_its_times_with_a_zone(desk: Desk) -> None:
     dag, _, conf = desk.triggered[0]
     assert dag == BACKFILL
     assert conf == {"lane": "backfill-jan", "from": "2026-01-01T00:00:00+00:00", "to": "2026-01-02T00:00:00+00:00"}
+
+
+TRIGGERED = ("run", "verify", "backfill", "drill")
+
+
+@pytest.mark.parametrize("verb", TRIGGERED)
+def test_a_run_that_waits_for_its_dag_is_not_said_to_be_just_queued(desk: Desk, verb: str) -> None:
+    body, (dag, _) = BODIES[verb]
+    assert desk.act(verb, body)[1]["text"] == "Run manual__1 is queued."
+    desk.others[dag] = DagState(known=True, paused=True)
+    answer = desk.act(verb, body)[1]
+    assert answer["waits"] is True
+    assert answer["text"] == f"Run manual__1 is queued, and waits until somebody unpauses DAG {dag} in Airflow."
+
+
+@pytest.mark.parametrize("verb", TRIGGERED)
+def test_no_run_is_queued_of_a_dag_that_airflow_has_lost(desk: Desk, verb: str) -> None:
+    body, (dag, _) = BODIES[verb]
+    desk.others[dag] = DagState()
+    status, answer = desk.act(verb, body)
+    assert status == 409
+    assert f"Airflow has no DAG {dag} now" in str(answer["detail"])
+    assert not desk.triggered
+    assert not desk.audited
+
+
+def test_a_flow_without_windows_has_no_button_for_them(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    assert 'data-ask="backfill"' in desk.page(f"{HERE}/backfills")
+    config = Path(os.environ["FERRY_CONFIG"])
+    config.write_text(f"{config.read_text()}ferry.backfill.windows = none\n")
+    assert 'data-ask="backfill"' not in desk.page(f"{HERE}/backfills")
+    status, answer = desk.act("backfill", TIMES)
+    assert (status, desk.triggered) == (409, [])
+    assert "ferry.backfill.windows = none" in str(answer["detail"])
 
 
 @pytest.mark.parametrize(

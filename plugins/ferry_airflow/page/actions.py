@@ -25,7 +25,7 @@ from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
-from ferry_airflow.page.airflow_side import audit, trigger
+from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.paper import fragment
 from ferry_airflow.page.watcher import Job
@@ -121,6 +121,9 @@ def backfill(open_flow: FlowDep, asked: Annotated[BackfillAsked, Body()]) -> dic
     """Start a run of the DAG of windows."""
     dag = backfill_dag_id(open_flow.flow)
     refuse(open_flow.rights.backfill, f"start runs of DAG {dag}")
+    if open_flow.config.backfill_windows is None:
+        why = f"Flow {open_flow.flow} has no DAG of windows: its file says ferry.backfill.windows = none"
+        raise HTTPException(status.HTTP_409_CONFLICT, why)
     times = {"from": _zoned(asked.start).isoformat(), "to": _zoned(asked.end).isoformat()}
     return _triggered(open_flow, "ferry_backfill", dag, {"lane": asked.lane, **times, **_topics(asked)})
 
@@ -232,13 +235,18 @@ def _zoned(time: datetime) -> datetime:
 
 
 def _triggered(open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[str, Any]) -> dict[str, Any]:
+    state = dag_states({dag: 0})[dag]
+    if not state.known:
+        why = f"Airflow has no DAG {dag} now, and would not run it: see its import errors"
+        raise HTTPException(status.HTTP_409_CONFLICT, why)
     try:
         started = trigger(dag, open_flow.user, conf_of_run)
     except BadInput as error:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
     audit(open_flow.user, event, dag, started, {"flow": str(open_flow.flow), **conf_of_run})
     open_flow.watcher.nudge()
-    return {"run": started, "dag": dag, "text": f"Run {started} is queued."}
+    waits = f", and waits until somebody unpauses DAG {dag} in Airflow" if state.paused else ""
+    return {"run": started, "dag": dag, "waits": state.paused, "text": f"Run {started} is queued{waits}."}
 
 
 def _begun(

@@ -54,6 +54,15 @@ def event_extra(flow: FlowConfig, run: str, topic: TopicRanges) -> dict[str, Any
         "bytes": topic.bytes,
         "partitions": [asdict(one) for one in topic.partitions[:MOST_PARTITIONS]],
         "more_partitions": max(0, len(topic.partitions) - MOST_PARTITIONS),
+        **(_read(topic) if topic.dealt else {}),
+    }
+
+
+def _read(topic: TopicRanges) -> dict[str, Any]:
+    """What was read of the source, where no partition of the target tells."""
+    return {
+        "source_partitions": [asdict(one) for one in topic.read[:MOST_PARTITIONS]],
+        "more_source_partitions": max(0, len(topic.read) - MOST_PARTITIONS),
     }
 
 

@@ -47,7 +47,7 @@ def lineage_of(flow: FlowConfig, report: Report) -> OperatorLineage[Any, Any]:
     def ranges(cluster: str, partitions: list[dict[str, int]]) -> dict[str, Any]:
         return {RANGES_FACET: DatasetFacet().with_additional_properties(cluster=cluster, partitions=partitions)}
 
-    topics = topic_ranges(report.receipts)
+    topics = topic_ranges(report.receipts, report.units)
     run = {
         "flow": str(flow.flow),
         "lane": report.plan.lane,
@@ -92,7 +92,7 @@ def namespace(flow: FlowConfig, side: Side) -> str:
 
 
 def _source(topic: TopicRanges) -> list[dict[str, int]]:
-    return [{"partition": one.partition, "start": one.start, "end": one.end} for one in topic.partitions]
+    return [{"partition": one.partition, "start": one.start, "end": one.end} for one in topic.read]
 
 
 def _target(topic: TopicRanges) -> list[dict[str, int]]:

@@ -64,7 +64,8 @@ def checkpoint(flow: FlowConfig, run: str) -> GroupOutcome | None:
 def copied_topics(flow: FlowConfig, run: str) -> list[TopicRanges]:
     """What the run has copied of each topic."""
     with MicroRuns(flow) as runs:
-        return topic_ranges(runs.report(run).receipts)
+        report = runs.report(run)
+        return topic_ranges(report.receipts, report.units)
 
 
 def verify_by_receipt(flow: FlowConfig, run: str) -> tuple[VerifyMode, RunVerified | None]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 
+from ferry.config.settings import parse_settings
+from ferry.decide.ledger.topic_ranges import topic_ranges
+from ferry_airflow.assets import event_extra
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_LAG, Flows
+from tests.decide.test_deal import receipt
 from tests.harness import create_topic, numbered, producer, send
 from tests.spark.jobs import until
 
@@ -59,6 +64,20 @@ def test_lag_starts_a_run_and_what_it_copied_starts_a_dag_that_is_told_the_range
     said = flows.rest.log(READER, str(reader["dag_run_id"]), "read").splitlines()
     for number, end in ends.items():
         assert f"{number} 0 {end}" in said
+
+
+def test_the_event_of_a_dealt_topic_tells_both_sides_partitions_apart() -> None:
+    text = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+    flow = parse_settings(text, "f").flow("a->b")
+    units = [
+        replace(receipt(n, (5,) * 150, target_next=n + 2), target_start=n, records=2, bytes=10) for n in range(101)
+    ]
+    (topic,) = topic_ranges([], units)
+    extra = event_extra(flow, "r", topic)
+    assert (extra["source"], extra["records"]) == ("kafka://a/t", 202)
+    assert extra["partitions"][1] == {"partition": 1, "target_start": 1, "target_end": 3, "records": 2}
+    assert extra["source_partitions"][99] == {"partition": 99, "start": 0, "end": 5}
+    assert (extra["more_partitions"], extra["more_source_partitions"]) == (1, 50)
 
 
 def asset(flows: Flows, uri: str) -> Json:

@@ -12,6 +12,7 @@ from typing import Any
 from ferry.config.settings import parse_settings
 from ferry.decide.ledger.report import Report
 from ferry.model import Segment
+from tests.decide.test_deal import receipt
 from tests.decide.values import PLAN, RECEIPT, place, refusal
 
 FLOW = parse_settings(
@@ -32,6 +33,7 @@ REPORT = Report(
     unfinished=(),
     left=(),
     done=2,
+    units=(replace(receipt(1, (5, 3), target_next=9), target_start=6, records=3, bytes=30),),
 )
 
 PROGRAM = """
@@ -46,7 +48,7 @@ from ferry_airflow.lineage import is_told, lineage_of
 
 assert is_told()
 task = FerryCopyOperator(task_id="copy", config="/f", flow="a->b", conn_id="spark_default")
-nothing = lineage_of(FLOW, replace(REPORT, receipts=()))
+nothing = lineage_of(FLOW, replace(REPORT, receipts=(), units=()))
 assert (nothing.inputs, nothing.outputs) == ([], [])
 assert task.get_openlineage_facets_on_complete(None).outputs == [], "nothing was to be copied"
 task.lineage = lineage_of(FLOW, REPORT)
@@ -84,7 +86,13 @@ def test_the_providers_event_has_both_topics_their_ranges_and_the_run(tmp_path: 
     assert (completed["eventType"], failed["eventType"]) == ("COMPLETE", "FAIL")
     assert (failed["inputs"], failed["outputs"]) == (completed["inputs"], completed["outputs"])
     assert (completed["job"]["namespace"], completed["job"]["name"]) == ("airflow-west", "ferry__a__b.copy")
-    (source,), (target,) = completed["inputs"], completed["outputs"]
+    (source, dealt), (target, dealt_to) = completed["inputs"], completed["outputs"]
+    assert (dealt["name"], dealt_to["name"]) == ("t", "a.t")
+    assert dealt["facets"]["ferry_ranges"]["partitions"] == [
+        {"partition": 0, "start": 0, "end": 5},
+        {"partition": 1, "start": 0, "end": 3},
+    ]
+    assert dealt_to["facets"]["ferry_ranges"]["partitions"] == [{"partition": 1, "start": 6, "end": 9}]
     assert (source["namespace"], source["name"]) == ("kafka://one.a:9092", "orders")
     assert (target["namespace"], target["name"]) == ("kafka://[::1]:9093", "a.orders")
     assert target["outputFacets"]["outputStatistics"]["rowCount"] == 80
@@ -95,5 +103,5 @@ def test_the_providers_event_has_both_topics_their_ranges_and_the_run(tmp_path: 
     ]
     assert target["facets"]["ferry_ranges"]["partitions"][0] == {"partition": 0, "start": 7, "end": 47}
     run: dict[str, Any] = completed["run"]["facets"]["ferry_run"]
-    assert (run["flow"], run["state"], run["refused"], run["records"]) == ("a->b", "partial", 1, 80)
+    assert (run["flow"], run["state"], run["refused"], run["records"]) == ("a->b", "partial", 1, 83)
     assert run["run"] == PLAN.run

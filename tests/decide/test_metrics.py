@@ -33,6 +33,7 @@ from ferry.model import (
     VerifyMode,
 )
 from ferry.run.metrics.textfile import exposition, parse
+from tests.decide.test_deal import receipt as unit_receipt
 from tests.decide.values import PLAN, RECEIPT, place, refusal
 
 COMMON = labelled((), source="a", target="b", lane="live")
@@ -78,6 +79,17 @@ def test_counters_have_what_every_run_copied_once(told: list[tuple[int, int]]) -
     assert (value(values, m.RECORD_COUNT, topic=topic) or 0) == sum(copied.values())
     assert (value(values, m.RUN_COUNT) or 0) == len(copied)
     assert only_of(values, FLOW) == values
+
+
+def test_what_was_dealt_to_other_partitions_counts_with_its_dead_letters() -> None:
+    """Beside what kept its partitions; what was read is the source's offsets, once for both target partitions."""
+    units = tuple(replace(unit_receipt(n, (5, 3), target_next=9), records=4, bytes=40, dead_letters=2) for n in (0, 1))
+    kept = replace(RECEIPT, start=0, end=40, dead_letters=1)
+    values = after_run({}, replace(report(1, 0), receipts=(kept,), units=units), FLOW)
+    for topic, records, letters in (("a.t", 8, 4), (RECEIPT.target.topic, 40, 1)):
+        assert value(values, m.RECORD_COUNT, topic=topic) == records
+        assert value(values, m.DEAD_LETTER_COUNT, topic=topic) == letters
+    assert value(values, m.SOURCE_RECORD_POLL) == 40 + 5 + 3
 
 
 def test_a_run_that_is_not_green_keeps_the_time_of_the_last_success_and_when_the_next_is_due() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ferry.config.flow.guards import GUARD_KEYS
 from ferry.decide.ledger.runs import Outcome
-from ferry.decide.records.units import is_done
+from ferry.decide.records.units import done_ranges, is_done
 from ferry.model import (
     NOT_THROTTLED,
     Gap,
@@ -232,14 +232,10 @@ def sifted_notes(sifted: Mapping[str, Sifted]) -> list[str]:
 
 def read_of(units: Iterable[UnitReceipt]) -> dict[tuple[str, str], int]:
     """By source and target topic how many offsets were read for what was dealt: once, for however many partitions."""
-    spans: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+    by_topics: dict[tuple[str, str], list[UnitReceipt]] = {}
     for unit in units:
-        known = spans.setdefault((unit.source_topic, unit.target.topic), {})
-        for number, (begin, reached) in enumerate(zip(unit.begins, unit.reached, strict=True)):
-            if begin < reached:
-                low, high = known.get(number, (begin, reached))
-                known[number] = min(low, begin), max(high, reached)
-    return {topics: sum(high - low for low, high in known.values()) for topics, known in spans.items()}
+        by_topics.setdefault((unit.source_topic, unit.target.topic), []).append(unit)
+    return {topics: sum(high - low for low, high in done_ranges(own).values()) for topics, own in by_topics.items()}
 
 
 def dealt_notes(units: Collection[UnitReceipt]) -> list[str]:

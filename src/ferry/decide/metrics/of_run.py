@@ -55,6 +55,7 @@ def run_counts(report: Report, *, per_partition: bool = False) -> dict[tuple[Met
             (m.BATCH_COUNT, unit.batches),
             (m.TRANSCODED_BATCH_COUNT, 0),
             (m.MISSING_COUNT, 0),
+            (m.DEAD_LETTER_COUNT, unit.dead_letters),
         ):
             counts[metric, topic] = counts.get((metric, topic), 0) + value
     for name, sifted in report.sifted.items():

@@ -199,6 +199,18 @@ def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
     return found
 
 
+def done_ranges(receipts: Iterable[UnitReceipt]) -> dict[TopicPartition, tuple[int, int]]:
+    """What was read of the source for chunks that are committed, once for however many target partitions."""
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    for one in receipts:
+        for number, (begin, reached) in enumerate(zip(one.begins, one.reached, strict=True)):
+            if begin < reached:
+                place = TopicPartition(one.source_topic, number)
+                low, high = found.get(place, (begin, reached))
+                found[place] = min(low, begin), max(high, reached)
+    return found
+
+
 def is_done(unit: Unit, last: UnitReceipt | None) -> bool:
     """Whether a unit's target partition has come to its end by now, by whichever run."""
     reached = () if last is None else last.reached

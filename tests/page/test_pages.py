@@ -374,6 +374,16 @@ def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> No
     assert "not in the ledger" in page
 
 
+def test_a_run_that_copied_all_and_failed_in_airflow_is_listed_with_both(desk: Desk) -> None:
+    failed = DagRunRow(run="r1", state="failed", queued=None, started=None, ended=None, who="ada")
+    desk.dag = DagState(known=True, runs=(failed,))
+    told = {PastState.SUCCESS: True, PastState.OPEN: True, PastState.PARTIAL: False}
+    for state, besides in told.items():
+        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1", state)])
+        rows = desk.page(f"{HERE}/runs").partition("<tbody>")[2]
+        assert (f">{state.value}<" in rows, ">task failed<" in rows) == (True, besides)
+
+
 def test_series_are_bounded_and_narrowed_to_a_topic(desk: Desk) -> None:
     for _ in range(1_000):
         desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -19,13 +20,18 @@ from tests.page.test_pages import digest
 
 LIMIT = RecoveryPoint(records=100, seconds=60)
 WELL = Snapshot(number=3, runs=(digest("r1"),), total=total_of([lag("orders", 0, 5, 10.0)]))
+BEGAN_MS = WELL.runs[0].started_ms
+BY_HAND = replace(WELL, runs=(replace(digest("r2"), generation=8), digest("r1")))
+"""A run by hand after r1."""
 KNOWN = DagState(known=True)
 REFUSED = Refusal(kind=RefusalKind.TOO_LARGE, topic="orders", partition=0, message="too large")
 HELD = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
 
 
-def dag_run(name: str, state: str) -> DagState:
-    return DagState(known=True, runs=(DagRunRow(run=name, state=state, queued=None, started=None, ended=None, who=""),))
+def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
+    ended = None if ended_s is None else datetime.fromtimestamp(BEGAN_MS / 1000 + ended_s, UTC)
+    row = DagRunRow(run=name, state=state, queued=None, started=None, ended=ended, who="")
+    return DagState(known=True, runs=(row,))
 
 
 @pytest.mark.parametrize(
@@ -41,9 +47,23 @@ def dag_run(name: str, state: str) -> DagState:
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused nothing to copy"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), KNOWN, "failed", "no part"),
         (replace(WELL, runs=(digest("r1", PastState.UNPLANNED),)), KNOWN, "failed", "no part"),
-        (WELL, dag_run("r2", "failed"), "failed", "r2 failed before it was planned"),
-        (WELL, dag_run("r1", "failed"), "healthy", "copied all"),
+        (WELL, dag_run("r2", "failed"), "failed", "r2 failed, and the ledger does not know it"),
+        (WELL, dag_run("r2", "failed", 1), "failed", "r2 failed, and the ledger does not know it"),
+        (WELL, dag_run("r2", "failed", -1), "healthy", "copied all"),  # a later run, started by hand
+        (replace(WELL, runs=(), never_ran=True), dag_run("r1", "failed", 1), "failed", "logs of its tasks"),
+        (WELL, dag_run("r1", "failed"), "task failed", "copied all that it was for, then a task"),
+        (BY_HAND, dag_run("r1", "failed", 1), "healthy", "copied all"),
+        (BY_HAND, dag_run("r1", "failed", 99), "healthy", "copied all"),
+        (
+            replace(WELL, runs=(digest("r1", PastState.OPEN),)),
+            dag_run("r1", "failed"),
+            "failed",
+            "before it had copied",
+        ),
+        (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), dag_run("r1", "failed"), "partial", "unfinished"),
+        (replace(WELL, runs=(digest("r1", PastState.FAILED),)), dag_run("r1", "failed"), "failed", "no part"),
         (replace(WELL, runs=(), never_ran=True), KNOWN, "never ran", "Start a run"),
+        (replace(WELL, runs=()), KNOWN, "never ran", "Start a run"),  # but a backfill
         (WELL, dag_run("r2", "running"), "running", "r2 is running"),
         (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", "ada: migration"),
         (

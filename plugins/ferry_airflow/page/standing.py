@@ -9,8 +9,8 @@ from ferry.config.flow.flow import RecoveryPoint
 from ferry.decide.ledger.history import PastState
 from ferry.decide.plan.lag import TotalLag
 from ferry_airflow.page.airflow_side import DagState
-from ferry_airflow.page.shown import duration, number
-from ferry_airflow.page.snapshot import Snapshot
+from ferry_airflow.page.shown import duration, ms_of, number
+from ferry_airflow.page.snapshot import RunDigest, Snapshot
 
 
 class Mood(StrEnum):
@@ -51,7 +51,9 @@ def standing(seen: Snapshot, dag: DagState, limit: RecoveryPoint) -> Standing:
     return (
         _unseen(seen)
         or _held_or_busy(seen, dag)
-        or _ended_badly(seen, dag)
+        or _failed_in_airflow(seen, dag)
+        or _ended_badly(seen)
+        or _not_begun(seen)
         or _late(seen, limit)
         or _at_rest(dag)
         or Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for.")
@@ -74,16 +76,38 @@ def _held_or_busy(seen: Snapshot, dag: DagState) -> Standing | None:
     at_work = dag.under_way
     if at_work is not None:
         return Standing(mood=Mood.BUSY, word=at_work.state, why=f"Run {at_work.run} is {at_work.state}.")
-    if seen.never_ran:
-        return Standing(mood=Mood.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
     return None
 
 
-def _ended_badly(seen: Snapshot, dag: DagState) -> Standing | None:
-    last, newest = seen.last_run, dag.runs[0] if dag.runs else None
-    if newest is not None and newest.state == "failed" and (last is None or last.run != newest.run):
-        why = f"Airflow's run {newest.run} failed before it was planned."
+def _failed_in_airflow(seen: Snapshot, dag: DagState) -> Standing | None:
+    """What Airflow knows better than the ledger of its newest run, unless a later run has begun, by whomever."""
+    newest, last = dag.runs[0] if dag.runs else None, seen.last_run
+    if newest is None or newest.state != "failed":
+        return None
+    if all(run.run != newest.run for run in seen.runs):
+        over = ms_of(newest.ended or newest.started or newest.queued)
+        if last is not None and over is not None and last.started_ms >= over:
+            return None
+        why = f"Airflow's run {newest.run} failed, and the ledger does not know it: the logs of its tasks say why."
         return Standing(mood=Mood.BAD, word="failed", why=why)
+    if last is not None and last.run == newest.run:
+        return _beside_the_ledger(last)
+    return None
+
+
+def _beside_the_ledger(last: RunDigest) -> Standing | None:
+    """What becomes of the ledger's word on a run that failed in Airflow; None where the ledger says as much."""
+    if last.state is PastState.SUCCESS:
+        why = f"Run {last.run} copied all that it was for, then a task of it failed: its log in Airflow says why."
+        return Standing(mood=Mood.WARN, word="task failed", why=why)
+    if last.state is PastState.OPEN:
+        why = f"Run {last.run} failed before it had copied all: its tasks' logs say why; the next run copies the rest."
+        return Standing(mood=Mood.BAD, word="failed", why=why)
+    return None
+
+
+def _ended_badly(seen: Snapshot) -> Standing | None:
+    last = seen.last_run
     if last is None:
         return None
     if last.state in (PastState.FAILED, PastState.UNPLANNED):
@@ -96,6 +120,12 @@ def _ended_badly(seen: Snapshot, dag: DagState) -> Standing | None:
         )
         return Standing(mood=Mood.WARN, word="partial", why=why)
     return None
+
+
+def _not_begun(seen: Snapshot) -> Standing | None:
+    if seen.last_run is not None and not seen.never_ran:
+        return None
+    return Standing(mood=Mood.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
 
 
 def _late(seen: Snapshot, limit: RecoveryPoint) -> Standing | None:

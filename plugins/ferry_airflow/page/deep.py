@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request, status
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from ferry.decide.evidence.chain import page_name, report_name
 from ferry.decide.groups.table import GroupTable
 from ferry.decide.lanes.listing import outlook_of
 from ferry.decide.ledger.history import PastRun
 from ferry.model import TopicPartition
 from ferry.run.groups.table import NotShown, find_groups
-from ferry.run.reports.folder import Checked, check_folder
-from ferry.run.reports.store import store_of
 from ferry.run.watch import FlowWatch
 from ferry_airflow.page.office import FlowDep
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
@@ -34,8 +31,6 @@ Asked = Annotated[int, Query(ge=0, le=INT32)]
 Offset = Annotated[int | None, Query(ge=0, le=INT64)]
 STALE_SECONDS = 20.0
 """After which an answer of a cluster is asked for again."""
-SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-"""A report is a page that somebody else may have written into the folder: it is shown, and can do nothing."""
 
 
 @router.get("/run/{run:path}")
@@ -174,49 +169,3 @@ def backfills(request: Request, open_flow: FlowDep) -> Response:
         outlook_of=outlook_of,
         more=max(0, others - len(lanes)) if lanes else 0,
     )
-
-
-@router.get("/reports")
-def reports(request: Request, open_flow: FlowDep) -> Response:
-    """Reports of drills and switches, newest first."""
-    found = open_flow.watcher.answer(("reports",), _reports, fresh_seconds=STALE_SECONDS)
-    rows: list[Checked] = list(reversed(found.got or ()))
-    name = str(open_flow.flow)
-    own = [one for one in rows if one.kept.report is None or str(one.kept.report.evidence.flow) == name]
-    return shown_page(
-        request, "reports.html", open_flow, "reports", answer=found, rows=own, others=len(rows) - len(own)
-    )
-
-
-def _reports(watch: FlowWatch) -> list[Checked]:
-    return check_folder(store_of(watch.flow.report.folder), None)
-
-
-@router.get("/report/{number}")
-def one_report(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)]) -> Response:
-    """A report's page as it lies in the folder; it may run no script and load nothing."""
-    name = page_name(report_name(number))
-
-    def read(watch: FlowWatch) -> bytes:
-        return store_of(watch.flow.report.folder).read(name)
-
-    found = open_flow.watcher.answer(("report", number), _quietly(read), fresh_seconds=STALE_SECONDS)
-    if found.waiting:
-        why = f"{name} is being read; this page loads itself again."
-        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, why, headers={"Refresh": "1", "Retry-After": "1"})
-    if found.got is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, found.error or f"There is no {name}")
-    return Response(found.got, media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": SANDBOX})
-
-
-def _quietly(read: Any) -> Any:
-    """None where there is no such file."""
-
-    def work(watch: FlowWatch) -> bytes | None:
-        try:
-            found: bytes = read(watch)
-        except OSError:
-            return None
-        return found
-
-    return work

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ferry.decide.evidence.canonical import canonical
-from ferry.errors import Corrupt
+from ferry.errors import BadInput, Corrupt
 from ferry.model import Flow, TopicPartition
 from ferry.model.evidence import (
     Check,
@@ -171,7 +171,7 @@ def decode_report(content: bytes, name: str) -> SealedReport:
         return _sealed(body)
     except Corrupt:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, BadInput) as error:
         raise Corrupt(f"{name} is no report of Ferry ({type(error).__name__}: {error}): somebody changed it") from None
 
 

@@ -1,0 +1,101 @@
+"""Reports on the page: a folder that flows share shows each reader only what Airflow lets them see."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ferry.decide.evidence.chain import page_name, report_name
+from ferry.decide.evidence.codec import SealedReport, encode_report
+from ferry.decide.ledger.ledger import UNREAD
+from ferry.model import Flow
+from ferry.model.evidence import EvidenceKind
+from ferry.run.watch import FlowWatch, Sight
+from tests.page.conftest import FLOW, HERE, TEXT, Desk
+from tests.reports.values import EVIDENCE
+
+OWN = Flow(source="primary", target="backup")
+OTHER = Flow(source="primary", target="archive")
+
+
+@pytest.fixture
+def folder(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that all flows of the file have."""
+    made = tmp_path / "reports"
+    made.mkdir()
+    config = tmp_path / "shared.properties"
+    config.write_text(f"{TEXT}ferry.report.dir = {made}\n")
+    monkeypatch.setenv("FERRY_CONFIG", str(config))
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    return made
+
+
+def put(folder: Path, number: int, flow: Flow, kind: EvidenceKind = EvidenceKind.SHADOW) -> None:
+    """A report as it lies there, with a page that says whose it is."""
+    evidence = replace(EVIDENCE, flow=flow, kind=kind)
+    sealed = SealedReport(number=number, evidence=evidence, previous=None, signer=None)
+    name = report_name(number)
+    (folder / name).write_bytes(encode_report(sealed))
+    (folder / page_name(name)).write_text(f"<p>secrets of {flow}</p>")
+
+
+def opened(desk: Desk, path: str) -> tuple[int, str]:
+    """A page that needs the folder, once the flow's thread has read that: its status and its text."""
+    headers = {"Accept": "text/html"}
+    desk.client.get(f"{HERE}{path}", headers=headers)
+    (config,) = desk.app.state.office.flows.now().flows
+    assert str(config.flow) == FLOW
+    for answer in list(desk.watcher._answers.values()):
+        if answer.job is not None:
+            with FlowWatch(config, patience_s=0.1) as watch:
+                answer.job.work(watch)
+    answer = desk.client.get(f"{HERE}{path}", headers=headers)
+    return answer.status_code, answer.text
+
+
+def test_a_report_of_another_flow_in_the_same_folder_is_as_one_that_is_not_there(desk: Desk, folder: Path) -> None:
+    put(folder, 1, OWN)
+    put(folder, 2, OTHER)
+    put(folder, 3, OWN.back)
+    assert opened(desk, "/report/1") == (200, "<p>secrets of primary->backup</p>")
+    for number in (2, 3, 4):
+        status, text = opened(desk, f"/report/{number}")
+        assert (status, "secrets" in text) == (404, False)
+        assert f"Flow primary-&gt;backup has no report {number} that can be read" in text
+    status, text = opened(desk, "/reports")
+    assert (status, "2 of other flows there" in text) == (200, True)
+
+
+@pytest.mark.parametrize("damage", ["no JSON", "no flow", "a flow that is none", "gone", "a later version"])
+def test_a_report_of_which_nobody_knows_whose_it_is_is_not_shown(desk: Desk, folder: Path, damage: str) -> None:
+    put(folder, 1, OWN)
+    file = folder / report_name(1)
+    body = json.loads(file.read_text())
+    match damage:
+        case "gone":
+            file.unlink()
+        case "no JSON":
+            file.write_text("{")
+        case "no flow":
+            file.write_text(json.dumps({key: value for key, value in body.items() if key != "flow"}))
+        case "a flow that is none":
+            file.write_text(json.dumps({**body, "flow": "everything"}))
+        case "a later version":
+            file.write_text(json.dumps({**body, "report": 99}))
+    status, text = opened(desk, "/report/1")
+    assert (status, "secrets" in text) == (404, False)
+    status, text = opened(desk, "/reports")
+    assert status == 200
+    assert "/report/1" not in text
+    assert (f"{report_name(1)} is" in text) == (damage != "gone"), "that the chain is broken is said"
+
+
+def test_a_failback_is_shown_to_who_sees_the_flow_that_was_failed_back(desk: Desk, folder: Path) -> None:
+    put(folder, 1, OWN.back, EvidenceKind.FAILBACK)
+    put(folder, 2, OTHER.back, EvidenceKind.FAILBACK)
+    assert opened(desk, "/report/1")[0] == 200
+    assert opened(desk, "/report/2")[0] == 404
+    assert f"{HERE}/report/1" in opened(desk, "/reports")[1]

@@ -45,8 +45,11 @@ _READS = "when the record goes to the target; how true the figures are is said a
 _NO_OFFSETS = "Connect commits its own offsets aside; positions here are part of each transaction"
 _NO_WORKERS = "no worker, connector or task runs between runs: Airflow and Spark show their own"
 _NO_LOOP = "nothing polls: a run reads ahead and writes at the same time, and ends"
-_NO_CLASSES = "no converters, transforms or predicates: batches go as bytes"
-_NO_ERRORS = "nothing is skipped and no queue takes what failed: it is refused by name, and the run is not green"
+_NO_CLASSES = "no connector, task or converter is loaded: batches go as bytes, and Spark does what transforms say"
+_NO_LOG = "nothing is passed over with a line in a log alone: it is refused by name, counted as a gap, or a dead letter"
+_NO_LETTER = (
+    "a letter is in the transaction of the copy around it: where it cannot be written, its partition is refused"
+)
 
 MIRROR_GROUPS = (
     Group(
@@ -130,14 +133,16 @@ MIRROR_GROUPS = (
         rows=(
             _is("total-record-failures", m.REFUSAL_COUNT),
             _is("total-record-errors", m.REFUSAL_COUNT),
-            _is("total-records-skipped", m.GAP_COUNT, remark="skipped by a policy of the file, or by hand; never else"),
-            *_none("attempts are in the ledger, and tries of tasks in Airflow", "total-retries"),
-            *_none(
-                _NO_ERRORS,
-                "total-errors-logged",
-                "deadletterqueue-produce-requests",
-                "deadletterqueue-produce-failures",
+            _is(
+                "total-records-skipped",
+                m.GAP_COUNT,
+                m.DEAD_LETTER_COUNT,
+                remark="places that a policy of the file, or somebody, passed; with `poison = skip` dead letters",
             ),
+            *_none("attempts are in the ledger, and tries of tasks in Airflow", "total-retries"),
+            *_none(_NO_LOG, "total-errors-logged"),
+            _is("deadletterqueue-produce-requests", m.DEAD_LETTER_COUNT, remark="those that were committed"),
+            *_none(_NO_LETTER, "deadletterqueue-produce-failures"),
             _is("last-error-timestamp", m.LAST_RUN_STATE, m.LAST_RUN_TIME),
         ),
     ),

@@ -11,10 +11,18 @@ FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
 IN_PRODUCTION = (EvidenceKind.PARTIAL, EvidenceKind.FULL)
 """Drills that a person has to approve."""
 
+OWN = "ferry__"
+"""What the id of the DAG of a flow's micro-runs begins with, and no other DAG's."""
+
+VERBS = ("switchover", "failover", "failback")
+
+TELLING = ("verify", "rehearse", "drill", "report")
+"""Tasks of a flow's other DAGs that return what came of the run, for programs."""
+
 
 def dag_id(flow: Flow) -> str:
     """The id of a flow's DAG."""
-    return f"ferry__{flow.source}__{flow.target}"
+    return f"{OWN}{flow.source}__{flow.target}"
 
 
 def verify_dag_id(flow: Flow) -> str:
@@ -35,3 +43,13 @@ def backfill_dag_id(flow: Flow) -> str:
 def drill_dag_id(flow: Flow) -> str:
     """The id of the DAG that rehearses a failover of a flow."""
     return f"ferry_drill__{flow.source}__{flow.target}"
+
+
+def other_dags(flow: Flow) -> dict[str, str]:
+    """The ids of a flow's DAGs beside that of its micro-runs, and what a run of each is called."""
+    return {
+        verify_dag_id(flow): "verification",
+        backfill_dag_id(flow): "backfill",
+        drill_dag_id(flow): "drill",
+        **{switch_dag_id(verb, flow): verb for verb in VERBS},
+    }

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ferry_airflow.naming import TELLING
+
 ROOT = Path(__file__).parents[2]
 
 VERBS = (
@@ -89,6 +91,8 @@ def test_parsing_the_dag_file_reaches_out_to_nobody(tmp_path: Path) -> None:
     }, "a flow that does not verify itself has no task for it"
     assert said["verify"] == ["from", "mode", "partition", "sample", "to", "topics", "without_ledger"]
     assert said["form"] == ["dry_run", "max_bytes", "max_records", "max_seconds", "take_over", "topics"]
+    others = [name for name in said["dags"] if name not in flows]
+    assert all(set(TELLING) & set(said["tasks"][name]) for name in others), "the page shows what these return"
     assert said["parsing"] == []
     assert said["all"], "the watch does not see a connection being made"
 

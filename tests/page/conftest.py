@@ -15,7 +15,7 @@ from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import Unreachable
 from ferry.model import TopicPartition
 from ferry.run.watch import Sight
-from ferry_airflow.page import access, actions, office
+from ferry_airflow.page import access, actions, beside, office
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
 from ferry_airflow.page.snapshot import RunDigest
@@ -104,7 +104,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         monkeypatch.setattr(app.state.office.watchers, "of", lambda key, make: watcher)
         monkeypatch.setattr(app.state.office.watchers, "job", watcher.job)
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
-        for module in (office, actions):
+        for module in (office, actions, beside):
             monkeypatch.setattr(module, "dag_states", states)
         may: Callable[..., bool] = lambda user, dag, method, entity=None: (dag, method) not in made.refused  # noqa: E731
         monkeypatch.setattr(access, "may", may)

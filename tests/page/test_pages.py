@@ -428,6 +428,14 @@ def test_the_tab_of_another_dag_says_that_it_is_no_flow(desk: Desk) -> None:
     assert answer.headers["location"] == f"{HERE}/"
 
 
+@pytest.mark.parametrize("verb", ["verify", "backfill", "drill", "switchover", "failover", "failback"])
+def test_the_tab_of_a_run_is_of_that_dag_also_where_another_has_a_run_of_its_id(desk: Desk, verb: str) -> None:
+    run = "scheduled__2026-11-23T00%3A00%3A00%2B00%3A00"
+    for dag, place in (("ferry", ""), (f"ferry_{verb}", f"dag/ferry_{verb}__primary__backup/")):
+        answer = desk.client.get(f"/dag/{dag}__primary__backup/run/{run}", follow_redirects=False)
+        assert answer.headers["location"] == f"{HERE}/{place}run/{run}"
+
+
 def test_pages_load_nothing_from_elsewhere(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
     for path in ("/", *(f"{HERE}{path}" for path in PAGES)):

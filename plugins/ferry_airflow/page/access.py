@@ -44,6 +44,11 @@ def may_see(user: BaseUser, flow: Flow) -> bool:
     return may(user, dag_id(flow), "GET")
 
 
+def may_read(user: BaseUser, dag: str, *entities: DagAccessEntity) -> bool:
+    """Whether somebody may see a DAG with its runs, their tasks, or whatever else is named of it."""
+    return may(user, dag, "GET") and all(may(user, dag, "GET", entity) for entity in entities)
+
+
 def rights_of(user: BaseUser, flow: Flow) -> Rights:
     """What somebody may do with a flow."""
     own = dag_id(flow)

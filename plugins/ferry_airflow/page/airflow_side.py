@@ -67,12 +67,13 @@ def dag_states(dags: Mapping[str, int]) -> dict[str, DagState]:
                 paused=bool(model.is_paused),
                 due=model.next_dagrun_create_after,
                 schedule=model.timetable_summary or "",
-                runs=tuple(_row(run) for run in session.scalars(newest)),
+                runs=tuple(row_of(run) for run in session.scalars(newest)),
             )
     return found
 
 
-def _row(run: DagRun) -> DagRunRow:
+def row_of(run: DagRun) -> DagRunRow:
+    """A run as Airflow's database has it."""
     return DagRunRow(
         run=run.run_id,
         state=str(run.state),

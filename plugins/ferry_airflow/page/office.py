@@ -11,7 +11,7 @@ from fastapi import Depends, HTTPException, Request, status
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.model import Flow
-from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, switch_dag_id, verify_dag_id
+from ferry_airflow.naming import dag_id, other_dags
 from ferry_airflow.page.access import Rights, User, may_see, refuse, rights_of
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
@@ -21,7 +21,6 @@ from ferry_airflow.page.watcher import Watcher, Watchers
 
 DAG_RUNS = 25
 """Airflow's runs of a flow's DAG that its page shows."""
-VERBS = ("switchover", "failover", "failback")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +116,6 @@ FlowDep = Annotated[OpenFlow, Depends(open_flow)]
 def flow_of_dag(configured: Configured, dag: str) -> Flow | None:
     """Which flow a DAG belongs to; None when it is none of Ferry's."""
     for config in configured.flows:
-        flow = config.flow
-        names = {
-            dag_id(flow),
-            verify_dag_id(flow),
-            backfill_dag_id(flow),
-            drill_dag_id(flow),
-            *(switch_dag_id(verb, flow) for verb in VERBS),
-        }
-        if dag in names:
-            return flow
+        if dag == dag_id(config.flow) or dag in other_dags(config.flow):
+            return config.flow
     return None

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ferry.decide.plan.lag import PartitionLag
 from ferry.model import Flow
+from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.chart_map import drawn
@@ -82,8 +83,9 @@ def of_dag(request: Request, dag: str, user: User, office: OfficeDep) -> Respons
 
 @router.get("/dag/{dag}/run/{run:path}")
 def of_run(request: Request, dag: str, run: str, user: User, office: OfficeDep) -> Response:
-    """The tab of a run: what became of it."""
-    return _to_flow(request, dag, office, f"run/{quote(run, safe='')}")
+    """The tab of a run: what became of it. Ids of runs are a DAG's own: two DAGs with a schedule have the same."""
+    whose = "" if dag.startswith(OWN) else f"dag/{quote(dag, safe='')}/"
+    return _to_flow(request, dag, office, f"{whose}run/{quote(run, safe='')}")
 
 
 def _to_flow(request: Request, dag: str, office: OfficeDep, rest: str) -> Response:

@@ -1,0 +1,125 @@
+"""Runs of a flow's other DAGs (verifications, backfills, drills, switches) as Airflow's database knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from ferry_airflow.naming import TELLING
+from ferry_airflow.page.airflow_side import DagRunRow, row_of
+from ferry_airflow.page.standing import DAG_MOODS, Mood
+from ferry_airflow.tables import verified_sentence
+
+ASKING = "awaiting_input"
+"""The state of a task that waits for a person."""
+TASK_MOODS = DAG_MOODS | {"upstream_failed": Mood.BAD, "up_for_retry": Mood.WARN, ASKING: Mood.HELD}
+"""Of tasks by their states."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """A task of a run; an empty state is one that has not come so far."""
+
+    name: str
+    state: str
+    started: datetime | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DagRunStory:
+    """A run of a DAG with its tasks, what it was asked for, and what it returned."""
+
+    row: DagRunRow
+    conf: Mapping[str, Any]
+    tasks: tuple[TaskRow, ...]
+    returned: Mapping[str, Any] = field(default_factory=dict)
+    """Of the task that tells what came of it; empty as long as there is nothing."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it waits for somebody's approval."""
+        return any(task.state == ASKING for task in self.tasks)
+
+
+def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
+    """A run of a DAG; None where Airflow has none of that id, or has it no more."""
+    with create_session() as session:
+        found = session.scalar(select(DagRun).where(DagRun.dag_id == dag, DagRun.run_id == run))
+        if found is None:
+            return None
+        of_run = TaskInstance.dag_id == dag, TaskInstance.run_id == run
+        task = TaskInstance
+        tasks = session.execute(
+            select(task.task_id, task.state, task.start_date, task.duration).where(*of_run).order_by(task.start_date)
+        ).all()
+        told = session.scalars(
+            select(XComModel)
+            .where(XComModel.dag_id == dag, XComModel.run_id == run, XComModel.key == "return_value")
+            .where(XComModel.task_id.in_(TELLING))
+        ).all()
+        values = [XComModel.deserialize_value(one) for one in told] if with_returned else []
+        return DagRunStory(
+            row=row_of(found),
+            conf=dict(found.conf or {}),
+            tasks=tuple(
+                TaskRow(name=name, state=str(state or ""), started=started, seconds=seconds)
+                for name, state, started, seconds in sorted(tasks, key=lambda task: task[2] is None)
+            ),
+            returned=next((value for value in values if isinstance(value, Mapping)), {}),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a run, in a word, in sentences, and where its report is on the page."""
+
+    mood: Mood
+    word: str
+    lines: tuple[str, ...] = ()
+    report: int | None = None
+
+
+_MOODS = {"success": Mood.GOOD, "finished": Mood.GOOD, "deviations": Mood.WARN, "abandoned": Mood.WARN}
+"""Of drills and switches by their outcomes; any other is bad."""
+MOST = 50
+"""Things not compared that are shown; the task's log has all."""
+
+
+def outcome_of(story: DagRunStory) -> Outcome | None:
+    """What came of a run, by what it has returned; None where that is nothing that Ferry knows."""
+    body = story.returned
+    if "equal" in body:
+        return _verified(body)
+    word = body.get("outcome")
+    if not word:
+        return None
+    report = body.get("report") or {}
+    lines = (body.get("summary"), *body.get("refusals", ()), *body.get("deviations", ()))
+    return Outcome(
+        mood=_MOODS.get(word, Mood.BAD),
+        word=word,
+        lines=tuple(line for line in dict.fromkeys(lines) if line),
+        # The page shows the folder of the flow's file, and the form may have named another.
+        report=None if story.conf.get("report") else report.get("number"),
+    )
+
+
+def _verified(body: Mapping[str, Any]) -> Outcome:
+    if body["differences"]:
+        mood, word = Mood.BAD, "differs"
+    elif not body["equal"]:
+        mood, word = Mood.WARN, "incomplete"
+    else:
+        mood, word = (Mood.GOOD, "equal") if body["records"] else (Mood.UNKNOWN, "nothing to compare")
+    left = [f"Not compared: {one['message']}" for one in body["not_compared"]]
+    more = [f"{len(left) - MOST} more could not be compared: the task's log has all."] if len(left) > MOST else []
+    return Outcome(mood=mood, word=word, lines=(verified_sentence(body), *left[:MOST], *more, *body["notes"]))

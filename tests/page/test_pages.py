@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import get_args
 
@@ -372,6 +373,17 @@ def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> No
     page = desk.page(f"{HERE}/runs")
     assert "manual__x" in page
     assert "not in the ledger" in page
+
+
+def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    for minutes, told in ((-5, "<small>@hourly"), (2, "data-due"), (20, "<small>overdue: @hourly")):
+        desk.dag = DagState(known=True, due=datetime.now(UTC) - timedelta(minutes=minutes), schedule="@hourly")
+        next_run = desk.page(f"{HERE}/").partition("<dt>Next run</dt>")[2].partition("</dd>")[0]
+        assert told in next_run
+        assert ("data-due" in next_run) == (minutes < 20)
+    desk.dag = DagState()
+    assert "Airflow has no DAG of it" in desk.page(f"{HERE}/")
 
 
 def test_a_run_that_copied_all_and_failed_in_airflow_is_listed_with_both(desk: Desk) -> None:

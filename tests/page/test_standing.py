@@ -14,12 +14,13 @@ from ferry.model import Pause, Refusal, RefusalKind
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.shown import duration, number, size
 from ferry_airflow.page.snapshot import Snapshot, Trouble
-from ferry_airflow.page.standing import standing
+from ferry_airflow.page.standing import Expected, Mood, is_overdue, standing
 from tests.page.conftest import lag
 from tests.page.test_pages import digest
 
 LIMIT = RecoveryPoint(records=100, seconds=60)
 WELL = Snapshot(number=3, runs=(digest("r1"),), total=total_of([lag("orders", 0, 5, 10.0)]))
+NOW_MS = 1_790_000_100_000
 BEGAN_MS = WELL.runs[0].started_ms
 BY_HAND = replace(WELL, runs=(replace(digest("r2"), generation=8), digest("r1")))
 """A run by hand after r1."""
@@ -40,6 +41,10 @@ def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
         (Snapshot(), KNOWN, "looking", "first time"),
         (WELL, KNOWN, "healthy", "copied all"),
         (WELL, DagState(known=True, paused=True), "DAG paused", "unpauses"),
+        (WELL, DagState(), "no DAG", "import errors"),
+        (replace(WELL, runs=(), never_ran=True), DagState(), "no DAG", "import errors"),
+        (replace(WELL, runs=(digest("r1", PastState.FAILED),)), DagState(), "failed", "no part"),
+        (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), DagState(), "no DAG", "import errors"),
         (replace(WELL, total=total_of([lag("orders", 0, 5, 61.0)])), KNOWN, "behind", "1 min 1 s old"),
         (replace(WELL, total=total_of([lag("orders", 0, 101, 1.0)])), KNOWN, "behind", "101 records"),
         (replace(WELL, total=total_of([lag("orders", 0, 5, None)])), KNOWN, "behind", "unknown age"),
@@ -75,9 +80,85 @@ def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
     ],
 )
 def test_the_worst_thing_counts(seen: Snapshot, dag: DagState, word: str, why: str) -> None:
-    found = standing(seen, dag, LIMIT)
+    found = standing(seen, dag, Expected(limit=LIMIT), NOW_MS)
     assert found.word == word
     assert why in found.why
+    assert (found.mood is Mood.GOOD) == (word == "healthy")
+
+
+def at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def row(name: str, state: str, queued_s: int | None = None, ended_s: int | None = None) -> DagRunRow:
+    """A run of Airflow's that was queued, and ended, so many seconds ago."""
+    queued, ended = (None if ago is None else at(NOW_MS - ago * 1000) for ago in (queued_s, ended_s))
+    return DagRunRow(run=name, state=state, queued=queued, started=queued, ended=ended, who="")
+
+
+@pytest.mark.parametrize(
+    ("due_s", "dag", "word", "why"),
+    [
+        (-60, KNOWN, "healthy", "copied all"),
+        (290, KNOWN, "healthy", "copied all"),
+        (310, KNOWN, "overdue", "due 5 min 10 s ago"),
+        (9_000, DagState(known=True, runs=(row("r1", "success", 9_000, 20),)), "healthy", "copied all"),
+        (9_000, DagState(known=True, runs=(row("r1", "success", 9_000, 400),)), "overdue", "due 2 h 30 min ago"),
+        (9_000, DagState(known=True, runs=(row("r1", "failed", 9_000, 400),)), "overdue", "scheduler"),
+        (9_000, DagState(known=True, paused=True), "DAG paused", "unpauses"),
+        (9_000, DagState(known=True, runs=(row("r2", "running", 9_000),)), "running", "r2"),
+        (9_000, DagState(), "no DAG", "import errors"),
+    ],
+)
+def test_a_run_that_airflow_should_have_begun_long_ago_is_overdue(
+    due_s: int, dag: DagState, word: str, why: str
+) -> None:
+    dag = replace(dag, due=at(NOW_MS - due_s * 1000))
+    found = standing(WELL, dag, Expected(limit=LIMIT), NOW_MS)
+    assert (found.word, is_overdue(dag, NOW_MS)) == (word, word == "overdue")
+    assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("runs", "paused", "mood", "word", "why"),
+    [
+        ((row("r2", "queued"),), False, Mood.BUSY, "queued", "r2 is queued."),
+        ((row("r2", "queued", 290),), False, Mood.BUSY, "queued", "r2 is queued."),
+        ((row("r2", "queued", 310),), False, Mood.WARN, "queued", "queued for 5 min 10 s"),
+        ((row("r2", "queued", 10),), True, Mood.HELD, "DAG paused", "r2 is queued, and begins when"),
+        ((row("r3", "queued", 310), row("r2", "running", 400)), False, Mood.BUSY, "running", "r2 is running."),
+        ((row("r3", "queued", 9), row("r2", "queued", 400)), False, Mood.WARN, "queued", "r2 has been queued"),
+        ((row("r2", "running", 400),), True, Mood.BUSY, "running", "no other task"),
+    ],
+)
+def test_what_waits_says_what_it_waits_for(
+    runs: tuple[DagRunRow, ...], paused: bool, mood: Mood, word: str, why: str
+) -> None:
+    found = standing(WELL, DagState(known=True, paused=paused, runs=runs), Expected(limit=LIMIT), NOW_MS)
+    assert (found.mood, found.word) == (mood, word)
+    assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "queued_s", "schedule", "intervals", "word"),
+    [
+        (4_000, 3_600, "*/20 * * * *", 3, "late"),
+        (4_000, 3_590, "*/20 * * * *", 3, "running"),  # it may have begun after a pause
+        (1_200, 4_000, "*/20 * * * *", 3, "running"),  # another one has succeeded since
+        (4_000, 3_600, "*/20 * * * *", 0, "running"),  # nobody counts
+        (4_000, 3_600, None, 3, "running"),
+        (None, 3_600, "*/20 * * * *", 3, "running"),  # the first run may be long
+    ],
+)
+def test_a_run_is_late_when_the_alert_says_so(
+    ended_s: int | None, queued_s: int, schedule: str | None, intervals: int, word: str
+) -> None:
+    done = () if ended_s is None else (replace(digest("r1"), ended_ms=NOW_MS - ended_s * 1000),)
+    expected = Expected(limit=LIMIT, schedule=schedule, late_intervals=intervals)
+    dag = DagState(known=True, runs=(row("r2", "running", queued_s),))
+    found = standing(replace(WELL, runs=done), dag, expected, NOW_MS)
+    assert (found.word, found.mood) == (word, Mood.WARN if word == "late" else Mood.BUSY)
+    assert ("no run has succeeded for 3 intervals of */20 * * * *" in found.why) == (word == "late")
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,9 @@ class DagState:
 
     @property
     def under_way(self) -> DagRunRow | None:
-        """The run that is queued or running."""
-        return next((run for run in self.runs if run.state in UNDER_WAY), None)
+        """The run that is running, else the one that is queued."""
+        found = [run for run in self.runs if run.state in UNDER_WAY]
+        return next((run for run in found if run.state == "running"), found[-1] if found else None)
 
 
 def dag_states(dags: Mapping[str, int]) -> dict[str, DagState]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request, status
 
+from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.model import Flow
 from ferry_airflow.naming import dag_id, other_dags
@@ -16,7 +17,7 @@ from ferry_airflow.page.access import Rights, User, may_see, refuse, rights_of
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
 from ferry_airflow.page.snapshot import Snapshot
-from ferry_airflow.page.standing import Standing, standing
+from ferry_airflow.page.standing import Expected, Standing, is_overdue, standing
 from ferry_airflow.page.watcher import Watcher, Watchers
 
 DAG_RUNS = 25
@@ -60,6 +61,11 @@ class OpenFlow:
         """Of the DAG of its micro-runs."""
         return dag_id(self.flow)
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether Airflow should have begun its next run long ago."""
+        return is_overdue(self.dag, wall_ms())
+
 
 def office_of(request: Request) -> Office:
     """The one of this application."""
@@ -91,7 +97,7 @@ def _opened(
         watcher=watcher,
         seen=seen,
         dag=dag,
-        standing=standing(seen, dag, flow.rpo),
+        standing=standing(seen, dag, Expected.of(flow), wall_ms()),
         rights=rights_of(user, flow.flow),
         user=user.get_name(),
     )

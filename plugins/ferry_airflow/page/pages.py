@@ -26,6 +26,8 @@ from ferry_airflow.page.told import recurring
 router = APIRouter()
 
 A_PAGE = 50
+DAG_RUNS_AT_A_GLANCE = 5
+"""Airflow's runs of a flow that the list looks at: behind the one that runs, some may be queued."""
 T = TypeVar("T")
 
 
@@ -69,7 +71,7 @@ def shown_page(request: Request, name: str, open_flow: OpenFlow, tab: str, **wha
 @router.get("/")
 def home(request: Request, user: User, office: OfficeDep) -> Response:
     """The map of clusters, and the list of flows."""
-    configured, flows = visible(office, user, runs=1)
+    configured, flows = visible(office, user, runs=DAG_RUNS_AT_A_GLANCE)
     return written(
         request, "home.html", configured=configured, flows=flows, drawing=drawn(flows), charts="", moods=RUN_MOODS
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ferry.config.flow.flow import RecoveryPoint
+from ferry.config.flow.flow import FlowConfig, RecoveryPoint
 from ferry.decide.ledger.history import PastState
+from ferry.decide.metrics.due import due_ms, shortest_interval
 from ferry.decide.plan.lag import TotalLag
-from ferry_airflow.page.airflow_side import DagState
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.shown import duration, ms_of, number
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
 
@@ -42,22 +43,51 @@ RUN_MOODS = {
 }
 """Of runs by their states."""
 
+PATIENCE_MS = 300_000
+"""How long Airflow may take to begin a run that is due or queued; a scheduler that runs takes seconds."""
+
 DAG_MOODS = {"success": Mood.GOOD, "failed": Mood.BAD, "running": Mood.BUSY, "queued": Mood.BUSY}
 """Of Airflow's runs by their states."""
 
 
-def standing(seen: Snapshot, dag: DagState, limit: RecoveryPoint) -> Standing:
-    """How a flow stands."""
-    return (
-        _unseen(seen)
-        or _held_or_busy(seen, dag)
-        or _failed_in_airflow(seen, dag)
-        or _ended_badly(seen)
-        or _not_begun(seen)
-        or _late(seen, limit)
-        or _at_rest(dag)
-        or Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for.")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a flow's file says of how it has to fare; `schedule` and `late_intervals` as `due_ms` takes them."""
+
+    limit: RecoveryPoint
+    schedule: str | None = None
+    late_intervals: int = 0
+
+    @classmethod
+    def of(cls, flow: FlowConfig) -> Expected:
+        """Of a flow."""
+        return cls(limit=flow.rpo, schedule=flow.schedule, late_intervals=flow.alerts.late_intervals)
+
+
+def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing:
+    """How a flow stands: what is red before all else, then what comes first."""
+    first = _unseen(seen) or _held_or_busy(seen, dag, expected, now_ms)
+    if first is not None:
+        return first
+    found = (
+        _without_dag(dag),
+        _overdue(dag, now_ms),
+        _failed_in_airflow(seen, dag),
+        _ended_badly(seen),
+        _not_begun(seen),
+        _behind(seen, expected.limit),
+        _at_rest(dag),
+        Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for."),
     )
+    return min((one for one in found if one is not None), key=lambda one: one.mood is not Mood.BAD)
+
+
+def is_overdue(dag: DagState, now_ms: int) -> bool:
+    """Whether Airflow should have begun the next run long ago, and no run before it is in its way."""
+    due, ended = ms_of(dag.due), ms_of(dag.runs[0].ended) if dag.runs else None
+    if due is None or not dag.known or dag.paused or dag.under_way is not None:
+        return False
+    return now_ms - max(due, ended or 0) > PATIENCE_MS
 
 
 def _unseen(seen: Snapshot) -> Standing | None:
@@ -69,14 +99,56 @@ def _unseen(seen: Snapshot) -> Standing | None:
     return None
 
 
-def _held_or_busy(seen: Snapshot, dag: DagState) -> Standing | None:
+def _held_or_busy(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:
     if seen.is_paused:
         pause = seen.pauses[""]
         return Standing(mood=Mood.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
-    at_work = dag.under_way
-    if at_work is not None:
-        return Standing(mood=Mood.BUSY, word=at_work.state, why=f"Run {at_work.run} is {at_work.state}.")
-    return None
+    return None if dag.under_way is None else _at_work(seen, dag.under_way, dag, expected, now_ms)
+
+
+def _at_work(seen: Snapshot, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
+    begun_ms = ms_of(run.queued or run.started)
+    waited_ms = 0 if begun_ms is None else now_ms - begun_ms
+    is_queued = run.state == "queued"
+    if dag.paused and is_queued:
+        why = f"Run {run.run} is queued, and begins when somebody unpauses its DAG."
+        return Standing(mood=Mood.HELD, word="DAG paused", why=why)
+    if is_queued and waited_ms > PATIENCE_MS:
+        long = duration(waited_ms / 1000)
+        why = f"Run {run.run} has been queued for {long}: see that Airflow's scheduler runs, and what it logs."
+        return Standing(mood=Mood.WARN, word="queued", why=why)
+    if _is_late(seen, expected, waited_ms, now_ms):
+        many = f"{expected.late_intervals} intervals of {expected.schedule}"
+        why = f"Run {run.run} is {run.state}, and no run has succeeded for {many}: its tasks' logs say what it is at."
+        return Standing(mood=Mood.WARN, word="late", why=why)
+    more = "; Airflow begins no other task of it until somebody unpauses its DAG" if dag.paused else ""
+    return Standing(mood=Mood.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.")
+
+
+def _is_late(seen: Snapshot, expected: Expected, waited_ms: int, now_ms: int) -> bool:
+    """Whether a run that has waited and run for so long is what the alert `late` tells of."""
+    interval = shortest_interval(expected.schedule)
+    ends = [run.ended_ms for run in seen.runs if run.state is PastState.SUCCESS]
+    if interval is None or not expected.late_intervals or not ends:
+        return False
+    due = due_ms(expected.schedule, max(ends), expected.late_intervals)
+    return waited_ms >= expected.late_intervals * interval.total_seconds() * 1000 and due is not None and now_ms >= due
+
+
+def _without_dag(dag: DagState) -> Standing | None:
+    if dag.known:
+        return None
+    why = "Airflow has no DAG of it, so no schedule starts it: see Airflow's import errors, or add a DAG file."
+    return Standing(mood=Mood.WARN, word="no DAG", why=why)
+
+
+def _overdue(dag: DagState, now_ms: int) -> Standing | None:
+    due = ms_of(dag.due)
+    if due is None or not is_overdue(dag, now_ms):
+        return None
+    long = duration((now_ms - due) / 1000)
+    why = f"Its next run was due {long} ago, and Airflow has not begun it: see that Airflow's scheduler runs."
+    return Standing(mood=Mood.WARN, word="overdue", why=why)
 
 
 def _failed_in_airflow(seen: Snapshot, dag: DagState) -> Standing | None:
@@ -128,7 +200,7 @@ def _not_begun(seen: Snapshot) -> Standing | None:
     return Standing(mood=Mood.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
 
 
-def _late(seen: Snapshot, limit: RecoveryPoint) -> Standing | None:
+def _behind(seen: Snapshot, limit: RecoveryPoint) -> Standing | None:
     why = "" if seen.total is None else _beyond(seen.total, limit)
     return Standing(mood=Mood.WARN, word="behind", why=why) if why else None
 

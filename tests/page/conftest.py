@@ -71,6 +71,8 @@ class Desk:
     watcher: Still
     refused: set[tuple[str, str]] = field(default_factory=set)
     """What Airflow does not allow: DAG and method."""
+    sees_faults: bool = True
+    """Whether Airflow shows its import errors."""
     dag: DagState = field(default_factory=lambda: DagState(known=True))
     others: dict[str, DagState] = field(default_factory=dict)
     """DAGs that stand otherwise than `dag`."""
@@ -108,6 +110,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
             monkeypatch.setattr(module, "dag_states", states)
         may: Callable[..., bool] = lambda user, dag, method, entity=None: (dag, method) not in made.refused  # noqa: E731
         monkeypatch.setattr(access, "may", may)
+        monkeypatch.setattr(office, "may_see_faults", lambda user: made.sees_faults)
         monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
         monkeypatch.setattr(actions, "audit", lambda *what: made.audited.append(what))
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
@@ -39,9 +39,19 @@ def may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEntit
     return get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=details, user=user)
 
 
+def may_see_dag(user: BaseUser, dag: str) -> bool:
+    """Whether Airflow shows somebody a DAG."""
+    return may(user, dag, "GET")
+
+
+def may_see_faults(user: BaseUser) -> bool:
+    """Whether somebody may know what is wrong with files: who may see Airflow's import errors."""
+    return get_auth_manager().is_authorized_view(access_view=AccessView.IMPORT_ERRORS, user=user)
+
+
 def may_see(user: BaseUser, flow: Flow) -> bool:
     """Whether somebody may see a flow: who may see its DAG."""
-    return may(user, dag_id(flow), "GET")
+    return may_see_dag(user, dag_id(flow))
 
 
 def may_read(user: BaseUser, dag: str, *entities: DagAccessEntity) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.model import Flow
 from ferry_airflow.naming import dag_id, other_dags
-from ferry_airflow.page.access import Rights, User, may_see, refuse, rights_of
+from ferry_airflow.page.access import Rights, User, may_see, may_see_faults, refuse, rights_of
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
 from ferry_airflow.page.snapshot import Snapshot
@@ -76,13 +76,23 @@ def office_of(request: Request) -> Office:
 OfficeDep = Annotated[Office, Depends(office_of)]
 
 
+HIDDEN = "What is wrong with the file of Ferry's flows is told to who may see import errors in Airflow: ask one of them"
+
+
+def told_of_file(configured: Configured, user: User) -> Configured:
+    """The file as somebody may know of it: what is wrong with it may tell of flows that they may not see."""
+    if may_see_faults(user):
+        return configured
+    return replace(configured, path=None, trouble=HIDDEN if configured.trouble else "")
+
+
 def visible(office: Office, user: User, *, runs: int) -> tuple[Configured, list[OpenFlow]]:
-    """The flows that somebody may see, each with so many runs of its DAG; and what the file says."""
+    """The flows that somebody may see, each with so many runs of its DAG; and the file as they may know of it."""
     configured = office.flows.now()
     chosen = [flow for flow in configured.flows if may_see(user, flow.flow)]
     dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
     found = [_opened(office, configured, flow, dags[dag_id(flow.flow)], user, closely=False) for flow in chosen]
-    return configured, found
+    return told_of_file(configured, user), found
 
 
 def _opened(
@@ -112,7 +122,8 @@ def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFl
         if flow.flow == wanted:
             name = dag_id(wanted)
             return _opened(office, configured, flow, dag_states({name: DAG_RUNS})[name], user)
-    why = configured.trouble or f"{configured.path} has no enabled flow of that name"
+    told = told_of_file(configured, user)
+    why = told.trouble or f"{told.path or 'the file of the flows'} has no enabled flow of that name"
     raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")
 
 

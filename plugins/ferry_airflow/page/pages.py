@@ -13,11 +13,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from ferry.decide.plan.lag import PartitionLag
 from ferry.model import Flow
 from ferry_airflow.naming import OWN
-from ferry_airflow.page.access import User
+from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.files import charts_version
-from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, visible
+from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
 from ferry_airflow.page.paper import root_of, written
 from ferry_airflow.page.snapshot import MOST_REFUSALS, RunDigest, TopicRow
 from ferry_airflow.page.standing import DAG_MOODS, RUN_MOODS
@@ -80,21 +80,22 @@ def home(request: Request, user: User, office: OfficeDep) -> Response:
 @router.get("/dag/{dag}")
 def of_dag(request: Request, dag: str, user: User, office: OfficeDep) -> Response:
     """The tab of a DAG: the page of its flow."""
-    return _to_flow(request, dag, office, "")
+    return _to_flow(request, dag, user, office, "")
 
 
 @router.get("/dag/{dag}/run/{run:path}")
 def of_run(request: Request, dag: str, run: str, user: User, office: OfficeDep) -> Response:
     """The tab of a run: what became of it. Ids of runs are a DAG's own: two DAGs with a schedule have the same."""
     whose = "" if dag.startswith(OWN) else f"dag/{quote(dag, safe='')}/"
-    return _to_flow(request, dag, office, f"{whose}run/{quote(run, safe='')}")
+    return _to_flow(request, dag, user, office, f"{whose}run/{quote(run, safe='')}")
 
 
-def _to_flow(request: Request, dag: str, office: OfficeDep, rest: str) -> Response:
+def _to_flow(request: Request, dag: str, user: User, office: OfficeDep, rest: str) -> Response:
+    refuse(may_see_dag(user, dag), f"see DAG {dag}")
     configured = office.flows.now()
     flow = flow_of_dag(configured, dag)
     if flow is None:
-        return written(request, "foreign.html", dag=dag, configured=configured)
+        return written(request, "foreign.html", dag=dag, trouble=told_of_file(configured, user).trouble)
     return RedirectResponse(f"{_place_of(request, flow)}/{rest}")
 
 

@@ -1,0 +1,60 @@
+"""What the page says of the file of the flows, and of DAGs, to somebody whom Airflow does not let see all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+
+from ferry_airflow.page import access
+from tests.page.conftest import HERE, Desk
+
+DAGS = ("ferry__primary__backup", "ferry_verify__primary__backup", "no_such_dag")
+SECRET = "ultra-secret-cluster"
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that says something about a flow, and cannot be read as flows."""
+    file = tmp_path / "broken.properties"
+    file.write_text(f"clusters = a, {SECRET}\na.bootstrap.servers = a:9092\n")
+    monkeypatch.setenv("FERRY_CONFIG", str(file))
+    return file
+
+
+@pytest.mark.parametrize("path", ["/", f"/dag/{DAGS[0]}", f"/dag/{DAGS[0]}/run/r1", f"{HERE}/"])
+def test_what_is_wrong_with_the_file_is_for_who_may_see_import_errors(desk: Desk, broken: Path, path: str) -> None:
+    text = desk.client.get(path, headers=HTML).text
+    assert SECRET in text
+    assert "is not a DAG of Ferry" not in text, "nobody knows"
+    desk.sees_faults = False
+    text = desk.client.get(path, headers=HTML).text
+    assert SECRET not in text
+    assert str(broken) not in text
+    assert "told to who may see import errors" in text
+
+
+def test_where_the_file_lies_is_for_who_may_see_import_errors(desk: Desk) -> None:
+    desk.refused |= {(DAGS[0], "GET")}
+    assert "flows.properties has 1 flow." in desk.page("/")
+    desk.sees_faults = False
+    for page in (desk.page("/"), desk.client.get("/flow/no/such/", headers=HTML).text):
+        assert "flows.properties" not in page
+
+
+@pytest.mark.parametrize("dag", DAGS)
+def test_the_tab_of_a_dag_that_one_may_not_see_tells_nothing_of_it(desk: Desk, dag: str) -> None:
+    desk.refused |= {(dag, "GET")}
+    for path in (f"/dag/{dag}", f"/dag/{dag}/run/r1"):
+        answer = desk.client.get(path, headers=HTML, follow_redirects=False)
+        assert answer.status_code == 403
+        assert f"Airflow does not let you see DAG {dag}" in answer.text
+
+
+def test_airflow_is_asked_whether_somebody_may_see_its_import_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "get_auth_manager", SimpleAuthManager)
+    for role, allowed in (("VIEWER", True), ("ADMIN", True), (None, False)):
+        assert access.may_see_faults(SimpleAuthManagerUser(username="vera", role=role)) is allowed

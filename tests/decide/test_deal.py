@@ -16,11 +16,12 @@ from ferry.decide.plan.deal import deal_of, dealt_before
 from ferry.decide.plan.dealt_parts import Deal
 from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic, TopicSettings
 from ferry.decide.plan.guards import ANEW
+from ferry.decide.plan.lag import lag_of
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.skipping import Wish, skip_gap
 from ferry.decide.plan.truncation import Read, reads_of_units
-from ferry.decide.records.units import reached_at, resumed, wants
+from ferry.decide.records.units import least_dealt, reached_at, resumed, wants
 from ferry.errors import Refused
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
 from tests.decide.dealt_model import KEYS, number_of, selects
@@ -513,3 +514,26 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions() ->
         skip_gap(rules, cut, Wish(source=place("t", 0), to=4, who="x", reason="y"), "r", 7)
     with pytest.raises(Refused, match=r"nothing of t-0 was dealt to a\.t yet"):
         skip_gap(DEALT, BESIDE, Wish(source=place("t"), to=9, who="x", reason="y"), "r", 7)
+
+
+# Lag
+
+
+def test_the_lag_of_a_dealt_topic_is_by_source_partitions_as_far_as_all_target_partitions_have_come() -> None:
+    """Also of one without a leader; and a topic that is gone is not known, which is no health."""
+    facts = replace(FACTS_HALF, dealt=least_dealt((ERA,), HALF.values()))
+    lags = lag_of(facts, RULES.policy, "a")
+    assert [(lag.source, lag.target.topic, lag.position, lag.records, lag.dealt) for lag in lags] == [
+        (place("t", 0), "a.t", 5, 4, True),
+        (place("t", 1), "a.t", 1, 8, True),
+    ]
+    headless = replace(facts, sources={"t": topic("t", part(end=9), leaderless=(1,))})
+    assert [(lag.position, lag.records, lag.dealt) for lag in lag_of(headless, RULES.policy, "a")] == [
+        (5, 4, True),
+        (1, None, True),
+    ]
+    gone = replace(facts, sources={}, absent=frozenset({"t"}))
+    assert [(lag.source, lag.target.topic, lag.position, lag.records) for lag in lag_of(gone, RULES.policy, "a")] == [
+        (place("t", 0), "a.t", 5, None),
+        (place("t", 1), "a.t", 1, None),
+    ]

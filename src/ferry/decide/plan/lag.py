@@ -32,6 +32,9 @@ class PartitionLag:
     seconds: float | None
     bytes_from: BytesFrom | None = None
     """What `bytes` was estimated from; it never comes from the data, which is not read."""
+    dealt: bool = False
+    """Whether its records go to other partitions: of `target` the topic alone counts. `position` is as far as all of
+    those have come."""
 
     @property
     def read_at(self) -> int | None:
@@ -83,6 +86,7 @@ def lag_of(
             "DESCRIBE on it"
         )
     receipts = by_topic(facts.receipts)
+    dealt_to = {era.source_topic: era.target_topic for era in facts.eras.values()}
     rows = [
         *(
             lag
@@ -90,9 +94,14 @@ def lag_of(
             for lag in _of_topic(facts, topic, policy.format_remote_topic(alias, name), receipts)
         ),
         *(
-            _not_known(last.source, last.target, last)
+            _not_known(last.source, last.target, last.end)
             for last in facts.receipts.values()
             if last.source.topic in facts.absent
+        ),
+        *(
+            _not_known(place, TopicPartition(dealt_to[place.topic], place.partition), position, dealt=True)
+            for place, position in facts.dealt.items()
+            if place.topic in facts.absent
         ),
     ]
     return sorted((row for row in rows if only is None or row.source.topic in only), key=lambda row: row.source)
@@ -102,13 +111,14 @@ def _of_topic(
     facts: Facts, topic: SourceTopic, target: str, receipts: Mapping[str, Mapping[int, Receipt]]
 ) -> Iterable[PartitionLag]:
     for lost in lost_partitions(receipts.get(target, {}).values(), topic):
-        yield _not_known(lost.source, lost.target, lost)
+        yield _not_known(lost.source, lost.target, lost.end)
     for number in {*topic.partitions, *topic.leaderless}:
         source = TopicPartition(topic=topic.name, partition=number)
         place = TopicPartition(topic=target, partition=number)
         part, last = topic.partitions.get(number), facts.receipts.get(place)
         if part is None:
-            yield _not_known(source, place, last)
+            position = facts.dealt.get(source) if last is None else last.end
+            yield _not_known(source, place, position, dealt=target in facts.eras)
             continue
         position = next_offset(facts, source, part, last)
         records = max(0, part.log_end - max(position, part.log_start))
@@ -122,18 +132,22 @@ def _of_topic(
             bytes=size.bytes,
             bytes_from=size.by,
             seconds=None if records else 0.0,
+            dealt=target in facts.eras,
         )
 
 
-def _not_known(source: TopicPartition, target: TopicPartition, last: Receipt | None) -> PartitionLag:
+def _not_known(
+    source: TopicPartition, target: TopicPartition, position: int | None, *, dealt: bool = False
+) -> PartitionLag:
     return PartitionLag(
         source=source,
         target=target,
-        position=last.end if last else None,
+        position=position,
         source_end=None,
         records=None,
         bytes=None,
         seconds=None,
+        dealt=dealt,
     )
 
 

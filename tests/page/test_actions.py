@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from ferry.decide.ledger.ledger import UNREAD
-from ferry.model import Refusal, RefusalKind
+from ferry.model import Refusal, RefusalKind, Unit
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.watcher import Job
-from tests.decide.values import PLAN, piece
+from tests.decide.values import PLAN, piece, place
 from tests.page.conftest import HERE, Desk, lag
 
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
@@ -165,6 +165,13 @@ def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, mon
     assert answer["done"] is True
     assert "orders-3" in str(answer["html"])
     assert "topic &lt;a&gt; goes round" in str(answer["html"])
+    unit = Unit(
+        source_topic="t", target=place("a.t", 7), starts=(1, 0), ends=(5, 3), slot=0, era=1, partitions=2, digest=""
+    )
+    ended(replace(PLAN, units=(unit, replace(unit, target=place("a.t", 8)))), "")
+    _, answer = desk.act("dry-run", {})
+    assert "a.t-7" in str(answer["html"])
+    assert "<dd>7<small>records at most; bytes of what is dealt" in str(answer["html"]), "each is read once"
     ended(None, "cluster backup does not answer")
     _, answer = desk.act("pause", {"topic": "orders", "why": "x"})
     assert (answer["done"], answer["error"]) == (True, "cluster backup does not answer")

@@ -19,13 +19,13 @@ from ferry.decide.lanes.listing import Lane
 from ferry.decide.ledger.history import Holder, PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.decide.ledger.report import Report
-from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Segment, TopicPartition, Why
+from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Segment, TopicPartition, Unit, Why
 from ferry.model.lane import LaneKind
 from ferry.run.groups.translate import Translation
 from ferry.run.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.mount import views
-from ferry_airflow.page.snapshot import RunDigest, TopicRun
+from ferry_airflow.page.snapshot import RunDigest, TopicRun, digest_of
 from ferry_airflow.page.told import recurring
 from tests.decide.test_deal import receipt
 from tests.decide.values import PLAN, RECEIPT, refusal, run_of
@@ -213,6 +213,56 @@ def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
     assert "a.t-11" in page
     assert "[5, 47)" in page
     assert "topic t: 18 offsets read, 42 records dealt to 1 partition of a.t, 0 dead letters" in page
+
+
+def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) -> None:
+    units = tuple(replace(receipt(n, (9, 9), target_next=47), target_start=5, records=42) for n in range(211))
+    unit = Unit(
+        source_topic="t", target=units[0].target, starts=(0, 0), ends=(9, 9), slot=0, era=1, partitions=2, digest=""
+    )
+    report = Report(
+        plan=replace(PLAN, units=(unit,)),
+        started_ms=1_000,
+        receipts=(),
+        refusals=(),
+        unfinished=(),
+        left=(),
+        done=1,
+        units=units,
+    )
+    past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
+    answered(desk, ("run", "run-1"), past)
+    short = digest_of(past)
+    assert (short.slices, short.due, short.records) == (1, 18, 211 * 42)
+    page = desk.page(f"{HERE}/run/run-1")
+    assert "1\u201350 of 211 " in page
+    assert "a.t-49<" in page
+    assert "a.t-50<" not in page
+    assert "all that it copied is dealt to other partitions" in page
+    last = desk.page(f"{HERE}/run/run-1?dealt=5")
+    assert "a.t-210<" in last
+    assert "a.t-199<" not in last
+    other = desk.page(f"{HERE}/run/run-1?q=other")
+    assert "a.t-0<" not in other
+
+
+def test_a_partition_of_a_dealt_topic_says_so_in_place_of_receipts(desk: Desk) -> None:
+    """Its number on the target is none of its own: neither is it shown, nor asked by."""
+    lags = (replace(lag("orders", 0, 5), dealt=True), lag("clicks", 0, 5))
+    for topic in ("orders", "clicks"):
+        answered(desk, ("receipts", TopicPartition(topic=topic, partition=0), 1), ([], 0))
+    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}))
+    dealt = desk.page(f"{HERE}/partition/orders/0")
+    assert "dealt up to offset 10 of 15" in dealt
+    assert "They go to all partitions of primary.orders on backup" in dealt
+    assert "Nothing of this partition is copied yet" not in dealt
+    assert "/offsets?" not in dealt
+    assert 'name="offset"' not in dealt
+    copied = desk.page(f"{HERE}/partition/clicks/0")
+    assert "Nothing of this partition is copied yet" in copied
+    assert 'name="offset"' in copied
+    assert "primary.orders, dealt<" in desk.page(f"{HERE}/topic/orders")
+    assert "primary.clicks-0<" in desk.page(f"{HERE}/topic/clicks")
 
 
 def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:

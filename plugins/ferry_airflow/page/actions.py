@@ -16,6 +16,7 @@ from fastapi import APIRouter, Body, Depends, HTTPException, Request, status
 from pydantic import BaseModel, ConfigDict, Field
 
 from ferry.clock import wall_ms
+from ferry.decide.records.units import read_ranges
 from ferry.errors import BadInput
 from ferry.model import Pause, Plan
 from ferry.run.ledger.access import LedgerAccess
@@ -215,7 +216,8 @@ def _told(request: Request, found: Job) -> dict[str, Any]:
             request,
             "plan.html",
             plan=found.answer,
-            offsets=sum(piece.offsets for piece in found.answer.slices),
+            offsets=sum(piece.offsets for piece in found.answer.slices)
+            + sum(high - low for low, high in read_ranges(found.answer.units).values()),
             bytes=sum(piece.bytes_estimate for piece in found.answer.slices),
         )
     else:

@@ -12,9 +12,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.groups.table import GroupTable
 from ferry.decide.lanes.listing import outlook_of
 from ferry.decide.ledger.history import PastRun
+from ferry.decide.plan.lag import PartitionLag
+from ferry.errors import FerryError
 from ferry.model import TopicPartition
 from ferry.run.groups.table import NotShown, find_groups
 from ferry.run.watch import FlowWatch
@@ -40,6 +43,7 @@ def one_run(
     run: str,
     page: int = 1,
     q: str = "",
+    dealt: int = 1,
     refused: int = 1,
     notes: int = 1,
 ) -> Response:
@@ -50,6 +54,7 @@ def one_run(
     wanted = q.strip().lower()
     report = past.report if past else None
     receipts = [one for one in (report.receipts if report else ()) if wanted in one.source.topic.lower()]
+    units = [one for one in (report.units if report else ()) if wanted in one.source_topic.lower()]
     return shown_page(
         request,
         "run.html",
@@ -61,6 +66,7 @@ def one_run(
         report=report,
         dag_run=dag_run,
         cut=Cut.of(receipts, page),
+        dealt=Cut.of(units, dealt),
         refused=Cut.of(not_done(report) if report else (), refused),
         others=Cut.of(done_besides(report) if report else (), notes),
         q=q,
@@ -83,9 +89,19 @@ def one_partition(request: Request, open_flow: FlowDep, topic: str, partition: N
     name = receipts[0].target.topic if receipts else flow.policy.format_remote_topic(flow.flow.source, topic)
     copy = TopicPartition(topic=name, partition=receipts[0].target.partition if receipts else partition)
     lag = next((one for one in open_flow.seen.lags.get(topic, ()) if one.source == place), None)
-    return shown_page(
-        request, "partition.html", open_flow, "topics", place=place, copy=copy, answer=found, cut=cut, lag=lag
-    )
+    what = {"place": place, "copy": copy, "lag": lag, "dealt": not receipts and _is_dealt(flow, topic, lag)}
+    return shown_page(request, "partition.html", open_flow, "topics", answer=found, cut=cut, **what)
+
+
+def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
+    """Whether a topic's records go to other partitions, as the ledger says or, before its first run, the file."""
+    if lag is not None and lag.dealt:
+        return True
+    try:
+        spec = flow.transform_of(topic)
+    except FerryError:  # the file lets two transforms have it: no run deals it
+        return False
+    return spec is not None and spec.partitions is not None
 
 
 @router.get("/receipt/{topic}/{partition}/{start}")

@@ -43,6 +43,7 @@ class RunDigest:
     started_ms: int
     ended_ms: int
     slices: int
+    """With units: one for each target partition of a dealt topic."""
     due: int
     """Source offsets that the plan set out to copy: how far the lane was behind, as far as the budget went."""
     records: int
@@ -91,7 +92,7 @@ def digest_of(past: PastRun) -> RunDigest:
         state=past.state,
         started_ms=record.started_ms,
         ended_ms=record.started_ms + int((report.seconds if report else 0) * 1000),
-        slices=len(report.plan.slices) if report else 0,
+        slices=len(report.plan.slices) + len(report.plan.units) if report else 0,
         due=due.total(),
         records=records.total(),
         bytes=size.total(),

@@ -90,13 +90,17 @@ TRIGGERED = ("run", "verify", "backfill", "drill")
 
 
 @pytest.mark.parametrize("verb", TRIGGERED)
-def test_a_run_that_waits_for_its_dag_is_not_said_to_be_just_queued(desk: Desk, verb: str) -> None:
+def test_a_run_has_a_link_and_one_that_waits_for_its_dag_is_not_said_to_be_just_queued(desk: Desk, verb: str) -> None:
     body, (dag, _) = BODIES[verb]
-    assert desk.act(verb, body)[1]["text"] == "Run manual__1 is queued."
+    queued = desk.act(verb, body)[1]
+    page = f"{HERE}/run/manual__1" if dag == OWN else f"{HERE}/dag/{dag}/run/manual__1"
+    link = {"text": "manual__1", "href": page, "top": False}
+    assert (queued["text"], queued["waits"], queued["links"]) == ("Run manual__1 is queued.", False, [link])
     desk.others[dag] = DagState(known=True, paused=True)
     answer = desk.act(verb, body)[1]
     assert answer["waits"] is True
     assert answer["text"] == f"Run manual__1 is queued, and waits until somebody unpauses DAG {dag} in Airflow."
+    assert answer["links"] == [link, {"text": dag, "href": f"/dags/{dag}", "top": True}]
 
 
 @pytest.mark.parametrize("verb", TRIGGERED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from airflow.configuration import conf
 from fastapi import APIRouter, Body, Depends, HTTPException, Request, status
@@ -28,7 +28,8 @@ from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
-from ferry_airflow.page.paper import fragment
+from ferry_airflow.page.pages import part_of_run, place_of
+from ferry_airflow.page.paper import airflow_of, fragment
 from ferry_airflow.page.watcher import Job
 
 HEADER = "x-ferry-request"
@@ -103,22 +104,22 @@ class DrillAsked(RunAsked):
 
 
 @acting.post("/run")
-def run(open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
+def run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
     """Start a run of the flow's DAG."""
     refuse(open_flow.rights.run, f"start runs of DAG {open_flow.dag_id}")
-    return _triggered(open_flow, "ferry_run", open_flow.dag_id, _topics(asked))
+    return _triggered(request, open_flow, "ferry_run", open_flow.dag_id, _topics(asked))
 
 
 @acting.post("/verify")
-def verify(open_flow: FlowDep, asked: Annotated[VerifyAsked, Body()]) -> dict[str, Any]:
+def verify(request: Request, open_flow: FlowDep, asked: Annotated[VerifyAsked, Body()]) -> dict[str, Any]:
     """Start a run of the DAG that compares both clusters."""
     dag = verify_dag_id(open_flow.flow)
     refuse(open_flow.rights.verify, f"start runs of DAG {dag}")
-    return _triggered(open_flow, "ferry_verify", dag, {"mode": asked.mode, **_topics(asked)})
+    return _triggered(request, open_flow, "ferry_verify", dag, {"mode": asked.mode, **_topics(asked)})
 
 
 @acting.post("/backfill")
-def backfill(open_flow: FlowDep, asked: Annotated[BackfillAsked, Body()]) -> dict[str, Any]:
+def backfill(request: Request, open_flow: FlowDep, asked: Annotated[BackfillAsked, Body()]) -> dict[str, Any]:
     """Start a run of the DAG of windows."""
     dag = backfill_dag_id(open_flow.flow)
     refuse(open_flow.rights.backfill, f"start runs of DAG {dag}")
@@ -126,16 +127,16 @@ def backfill(open_flow: FlowDep, asked: Annotated[BackfillAsked, Body()]) -> dic
         why = f"Flow {open_flow.flow} has no DAG of windows: its file says ferry.backfill.windows = none"
         raise HTTPException(status.HTTP_409_CONFLICT, why)
     times = {"from": _zoned(asked.start).isoformat(), "to": _zoned(asked.end).isoformat()}
-    return _triggered(open_flow, "ferry_backfill", dag, {"lane": asked.lane, **times, **_topics(asked)})
+    return _triggered(request, open_flow, "ferry_backfill", dag, {"lane": asked.lane, **times, **_topics(asked)})
 
 
 @acting.post("/drill")
-def drill(open_flow: FlowDep, asked: Annotated[DrillAsked, Body()]) -> dict[str, Any]:
+def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Body()]) -> dict[str, Any]:
     """Start a run of the DAG of drills; one that touches production waits there for somebody's approval."""
     dag = drill_dag_id(open_flow.flow)
     refuse(open_flow.rights.drill, f"start runs of DAG {dag}")
     more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
-    return _triggered(open_flow, "ferry_drill", dag, {"kind": asked.kind, **_topics(asked), **more})
+    return _triggered(request, open_flow, "ferry_drill", dag, {"kind": asked.kind, **_topics(asked), **more})
 
 
 @acting.post("/dry-run", status_code=status.HTTP_202_ACCEPTED)
@@ -236,7 +237,9 @@ def _zoned(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _triggered(open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[str, Any]) -> dict[str, Any]:
+def _triggered(
+    request: Request, open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[str, Any]
+) -> dict[str, Any]:
     state = dag_states({dag: 0})[dag]
     if not state.known:
         why = f"Airflow has no DAG {dag} now, and would not run it: see its import errors"
@@ -247,8 +250,13 @@ def _triggered(open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[s
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
     audit(open_flow.user, event, dag, started, {"flow": str(open_flow.flow), **conf_of_run})
     open_flow.watcher.nudge()
-    waits = f", and waits until somebody unpauses DAG {dag} in Airflow" if state.paused else ""
-    return {"run": started, "dag": dag, "waits": state.paused, "text": f"Run {started} is queued{waits}."}
+    page = f"{place_of(request, open_flow.flow)}/{part_of_run(dag, started)}"
+    links = [{"text": started, "href": page, "top": False}]
+    text = f"Run {started} is queued."
+    if state.paused:
+        text = f"Run {started} is queued, and waits until somebody unpauses DAG {dag} in Airflow."
+        links.append({"text": dag, "href": f"{airflow_of(request)}/dags/{quote(dag, safe='')}", "top": True})
+    return {"run": started, "dag": dag, "waits": state.paused, "text": text, "links": links}
 
 
 def _begun(

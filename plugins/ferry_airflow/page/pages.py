@@ -59,7 +59,7 @@ def shown_page(request: Request, name: str, open_flow: OpenFlow, tab: str, **wha
         it=open_flow,
         seen=open_flow.seen,
         flow=flow,
-        here=_place_of(request, flow),
+        here=place_of(request, flow),
         tab=tab,
         charts=charts_version(),
         moods=RUN_MOODS,
@@ -86,8 +86,7 @@ def of_dag(request: Request, dag: str, user: User, office: OfficeDep) -> Respons
 @router.get("/dag/{dag}/run/{run:path}")
 def of_run(request: Request, dag: str, run: str, user: User, office: OfficeDep) -> Response:
     """The tab of a run: what became of it. Ids of runs are a DAG's own: two DAGs with a schedule have the same."""
-    whose = "" if dag.startswith(OWN) else f"dag/{quote(dag, safe='')}/"
-    return _to_flow(request, dag, user, office, f"{whose}run/{quote(run, safe='')}")
+    return _to_flow(request, dag, user, office, part_of_run(dag, run))
 
 
 def _to_flow(request: Request, dag: str, user: User, office: OfficeDep, rest: str) -> Response:
@@ -96,12 +95,18 @@ def _to_flow(request: Request, dag: str, user: User, office: OfficeDep, rest: st
     flow = flow_of_dag(configured, dag)
     if flow is None:
         return written(request, "foreign.html", dag=dag, trouble=told_of_file(configured, user).trouble)
-    return RedirectResponse(f"{_place_of(request, flow)}/{rest}")
+    return RedirectResponse(f"{place_of(request, flow)}/{rest}")
 
 
-def _place_of(request: Request, flow: Flow) -> str:
+def place_of(request: Request, flow: Flow) -> str:
     """The address of a flow's pages."""
     return f"{root_of(request)}/flow/{quote(flow.source)}/{quote(flow.target)}"
+
+
+def part_of_run(dag: str, run: str) -> str:
+    """Where the page of a run of one of a flow's DAGs is within the flow's."""
+    whose = "" if dag.startswith(OWN) else f"dag/{quote(dag, safe='')}/"
+    return f"{whose}run/{quote(run, safe='')}"
 
 
 @router.get("/flow/{source}/{target}/")

@@ -61,6 +61,11 @@ def root_of(request: Request) -> str:
     return root.rstrip("/")
 
 
+def airflow_of(request: Request) -> str:
+    """Where Airflow itself is, as the browser sees it; without a slash at its end."""
+    return root_of(request).removesuffix("/ferry")
+
+
 @cache
 def alone() -> str:
     """The style of a page that no file belongs to: in the reader's own theme, without a script to look for it."""
@@ -76,7 +81,7 @@ def fragment(request: Request, name: str, **what: Any) -> str:
 def written(request: Request, name: str, status: int = 200, **what: Any) -> HTMLResponse:
     """A page."""
     root = root_of(request)
-    airflow = root.removesuffix("/ferry")
+    airflow = airflow_of(request)
 
     def again(**changed: object) -> str:
         """The address of this page with another query."""

@@ -6,12 +6,33 @@
   const answer = one("#answer");
   if (!ask) return;
 
-  const tell = (text, bad = false) => {
+  // What came of a request, with links to what its sentence names. An error, and what waits for somebody, stays.
+  const tell = ({ text, links = [], waits = false }, bad = false) => {
     const told = document.createElement("div");
     if (bad) told.className = "bad";
-    told.textContent = text;
+    const said = document.createElement("p");
+    let rest = text;
+    for (const { text: name, href, top } of links) {
+      const at = rest.indexOf(name);
+      if (at < 0) continue;
+      const link = document.createElement("a");
+      Object.assign(link, { textContent: name, href });
+      if (top) link.target = "_top";
+      said.append(rest.slice(0, at), link);
+      rest = rest.slice(at + name.length);
+    }
+    said.append(rest);
+    const dismiss = document.createElement("button");
+    Object.assign(dismiss, { type: "button", className: "small", textContent: "Dismiss" });
+    dismiss.addEventListener("click", () => {
+      told.remove();
+      one("#main").focus({ preventScroll: true });
+    });
+    told.append(said, dismiss);
     one("#told").append(told);
-    window.setTimeout(() => told.remove(), bad ? 20000 : 9000);
+    // Not while somebody reads it with the pointer or the keyboard.
+    const leave = () => (told.matches(":hover, :focus-within") ? window.setTimeout(leave, 2000) : told.remove());
+    if (!bad && !waits) window.setTimeout(leave, links.length ? 20000 : 9000);
   };
   const field = (name, label, type, more = {}) => {
     const box = document.createElement("div");
@@ -148,10 +169,10 @@
       const result = found.job && !found.done ? await ended(found.job) : found;
       if (result.error) throw new Error(result.error);
       if (shown) show(question.title, result.html);
-      else tell(result.text);
+      else tell(result);
     } catch (error) {
       if (shown && answer.open) answer.close();
-      tell(error.message, true);
+      tell({ text: error.message }, true);
     }
     await refresh(true);
   };

@@ -1,0 +1,46 @@
+"""What came of a request, in a browser: a link to the run, and errors that stay until somebody has read them."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from ferry_airflow.page.airflow_side import DagState
+from tests.browser import chromium
+from tests.page.conftest import HERE, Desk
+from tests.page.everything import filled
+from tests.page.served import served
+
+VERIFY = "ferry_verify__primary__backup"
+
+
+def verify(page: Page) -> None:
+    """Ask for a verification, as a person does."""
+    page.locator("[data-ask=verify]").click()
+    page.locator("#ask-go").click()
+
+
+def test_what_came_of_a_request_leads_to_its_run_and_an_error_stays(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        page.clock.install()
+        page.goto(f"{address}{HERE}/runs")
+        told = page.locator("#told > div")
+        verify(page)
+        expect(told).to_contain_text("Run manual__1 is queued.")
+        link = told.get_by_role("link", name="manual__1")
+        expect(link).to_have_attribute("href", f"{HERE}/dag/{VERIFY}/run/manual__1")
+        page.locator("body").hover(position={"x": 2, "y": 2})
+        page.clock.run_for(30_000)
+        expect(told).to_have_count(0)
+
+        desk.others[VERIFY] = DagState(known=True, paused=True)
+        verify(page)
+        expect(told).to_contain_text("waits until somebody unpauses")
+        desk.others[VERIFY] = DagState()
+        verify(page)
+        expect(told.nth(1)).to_contain_text(f"Airflow has no DAG {VERIFY}")
+        page.clock.run_for(120_000)
+        expect(told).to_have_count(2)
+        for left in (1, 0):
+            told.get_by_role("button", name="Dismiss").first.click()
+            expect(told).to_have_count(left)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from ferry_airflow.page import actions, beside, deep, files, pages, reports, series
 from ferry_airflow.page.flows import Flows
 from ferry_airflow.page.office import Office
-from ferry_airflow.page.paper import error_page
+from ferry_airflow.page.paper import error_page, unforeseen_page
 from ferry_airflow.page.watcher import Watchers
 
 # Plotly writes its own rules into the document; Airflow shows the page inside its own.
@@ -37,7 +37,10 @@ def page_app() -> FastAPI:
 
 
 async def _guarded(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    response = await call_next(request)
+    try:
+        response = await call_next(request)
+    except Exception as error:
+        response = unforeseen_page(request, error)
     headers = response.headers
     headers.setdefault("Content-Security-Policy", POLICY)
     headers.setdefault("Cache-Control", "no-store")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import secrets
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -11,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
@@ -19,16 +21,20 @@ import ferry
 from ferry.clock import wall_ms
 from ferry_airflow.page import shown
 
+log = logging.getLogger(__name__)
+
 FOLDER = Path(__file__).parent
 API = "/api/"
 _NOT_SIGNED_IN = 401
 _UNPROCESSABLE = 422
+_UNFORESEEN = 500
 _DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
 _TITLES = {
     401: "You are not signed in",
     403: "Not allowed",
     404: "Not found",
     422: "That address is not right",
+    500: "The page has failed here",
     503: "One moment",
 }
 
@@ -138,6 +144,24 @@ async def error_page(request: Request, error: Exception) -> Response:
         status, detail = _UNPROCESSABLE, " ".join(_sentence(one) for one in error.errors())
     else:
         raise error
+    return _told(request, status, detail, headers)
+
+
+def unforeseen_page(request: Request, error: Exception) -> Response:
+    """500 for what nobody foresaw: its kind, and the mark of its trace in the log; what it says may be secret."""
+    mark = secrets.token_hex(4)
+    log.error("%s %r failed, mark %s", request.method, request.url.path, mark, exc_info=error)
+    detail = f"Unexpected {type(error).__name__}: the log of Airflow's API server has its trace, at mark {mark}."
+    if request.method not in ("GET", "HEAD"):
+        detail += " Whether the request was carried out is not known: look before you ask again."
+    try:
+        return _told(request, _UNFORESEEN, detail, None)
+    except Exception:
+        log.exception("the page of mark %s failed, too", mark)
+        return PlainTextResponse(detail, _UNFORESEEN)
+
+
+def _told(request: Request, status: int, detail: str, headers: Mapping[str, str] | None) -> Response:
     if API in request.url.path or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": detail}, status_code=status, headers=headers)
     title = _TITLES.get(status, "That did not work")

@@ -425,6 +425,28 @@ def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> No
     assert "not in the ledger" in page
 
 
+@pytest.mark.parametrize(
+    ("age_s", "state", "planning"), [(60, "", True), (901, "", False), (901, "running", True), (60, "failed", False)]
+)
+def test_a_run_is_being_planned_until_airflow_or_its_age_says_that_it_is_not(
+    desk: Desk, age_s: int, state: str, planning: bool
+) -> None:
+    begun = datetime.now(UTC) - timedelta(seconds=age_s)
+    opened_ms = int(begun.timestamp() * 1000)
+    opened = OpenedRun(record=replace(run_of("r1"), started_ms=opened_ms), generation=9)
+    its = DagRunRow(run="r1", state=state, queued=begun, started=begun, ended=None, who="ada")
+    desk.dag = DagState(known=True, runs=(its,) if state else ())
+    answered(desk, ("run", "r1"), PastRun(opened=opened, state=PastState.UNPLANNED, report=None))
+    run = replace(digest("r1", PastState.UNPLANNED), started_ms=opened_ms, ended_ms=opened_ms)
+    desk.watcher.see(Sight(view=replace(UNREAD, runs=(opened,)), lags=(), troubles={}), [run])
+    told = (planning, not planning)
+    page = desk.page(f"{HERE}/run/r1")
+    assert ("It is being planned" in page, "It ended before its plan was sealed" in page) == told
+    for path in ("/", f"{HERE}/", f"{HERE}/runs", f"{HERE}/run/r1"):
+        page = desk.page(path)
+        assert (">planning<" in page, ">unplanned<" in page) == told, path
+
+
 def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
     for minutes, told in ((-5, "<small>@hourly"), (2, "data-due"), (20, "<small>overdue: @hourly")):

@@ -35,6 +35,11 @@ def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
     return DagState(known=True, runs=(row,))
 
 
+def lone(state: PastState, silent_s: int) -> Snapshot:
+    """Of a flow whose only run, r1, was last heard of so many seconds ago."""
+    return replace(WELL, runs=(replace(digest("r1", state), ended_ms=NOW_MS - silent_s * 1000),))
+
+
 @pytest.mark.parametrize(
     ("seen", "dag", "word", "why"),
     [
@@ -51,7 +56,14 @@ def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL, REFUSED),)), KNOWN, "partial", "refused 1 of"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused nothing to copy"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), KNOWN, "failed", "no part"),
-        (replace(WELL, runs=(digest("r1", PastState.UNPLANNED),)), KNOWN, "failed", "no part"),
+        (lone(PastState.UNPLANNED, 901), KNOWN, "failed", "r1 ended before its plan was sealed"),
+        (lone(PastState.UNPLANNED, 899), KNOWN, "planning", "r1 is being planned"),
+        (lone(PastState.UNPLANNED, 899), dag_run("r1", "failed"), "failed", "before its plan was sealed"),
+        (lone(PastState.UNPLANNED, 901), dag_run("r1", "running"), "running", "r1 is running"),
+        (lone(PastState.OPEN, 899), KNOWN, "running", "r1, of ferry__primary__backup, is under way"),
+        (lone(PastState.OPEN, 901), KNOWN, "unfinished", "the next run copies the rest"),
+        (lone(PastState.OPEN, 899), dag_run("r1", "failed"), "failed", "before it had copied all"),
+        (lone(PastState.OPEN, 899), DagState(), "running", "under way"),
         (WELL, dag_run("r2", "failed"), "failed", "r2 failed, and the ledger does not know it"),
         (WELL, dag_run("r2", "failed", 1), "failed", "r2 failed, and the ledger does not know it"),
         (WELL, dag_run("r2", "failed", -1), "healthy", "copied all"),  # a later run, started by hand

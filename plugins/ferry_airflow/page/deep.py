@@ -64,6 +64,8 @@ def one_run(
         answer=found,
         past=past,
         report=report,
+        planning=past is not None
+        and open_flow.plans(past.state, past.opened.record.run, past.opened.record.started_ms),
         dag_run=dag_run,
         cut=Cut.of(receipts, page),
         dealt=Cut.of(units, dealt),

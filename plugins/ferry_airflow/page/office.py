@@ -11,13 +11,14 @@ from fastapi import Depends, HTTPException, Request, status
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.decide.ledger.history import PastState
 from ferry.model import Flow
 from ferry_airflow.naming import dag_id, other_dags
 from ferry_airflow.page.access import Rights, User, may_see, may_see_faults, refuse, rights_of
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
-from ferry_airflow.page.snapshot import Snapshot
-from ferry_airflow.page.standing import Expected, Standing, is_overdue, standing
+from ferry_airflow.page.snapshot import RunDigest, Snapshot
+from ferry_airflow.page.standing import Expected, Standing, is_at_work, is_overdue, standing
 from ferry_airflow.page.watcher import Watcher, Watchers
 
 DAG_RUNS = 25
@@ -65,6 +66,14 @@ class OpenFlow:
     def is_overdue(self) -> bool:
         """Whether Airflow should have begun its next run long ago."""
         return is_overdue(self.dag, wall_ms())
+
+    def is_planning(self, run: RunDigest | None) -> bool:
+        """Whether a run has no plan because that is being made."""
+        return run is not None and self.plans(run.state, run.run, run.started_ms)
+
+    def plans(self, state: PastState, run: str, opened_ms: int) -> bool:
+        """As `is_planning`, of a run that was opened then."""
+        return state is PastState.UNPLANNED and is_at_work(self.seen, self.dag, run, opened_ms, wall_ms())
 
 
 def office_of(request: Request) -> Office:

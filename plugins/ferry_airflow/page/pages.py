@@ -159,6 +159,7 @@ class EitherRun:
     at_ms: int
     digest: RunDigest | None
     dag_run: DagRunRow | None
+    planning: bool
 
 
 def merged(open_flow: OpenFlow) -> list[EitherRun]:
@@ -170,7 +171,8 @@ def merged(open_flow: OpenFlow) -> list[EitherRun]:
         digest, dag_run = ours.get(name), theirs.get(name)
         begun = dag_run and (dag_run.started or dag_run.queued)
         at_ms = digest.started_ms if digest else int(begun.timestamp() * 1000) if begun else open_flow.seen.looked_ms
-        rows.append(EitherRun(name=name, at_ms=at_ms, digest=digest, dag_run=dag_run))
+        planning = open_flow.is_planning(digest)
+        rows.append(EitherRun(name=name, at_ms=at_ms, digest=digest, dag_run=dag_run, planning=planning))
     return sorted(rows, key=lambda row: -row.at_ms)
 
 

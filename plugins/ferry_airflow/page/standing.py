@@ -9,7 +9,8 @@ from ferry.config.flow.flow import FlowConfig, RecoveryPoint
 from ferry.decide.ledger.history import PastState
 from ferry.decide.metrics.due import due_ms, shortest_interval
 from ferry.decide.plan.lag import TotalLag
-from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry.decide.plan.lag_start import PATIENCE_MS as DEAD_MS
+from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
 from ferry_airflow.page.shown import duration, ms_of, number
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
 
@@ -43,6 +44,9 @@ RUN_MOODS = {
 }
 """Of runs by their states."""
 
+PLANNING = "planning"
+"""The word for a run that is open, whose plan is not sealed yet, and that somebody is at."""
+
 PATIENCE_MS = 300_000
 """How long Airflow may take to begin a run that is due or queued; a scheduler that runs takes seconds."""
 
@@ -74,6 +78,7 @@ def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> 
         _overdue(dag, now_ms),
         _failed_in_airflow(seen, dag),
         _ended_badly(seen),
+        _left_open(seen, dag),
         _not_begun(seen),
         _behind(seen, expected.limit),
         _at_rest(dag),
@@ -90,6 +95,18 @@ def is_overdue(dag: DagState, now_ms: int) -> bool:
     return now_ms - max(due, ended or 0) > PATIENCE_MS
 
 
+def is_at_work(seen: Snapshot, dag: DagState, run: str, heard_ms: int, now_ms: int) -> bool:
+    """Whether somebody is at a run that did not end: as Airflow says, else as long as it is the newest and not silent.
+
+    `heard_ms`: when it last wrote to the ledger. The ledger itself cannot tell one that was killed.
+    """
+    its = next((one for one in dag.runs if one.run == run), None)
+    if its is not None:
+        return its.state in UNDER_WAY
+    is_older = seen.last_run is not None and seen.last_run.run != run and any(one.run == run for one in seen.runs)
+    return not is_older and now_ms - heard_ms < DEAD_MS
+
+
 def _unseen(seen: Snapshot) -> Standing | None:
     if seen.troubles:
         names = ", ".join(trouble.cluster for trouble in seen.troubles)
@@ -103,7 +120,21 @@ def _held_or_busy(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int
     if seen.is_paused:
         pause = seen.pauses[""]
         return Standing(mood=Mood.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
-    return None if dag.under_way is None else _at_work(seen, dag.under_way, dag, expected, now_ms)
+    return (
+        _by_hand(seen, dag, now_ms) if dag.under_way is None else _at_work(seen, dag.under_way, dag, expected, now_ms)
+    )
+
+
+def _by_hand(seen: Snapshot, dag: DagState, now_ms: int) -> Standing | None:
+    """A run that is none of Airflow's, and that somebody is at."""
+    last = seen.last_run
+    if last is None or not is_at_work(seen, dag, last.run, last.ended_ms, now_ms):
+        return None
+    if last.state is PastState.UNPLANNED:
+        return Standing(mood=Mood.BUSY, word=PLANNING, why=f"Run {last.run} is being planned.")
+    if last.state is PastState.OPEN:
+        return Standing(mood=Mood.BUSY, word="running", why=f"Run {last.run}, of {last.who}, is under way.")
+    return None
 
 
 def _at_work(seen: Snapshot, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
@@ -182,7 +213,10 @@ def _ended_badly(seen: Snapshot) -> Standing | None:
     last = seen.last_run
     if last is None:
         return None
-    if last.state in (PastState.FAILED, PastState.UNPLANNED):
+    if last.state is PastState.UNPLANNED:
+        why = f"Run {last.run} ended before its plan was sealed, and copied nothing: its log says why."
+        return Standing(mood=Mood.BAD, word="failed", why=why)
+    if last.state is PastState.FAILED:
         return Standing(mood=Mood.BAD, word="failed", why=f"Run {last.run} copied no part of what it was for.")
     if last.state is PastState.PARTIAL:
         why = (
@@ -192,6 +226,16 @@ def _ended_badly(seen: Snapshot) -> Standing | None:
         )
         return Standing(mood=Mood.WARN, word="partial", why=why)
     return None
+
+
+def _left_open(seen: Snapshot, dag: DagState) -> Standing | None:
+    last = seen.last_run
+    if last is None or last.state is not PastState.OPEN or any(one.run == last.run for one in dag.runs):
+        return None
+    why = (
+        f"Run {last.run}, of {last.who}, did not end and is silent: where it was killed, the next run copies the rest."
+    )
+    return Standing(mood=Mood.WARN, word="unfinished", why=why)
 
 
 def _not_begun(seen: Snapshot) -> Standing | None:

@@ -112,6 +112,8 @@ class Watcher:
         self._seen = Snapshot()
         self._digests: dict[int, RunDigest] = {}
         self._end = -1
+        self._newest = -1
+        """Which generation was the newest when the runs were last read."""
         self._unread: list[OpenedRun] = []
         """Runs that are still to be read, the next one first."""
         self._jobs: dict[str, Job] = {}
@@ -273,12 +275,14 @@ class Watcher:
         moved, self._end = sight.view.end != self._end, sight.view.end
         there = {run.generation for run in own}
         self._digests = {at: digest for at, digest in self._digests.items() if at in there}
-        # The newest one may go on, also after it has ended: somebody resumes it.
+        before, self._newest = self._newest, own[0].generation if own else -1
+        # The newest one may go on, also after it has ended: somebody resumes it. It may have gone on to its end, too,
+        # before the next one was opened.
         missing = [
             run
             for run in own[:MOST_RUNS]
             if (known := self._digests.get(run.generation)) is None
-            or (moved and (run == own[0] or known.state is PastState.OPEN))
+            or (moved and (run == own[0] or _may_have_gone_on(known, before)))
         ]
         try:
             for run in [run for run in missing if run in own[:AT_ONCE]]:
@@ -286,6 +290,7 @@ class Watcher:
                 missing.remove(run)
         except FerryError as error:
             sight.troubles.setdefault(self._target, str(error))
+            self._end, self._newest = -1, before  # what was to be read again is still to be
         self._unread = missing
         return self._known_runs()
 
@@ -346,6 +351,12 @@ class Watcher:
                 columns=kept(before.columns, column_of(now, lags, before.columns)),
             )
         self._seen = seen
+
+
+def _may_have_gone_on(known: RunDigest, newest: int) -> bool:
+    """Whether a run may have changed since it was read, when `newest` was the newest one."""
+    was_at_work = known.generation == newest and known.state is not PastState.SUCCESS
+    return was_at_work or known.state is PastState.OPEN
 
 
 def rest_after(took: float, computed: float, *, closely: bool) -> float:

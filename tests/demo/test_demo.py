@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,6 +17,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import Refused, Unreachable
 from ferry_airflow.demo import __main__ as demo
 from ferry_airflow.demo.compare import Compared
+from ferry_airflow.home import LocalHome
 from ferry_airflow.rest import AirflowRest
 
 STOP = ".venv/bin/python -m ferry_airflow.demo --stop"
@@ -111,6 +113,22 @@ def test_runs_go_on_until_nothing_lags(monkeypatch: pytest.MonkeyPatch, steps: d
     assert next(lags, None) is None
     # Three with producers; one more may have begun before they stopped, so that it is asked for another.
     assert airflow.asked >= demo.RUNS + 3
+
+
+def test_where_airflow_is_is_said_before_its_runs_are_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], steps: demo.Demo
+) -> None:
+    home = LocalHome(path=demo.HOME, port=40123, environment={})
+    monkeypatch.setattr(steps, "fill_source", lambda: (None, None, flow(), 0))
+    monkeypatch.setattr("ferry_airflow.local.start", lambda *_, **__: SimpleNamespace(home=home))
+
+    def waiting(*_: object) -> None:
+        raise Refused("it is waited for runs")
+
+    monkeypatch.setattr(demo, "AirflowRest", waiting)
+    with pytest.raises(Refused, match="it is waited for runs"):
+        steps.run()
+    assert "Airflow: http://127.0.0.1:40123  login admin, password admin: open it now" in capsys.readouterr().out
 
 
 def test_a_failed_run_ends_the_demo(monkeypatch: pytest.MonkeyPatch, steps: demo.Demo) -> None:

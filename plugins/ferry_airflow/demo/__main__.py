@@ -147,6 +147,7 @@ class Demo:
             source, target, flow, count = self.fill_source()
             self.say("starting Airflow: api-server, scheduler, dag-processor, triggerer")
             airflow = local.start(HOME / "airflow", config=HOME / "ferry.properties").home
+            print(f"    {_address(airflow)}: open it now, there are receipts when the first run has ended", flush=True)
             with AirflowRest(airflow) as rest:
                 self.replicate(rest, flow)
             self.say("comparing both sides with another client (librdkafka, read_committed), record by record")
@@ -222,12 +223,16 @@ class Demo:
 
     def farewell(self, airflow: LocalHome, source: RunningCluster) -> None:
         """Say where the user interface is, and how to stop."""
-        print(f"\nAirflow: {airflow.url}  login {USER}, password {PASSWORD}")
+        print(f"\n{_address(airflow)}")
         if not self.keep:
             print("Stopping everything now; make demo KEEP=1 leaves it running.")
             return
         start_live(source, alone=True)
         print(f"Everything goes on running, producers too. To stop it: {STOP}")
+
+
+def _address(airflow: LocalHome) -> str:
+    return f"Airflow: {airflow.url}  login {USER}, password {PASSWORD}"
 
 
 def write_config(source: RunningCluster, target: RunningCluster) -> Path:

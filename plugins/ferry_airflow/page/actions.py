@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from airflow.configuration import conf
 from fastapi import APIRouter, Body, Depends, HTTPException, Request, status
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,27 +27,14 @@ from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
+from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.paper import airflow_of, fragment
 from ferry_airflow.page.watcher import Job
 
-HEADER = "x-ferry-request"
-"""A page of another site cannot send it without asking, and nobody answers that it may."""
 WAIT_SECONDS = 15.0
 """How long a request waits for what it has begun. Whoever asks again may meet another process of the API server."""
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
-
-
-def from_here(request: Request) -> None:
-    """403 for a request that no page of this server made: a cookie alone proves nothing."""
-    headers = request.headers
-    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, "The body has to be JSON")
-    here = {headers.get("host", ""), urlsplit(conf.get("api", "base_url", fallback="") or "").netloc}
-    origin = headers.get("origin")
-    foreign = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
-    if HEADER not in headers or foreign or (origin is not None and urlsplit(origin).netloc not in here):
-        raise HTTPException(status.HTTP_403_FORBIDDEN, "This request does not come from a page of this server")
 
 
 router = APIRouter(prefix="/api")

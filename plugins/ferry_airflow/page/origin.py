@@ -1,0 +1,47 @@
+"""Where a request comes from: what changes something has to be asked by a page of this very server."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from airflow.configuration import conf
+from fastapi import HTTPException, Request, status
+
+HEADER = "x-ferry-request"
+"""A page of another site cannot send it without asking, and nobody answers that it may."""
+_IMPLIED = {"https": ":443", "http": ":80"}
+
+
+def is_of(origin: str, host: str, base_url: str) -> bool:
+    """Whether a page with this origin is one of the server that is called `host`, or has this address; pure.
+
+    The port that a scheme implies makes no difference: some proxies write it. `null`, of a page that may do nothing,
+    is nobody's.
+    """
+    try:
+        asked, ours = urlsplit(origin), urlsplit(base_url)
+    except ValueError:
+        return False
+    port = _IMPLIED.get(asked.scheme, "")
+    names = {name.lower().removesuffix(port) for name in (host, ours.netloc)} - {""}
+    return asked.netloc.lower().removesuffix(port) in names
+
+
+def from_here(request: Request) -> None:
+    """403 for a request that no page of this server made: a cookie alone proves nothing."""
+    headers = request.headers
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, "The body has to be JSON")
+    foreign = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+    if HEADER not in headers or foreign:
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "This request does not come from a page of this server")
+    origin, host = headers.get("origin"), headers.get("host", "")
+    base_url = conf.get("api", "base_url", fallback="") or ""
+    if origin is not None and not is_of(origin, host, base_url):
+        called = f"the request was sent to {host or 'no host'}, and [api] base_url is {base_url or 'not set'}"
+        raise HTTPException(
+            status.HTTP_403_FORBIDDEN,
+            f"This request comes from a page of {origin}, which this server does not know as its own: {called}. Behind"
+            " a proxy, set [api] base_url of Airflow's API server to the address that browsers have, or let the proxy"
+            " pass the header Host on",
+        )

@@ -15,7 +15,7 @@ from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import Unreachable
 from ferry.model import TopicPartition
 from ferry.run.watch import Sight
-from ferry_airflow.page import access, actions, beside, office
+from ferry_airflow.page import access, actions, beside, dag_runs, office
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
 from ferry_airflow.page.snapshot import RunDigest
@@ -76,6 +76,8 @@ class Desk:
     dag: DagState = field(default_factory=lambda: DagState(known=True))
     others: dict[str, DagState] = field(default_factory=dict)
     """DAGs that stand otherwise than `dag`."""
+    asking: set[tuple[str, str]] = field(default_factory=set)
+    """DAGs and runs that wait for an approval."""
     audited: list[tuple[object, ...]] = field(default_factory=list)
     triggered: list[tuple[object, ...]] = field(default_factory=list)
 
@@ -106,8 +108,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         monkeypatch.setattr(app.state.office.watchers, "of", lambda key, make: watcher)
         monkeypatch.setattr(app.state.office.watchers, "job", watcher.job)
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
-        for module in (office, actions, beside):
+        for module in (office, actions, beside, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
+        monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
         may: Callable[..., bool] = lambda user, dag, method, entity=None: (dag, method) not in made.refused  # noqa: E731
         monkeypatch.setattr(access, "may", may)
         monkeypatch.setattr(office, "may_see_faults", lambda user: made.sees_faults)

@@ -116,6 +116,28 @@ def test_a_run_is_read_with_its_tasks_and_what_its_last_one_returned(tables: Ses
     assert other is not None
     assert ([task.name for task in other.tasks], other.returned, other.asks) == (["verify"], {}, False)
     assert dag_runs.story_of(VERIFY, "manual__1", with_returned=True) is None
+    assert dag_runs.asking([DRILL, VERIFY]) == {(DRILL, RUN)}
+    assert dag_runs.asking([VERIFY]) == set()
+
+
+@pytest.mark.parametrize(
+    ("tab", "dag"), [("runs", VERIFY), ("backfills", "ferry_backfill__primary__backup"), ("reports", DRILL)]
+)
+def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: Desk, tab: str, dag: str) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    old = replace(ROW, run="manual__old", state="failed", queued=NOON - timedelta(days=9))
+    desk.others[dag] = DagState(known=True, runs=(ROW, old))
+    link = f'href="{HERE}/dag/{dag}/run/'
+    for path in ("runs", "backfills", "reports"):
+        assert desk.page(f"{HERE}/{path}").count(link) == (2 if path == tab else 0)
+    page = desk.page(f"{HERE}/{tab}")
+    assert page.index(f"{link}scheduled") < page.index(f"{link}manual__old")
+    assert "waits for approval" not in page
+    desk.asking.add((dag, "manual__old"))
+    page = desk.page(f"{HERE}/{tab}")
+    assert page.index("waits for approval") < page.index(f"{link}scheduled"), "what waits comes first"
+    desk.refused.add((dag, "GET"))
+    assert link not in desk.page(f"{HERE}/{tab}")
 
 
 def shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, dag: str, story: DagRunStory | None) -> str:

@@ -6,10 +6,10 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import Response
 
-from ferry_airflow.naming import backfill_dag_id, other_dags, verify_dag_id
+from ferry_airflow.naming import other_dags
 from ferry_airflow.page.access import User, may_read, refuse
 from ferry_airflow.page.airflow_side import dag_states
-from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of
+from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
 from ferry_airflow.page.office import FlowDep
 from ferry_airflow.page.pages import shown_page
 
@@ -25,12 +25,11 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {flow} has no DAG {dag} beside that of its micro-runs")
     refuse(may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE), f"see runs of DAG {dag}")
     story = story_of(dag, run, with_returned=may_read(user, dag, DagAccessEntity.XCOM))
-    tabs = {verify_dag_id(flow): "runs", backfill_dag_id(flow): "backfills"}
     return shown_page(
         request,
         "beside.html",
         open_flow,
-        tabs.get(dag, "reports"),
+        tab_of(flow, dag),
         dag=dag,
         kind=kind,
         run=run,

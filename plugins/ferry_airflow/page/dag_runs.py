@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from ferry_airflow.naming import TELLING
-from ferry_airflow.page.airflow_side import DagRunRow, row_of
+from ferry.model import Flow
+from ferry_airflow.naming import TELLING, backfill_dag_id, other_dags, verify_dag_id
+from ferry_airflow.page.access import may_read
+from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
+from ferry_airflow.page.shown import ms_of
 from ferry_airflow.page.standing import DAG_MOODS, Mood
 from ferry_airflow.tables import verified_sentence
 
@@ -22,6 +27,10 @@ ASKING = "awaiting_input"
 """The state of a task that waits for a person."""
 TASK_MOODS = DAG_MOODS | {"upstream_failed": Mood.BAD, "up_for_retry": Mood.WARN, ASKING: Mood.HELD}
 """Of tasks by their states."""
+NEWEST = 10
+"""Runs of each DAG that a list shows."""
+MOST = 50
+"""Things of a kind that are shown; Airflow has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +57,48 @@ class DagRunStory:
     def asks(self) -> bool:
         """Whether it waits for somebody's approval."""
         return any(task.state == ASKING for task in self.tasks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBeside:
+    """A run of another DAG in a list."""
+
+    kind: str
+    dag: str
+    row: DagRunRow
+    asks: bool
+    """Whether it waits for somebody's approval."""
+
+
+def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
+    """The newest runs of the DAGs that belong to a tab of the flow's page, as far as somebody may see them."""
+    kinds = {
+        dag: kind
+        for dag, kind in other_dags(flow).items()
+        if tab_of(flow, dag) == tab and may_read(user, dag, DagAccessEntity.RUN)
+    }
+    waiting = asking(kinds)
+    found = [
+        RunBeside(kind=kinds[dag], dag=dag, row=row, asks=(dag, row.run) in waiting)
+        for dag, state in dag_states(dict.fromkeys(kinds, NEWEST)).items()
+        for row in state.runs
+    ]
+    return sorted(found, key=lambda one: (one.asks, ms_of(one.row.queued or one.row.started) or 0), reverse=True)
+
+
+def tab_of(flow: Flow, dag: str) -> str:
+    """The part of the flow's page that one of its other DAGs belongs to."""
+    return {verify_dag_id(flow): "runs", backfill_dag_id(flow): "backfills"}.get(dag, "reports")
+
+
+def asking(dags: Collection[str]) -> set[tuple[str, str]]:
+    """The runs of some DAGs, by DAG and id, that wait for somebody's approval."""
+    task = TaskInstance
+    with create_session() as session:
+        found = session.execute(
+            select(task.dag_id, task.run_id).where(task.dag_id.in_(dags), task.state == ASKING).limit(MOST)
+        )
+        return {(dag, run) for dag, run in found}
 
 
 def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
@@ -90,8 +141,6 @@ class Outcome:
 
 _MOODS = {"success": Mood.GOOD, "finished": Mood.GOOD, "deviations": Mood.WARN, "abandoned": Mood.WARN}
 """Of drills and switches by their outcomes; any other is bad."""
-MOST = 50
-"""Things not compared that are shown; the task's log has all."""
 
 
 def outcome_of(story: DagRunStory) -> Outcome | None:

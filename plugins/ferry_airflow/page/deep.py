@@ -21,6 +21,8 @@ from ferry.errors import FerryError
 from ferry.model import TopicPartition
 from ferry.run.groups.table import NotShown, find_groups
 from ferry.run.watch import FlowWatch
+from ferry_airflow.page.access import User
+from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.office import FlowDep
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
 from ferry_airflow.page.told import done_besides, not_done
@@ -172,7 +174,7 @@ def _groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, .
 
 
 @router.get("/backfills")
-def backfills(request: Request, open_flow: FlowDep) -> Response:
+def backfills(request: Request, open_flow: FlowDep, user: User) -> Response:
     """Lanes beside the flow's own."""
     found = open_flow.watcher.answer(("lanes",), FlowWatch.lanes, fresh_seconds=STALE_SECONDS)
     lanes = found.got or ()
@@ -186,4 +188,5 @@ def backfills(request: Request, open_flow: FlowDep) -> Response:
         lanes=lanes,
         outlook_of=outlook_of,
         more=max(0, others - len(lanes)) if lanes else 0,
+        beside=runs_beside(user, open_flow.flow, "backfills"),
     )

@@ -16,6 +16,7 @@ from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.chart_map import drawn
+from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
 from ferry_airflow.page.paper import root_of, written
@@ -177,9 +178,10 @@ def merged(open_flow: OpenFlow) -> list[EitherRun]:
 
 
 @router.get("/flow/{source}/{target}/runs")
-def runs(request: Request, open_flow: FlowDep, page: int = 1) -> Response:
-    """The flow's runs, newest first."""
-    return shown_page(request, "runs.html", open_flow, "runs", cut=Cut.of(merged(open_flow), page))
+def runs(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Response:
+    """The flow's runs, newest first, and its verifications."""
+    beside = runs_beside(user, open_flow.flow, "runs")
+    return shown_page(request, "runs.html", open_flow, "runs", cut=Cut.of(merged(open_flow), page), beside=beside)
 
 
 @router.get("/flow/{source}/{target}/refusals")

@@ -16,6 +16,8 @@ from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.run.reports.folder import Checked, check_folder
 from ferry.run.reports.store import store_of
 from ferry.run.watch import FlowWatch
+from ferry_airflow.page.access import User
+from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.deep import INT64, STALE_SECONDS
 from ferry_airflow.page.office import FlowDep
 from ferry_airflow.page.pages import shown_page
@@ -35,14 +37,13 @@ def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
 
 
 @router.get("/reports")
-def reports(request: Request, open_flow: FlowDep) -> Response:
+def reports(request: Request, open_flow: FlowDep, user: User) -> Response:
     """Reports of drills and switches, newest first. One that cannot be read is listed: it breaks the chain of all."""
     found = open_flow.watcher.answer(("reports",), _reports, fresh_seconds=STALE_SECONDS)
     rows: list[Checked] = list(reversed(found.got or ()))
     own = [one for one in rows if one.kept.report is None or tells_of(one.kept.report.evidence, open_flow.flow)]
-    return shown_page(
-        request, "reports.html", open_flow, "reports", answer=found, rows=own, others=len(rows) - len(own)
-    )
+    lists = {"rows": own, "others": len(rows) - len(own), "beside": runs_beside(user, open_flow.flow, "reports")}
+    return shown_page(request, "reports.html", open_flow, "reports", answer=found, **lists)
 
 
 def _reports(watch: FlowWatch) -> list[Checked]:

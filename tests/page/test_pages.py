@@ -102,6 +102,17 @@ def test_a_cluster_that_is_down_is_named_above_what_is_known(desk: Desk, path: s
     assert "does not &lt;answer&gt;" in page
 
 
+def test_what_is_no_outage_is_told_and_no_cluster_is_down(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}, hindrances=["flow takes <no> topic"]), [digest("r1")])
+    page, home = desk.page(f"{HERE}/"), desk.page("/")
+    assert "The page cannot look since" in page
+    assert "flow takes &lt;no&gt; topic" in page
+    assert 'title="flow takes &lt;no&gt; topic"' in home
+    for text in (page, home):
+        assert "does not answer" not in text
+        assert "cannot be reached" not in text
+
+
 def test_every_page_has_a_title_of_its_own(desk: Desk) -> None:
     paths = (*(path for path in PAGES if path != "/"), "/", "/topic/orders", "/partition/orders/1", "/run/b")
     titles = [re.findall("<title>(.*?)</title>", desk.page(f"{HERE}{path}"))[0] for path in paths]

@@ -26,6 +26,8 @@ BY_HAND = replace(WELL, runs=(replace(digest("r2"), generation=8), digest("r1"))
 """A run by hand after r1."""
 KNOWN = DagState(known=True)
 REFUSED = Refusal(kind=RefusalKind.TOO_LARGE, topic="orders", partition=0, message="too large")
+SILENT = (Trouble(cluster="far", why="gone", since_ms=1),)
+HINDERED = (Trouble(cluster="", why="no secret", since_ms=1),)
 HELD = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
 
 
@@ -80,11 +82,15 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), dag_run("r1", "failed"), "partial", "unfinished"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), dag_run("r1", "failed"), "failed", "no part"),
         (replace(WELL, runs=(), never_ran=True), KNOWN, "never ran", "Start a run"),
+        (replace(WELL, hindrances=HINDERED), KNOWN, "not seen", "below is why"),
+        (replace(WELL, hindrances=HINDERED, runs=()), KNOWN, "not seen", "below is why"),
+        (replace(WELL, hindrances=HINDERED), dag_run("r2", "failed"), "failed", "r2 failed: the logs"),
+        (replace(WELL, troubles=(*SILENT, *SILENT)), KNOWN, "unreachable", "Clusters far and far do not answer"),
         (replace(WELL, runs=()), KNOWN, "never ran", "Start a run"),  # but a backfill
         (WELL, dag_run("r2", "running"), "running", "r2 is running"),
         (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", "ada: migration"),
         (
-            replace(WELL, pauses=HELD, troubles=(Trouble(cluster="far", why="gone", since_ms=1),)),
+            replace(WELL, pauses=HELD, troubles=SILENT),
             KNOWN,
             "unreachable",
             "far does not answer",

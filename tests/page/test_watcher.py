@@ -16,7 +16,7 @@ import pytest
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
-from ferry.errors import BadInput, Unreachable
+from ferry.errors import BadInput, FilterInVain, Refused, Unreachable
 from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.courtesy import HAND_OVER_SECONDS, behind_requests
@@ -42,8 +42,9 @@ def test_a_flow_without_a_login_is_in_trouble_and_jobs_end_with_the_sentence(thr
     assert job.done.wait(20)
     assert job.error == "no such connection"
     seen = thread.seen()
-    assert [(one.cluster, one.why) for one in seen.troubles] == [("backup", "no such connection")]
-    assert seen.troubles[0].since_ms <= seen.looked_ms
+    assert [one.why for one in seen.hindrances] == ["no such connection"]
+    assert seen.troubles == (), "no cluster is to blame"
+    assert seen.hindrances[0].since_ms <= seen.looked_ms
 
 
 def test_what_was_seen_stays_and_trouble_keeps_its_beginning() -> None:
@@ -59,6 +60,19 @@ def test_what_was_seen_stays_and_trouble_keeps_its_beginning() -> None:
     assert watcher.seen().troubles[0].since_ms == since
     watcher.see(Sight(view=UNREAD, lags=None, troubles={"primary": "gone"}))
     assert [one.cluster for one in watcher.seen().troubles] == ["primary"]
+
+
+def test_what_is_no_outage_has_a_beginning_too_and_goes() -> None:
+    watcher = Still()
+    watcher.see(Sight.hindered(UNREAD, {"primary": FilterInVain("no topic"), "backup": Unreachable("gone")}))
+    seen = watcher.seen()
+    assert ([one.cluster for one in seen.troubles], [one.why for one in seen.hindrances]) == (["backup"], ["no topic"])
+    watcher.see(Sight.hindered(UNREAD, {"": Refused("not allowed")}))
+    later = watcher.seen()
+    assert [(one.why, one.since_ms) for one in later.hindrances] == [("not allowed", seen.hindrances[0].since_ms)]
+    assert later.troubles == ()
+    watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    assert watcher.seen().hindrances == ()
 
 
 def test_a_request_waits_a_moment_and_then_shows_what_is_there() -> None:

@@ -162,6 +162,8 @@ class Snapshot:
     columns: tuple[Column, ...] = ()
     """The same of each partition, at fewer looks where there are many."""
     troubles: tuple[Trouble, ...] = ()
+    hindrances: tuple[Trouble, ...] = ()
+    """What hinders the page from looking, and is no outage; of no cluster."""
 
     @property
     def last_run(self) -> RunDigest | None:

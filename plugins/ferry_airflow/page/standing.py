@@ -76,6 +76,7 @@ def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> 
     found = (
         _without_dag(dag),
         _overdue(dag, now_ms),
+        _hindered(seen),
         _failed_in_airflow(seen, dag),
         _ended_badly(seen),
         _left_open(seen, dag),
@@ -109,8 +110,9 @@ def is_at_work(seen: Snapshot, dag: DagState, run: str, heard_ms: int, now_ms: i
 
 def _unseen(seen: Snapshot) -> Standing | None:
     if seen.troubles:
-        names = ", ".join(trouble.cluster for trouble in seen.troubles)
-        return Standing(mood=Mood.BAD, word="unreachable", why=f"Cluster {names} does not answer.")
+        names = " and ".join(trouble.cluster for trouble in seen.troubles)
+        who = f"Cluster {names} does not" if len(seen.troubles) == 1 else f"Clusters {names} do not"
+        return Standing(mood=Mood.BAD, word="unreachable", why=f"{who} answer.")
     if not seen.number:
         return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
     return None
@@ -182,6 +184,12 @@ def _overdue(dag: DagState, now_ms: int) -> Standing | None:
     return Standing(mood=Mood.WARN, word="overdue", why=why)
 
 
+def _hindered(seen: Snapshot) -> Standing | None:
+    if not seen.hindrances:
+        return None
+    return Standing(mood=Mood.WARN, word="not seen", why="The page cannot look at all of it; below is why.")
+
+
 def _failed_in_airflow(seen: Snapshot, dag: DagState) -> Standing | None:
     """What Airflow knows better than the ledger of its newest run, unless a later run has begun, by whomever."""
     newest, last = dag.runs[0] if dag.runs else None, seen.last_run
@@ -191,7 +199,8 @@ def _failed_in_airflow(seen: Snapshot, dag: DagState) -> Standing | None:
         over = ms_of(newest.ended or newest.started or newest.queued)
         if last is not None and over is not None and last.started_ms >= over:
             return None
-        why = f"Airflow's run {newest.run} failed, and the ledger does not know it: the logs of its tasks say why."
+        known = "" if seen.hindrances else ", and the ledger does not know it"
+        why = f"Airflow's run {newest.run} failed{known}: the logs of its tasks say why."
         return Standing(mood=Mood.BAD, word="failed", why=why)
     if last is not None and last.run == newest.run:
         return _beside_the_ledger(last)

@@ -205,10 +205,10 @@ class Watcher:
                         self._look(watch)
                     settle()
                 except FerryError as error:  # a secret or a connection that is missing
-                    self._take(Sight(view=None, lags=None, troubles={self._target: str(error)}), ())
+                    self._take(Sight.hindered(None, {"": error}), ())
                 except Exception as error:
                     why = self._unforeseen(error, "the page cannot look")
-                    self._take(Sight(view=None, lags=None, troubles={self._target: why}), ())
+                    self._take(Sight(view=None, lags=None, troubles={}, hindrances=[why]), ())
                 closely = time.monotonic() < self._close_at + GLANCE_SECONDS
                 rest = rest_after(time.monotonic() - began, time.thread_time() - computed, closely=closely)
                 self._serve(watch, until=time.monotonic() + rest)
@@ -289,7 +289,7 @@ class Watcher:
                 self._read(watch, run)
                 missing.remove(run)
         except FerryError as error:
-            sight.troubles.setdefault(self._target, str(error))
+            sight.blame(self._target, error)
             self._end, self._newest = -1, before  # what was to be read again is still to be
         self._unread = missing
         return self._known_runs()
@@ -316,6 +316,7 @@ class Watcher:
         """Make the next snapshot; what could not be seen stays as it was, with its age."""
         now, before = wall_ms(), self._seen
         since = {one.cluster: one.since_ms for one in before.troubles}
+        hindered = min((one.since_ms for one in before.hindrances), default=now)
         seen = replace(
             before,
             number=before.number + 1,
@@ -323,6 +324,7 @@ class Watcher:
             troubles=tuple(
                 Trouble(cluster=alias, why=why, since_ms=since.get(alias, now)) for alias, why in sight.troubles.items()
             ),
+            hindrances=tuple(Trouble(cluster="", why=why, since_ms=hindered) for why in sight.hindrances),
         )
         if sight.view is not None:
             held, lanes = ledger_parts(sight.view, now)

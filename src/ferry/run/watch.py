@@ -7,7 +7,7 @@ and the other one is shown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -23,7 +23,7 @@ from ferry.decide.ledger.receipt_codec import parse_receipt
 from ferry.decide.ledger.rolled import Links
 from ferry.decide.ledger.runs import opened_run
 from ferry.decide.plan.lag import PartitionLag
-from ferry.errors import FerryError
+from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.model import OpenedRun, Receipt, TopicPartition
 from ferry.run.flow.connections import TargetFirst
 from ferry.run.flow.rows import read_blocks
@@ -38,12 +38,30 @@ _Piece = tuple[Chain, int | None, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """One look at a flow. A part is None when its cluster did not answer; `troubles` says why, by cluster alias."""
+    """One look at a flow. A part is None when it could not be seen; why is in `troubles`, else in `hindrances`."""
 
     view: LedgerView | None
     """What the ledger says; the view of nothing where the flow never ran."""
     lags: tuple[PartitionLag, ...] | None
     troubles: dict[str, str]
+    """Clusters that do not answer, by alias, and why."""
+    hindrances: list[str] = field(default_factory=list)
+    """What else was in the way, with the remedy: a secret, a login or an ACL, a filter in vain."""
+
+    @classmethod
+    def hindered(cls, view: LedgerView | None, errors: Mapping[str, FerryError]) -> Self:
+        """A look that came to errors, by cluster alias; empty where none is to blame."""
+        sight = cls(view=view, lags=None, troubles={})
+        for alias, error in errors.items():
+            sight.blame(alias, error)
+        return sight
+
+    def blame(self, alias: str, error: FerryError) -> None:
+        """Add an error: an outage of that cluster, where the error says that it does not answer."""
+        if alias and isinstance(error, Unreachable):
+            self.troubles.setdefault(alias, str(error))
+        else:
+            self.hindrances.append(str(error))
 
 
 class FlowWatch:
@@ -54,6 +72,8 @@ class FlowWatch:
         self.flow = flow
         self.patience_s = patience_s
         self._connections: TargetFirst | None = None
+        self._down: dict[str, FerryError] = {}
+        """Who did not answer when the connections were opened."""
 
     def __enter__(self) -> Self:
         return self
@@ -74,14 +94,20 @@ class FlowWatch:
         source, target = self.flow.flow.source, self.flow.flow.target
         try:
             connections = self._open()
+        except FerryError as error:
+            return Sight.hindered(None, {**self._down, target: error})
+        try:
             view = connections.run(partial(self._view, connections))
         except FerryError as error:
-            return Sight(view=None, lags=None, troubles={target: str(error)})
+            return Sight.hindered(None, _who_is_silent(connections, error))
         try:
             _reach_source(connections)
+        except FerryError as error:
+            return Sight.hindered(view, {source: error})
+        try:
             lags = connections.run(partial(lag_over, self.flow, connections))
         except FerryError as error:
-            return Sight(view=view, lags=None, troubles={source: str(error)})
+            return Sight.hindered(view, _who_is_silent(connections, error))
         return Sight(view=view, lags=tuple(lags), troubles={})
 
     def past(self, opened: OpenedRun) -> PastRun:
@@ -195,7 +221,9 @@ class FlowWatch:
 
     def _open(self) -> TargetFirst:
         if self._connections is None:
+            self._down = {}
             connections = TargetFirst.of(self.flow, patience_s=self.patience_s)
+            self._down = connections.down
             connections.__enter__()  # closes itself when it fails
             self._connections = connections
         return self._connections
@@ -221,6 +249,23 @@ def _covering(pieces: Sequence[_Piece], skip: int, most: int) -> tuple[list[_Pie
             chosen.append(piece)
         at += piece[2]
     return chosen, before
+
+
+def _who_is_silent(connections: TargetFirst, error: FerryError) -> dict[str, FerryError]:
+    """Whom an error of a request is to be blamed on: the clusters that do not answer now, else nobody."""
+    if not isinstance(error, (Unreachable, Retryable)):
+        return {"": error}
+
+    async def work() -> dict[str, FerryError]:
+        found = dict(connections.down)
+        for cluster, answer in connections.both(lambda cluster: cluster.refresh(())):
+            try:
+                await answer
+            except FerryError as silent:
+                found[cluster.alias] = silent
+        return found
+
+    return connections.run(work) or {"": error}
 
 
 def _reach_source(connections: TargetFirst) -> None:

@@ -1,0 +1,130 @@
+"""What a look at a flow blames on whom: an outage only on clusters that do not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import parse_settings
+from ferry.dev.ports import free_ports
+from ferry.errors import FerryError, FilterInVain, Refused, Retryable, Unreachable
+from ferry.run import watch as looking
+from ferry.run.flow.connections import TargetFirst
+from ferry.run.watch import FlowWatch, Sight
+
+
+def flow_of(*more: str) -> FlowConfig:
+    """A flow between clusters that are not there."""
+    here, there = free_ports(2)
+    lines = (
+        "clusters = a, b",
+        f"a.bootstrap.servers = 127.0.0.1:{here}",
+        f"b.bootstrap.servers = 127.0.0.1:{there}",
+        "a->b.enabled = true",
+        "a->b.topics = .*",
+        *more,
+    )
+    return parse_settings("\n".join(lines), "flows.properties").flow("a->b")
+
+
+def test_both_are_named_when_neither_answers() -> None:
+    with FlowWatch(flow_of(), patience_s=0.2) as watch:
+        for _ in range(2):
+            sight = watch.look()
+            assert (set(sight.troubles), sight.hindrances) == ({"a", "b"}, [])
+            assert (sight.view, sight.lags) == (None, None)
+
+
+def test_a_secret_that_is_missing_is_no_outage() -> None:
+    lines = ("b.security.protocol = SASL_PLAINTEXT", "b.sasl.mechanism = PLAIN", f"b.sasl.jaas.config = {JAAS}")
+    with FlowWatch(flow_of(*lines), patience_s=0.2) as watch:
+        sight = watch.look()
+    assert sight.troubles == {}
+    assert "FERRY_TEST_NO_SUCH_SECRET" in sight.hindrances[0]
+
+
+JAAS = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="u" password="${env:FERRY_TEST_NO_SUCH_SECRET}";'
+)
+
+
+@dataclass
+class Connected:
+    """Connections of which some clusters have stopped to answer, and what the ledger then answers."""
+
+    silent: dict[str, FerryError]
+    ledger: FerryError | None = None
+    down: dict[str, FerryError] = field(default_factory=dict)
+    has_source: bool = True
+
+    def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        async def whole() -> Any:
+            return await work()
+
+        return asyncio.run(whole())
+
+    async def has_ledger(self) -> bool:
+        if self.ledger is not None:
+            raise self.ledger
+        return False
+
+    def both(self, work: Callable[[Any], Awaitable[Any]]) -> list[tuple[Any, Awaitable[Any]]]:
+        clusters = [SimpleNamespace(alias=alias, refresh=self._refresh(alias)) for alias in ("a", "b")]
+        return [(cluster, work(cluster)) for cluster in clusters]
+
+    def _refresh(self, alias: str) -> Callable[[Any], Awaitable[None]]:
+        async def refresh(_: Any) -> None:
+            if alias in self.silent:
+                raise self.silent[alias]
+
+        return refresh
+
+    def close(self) -> None:
+        pass
+
+
+def looked(connected: Connected) -> Sight:
+    watch = FlowWatch(flow_of(), patience_s=0.2)
+    watch._connections = cast("TargetFirst", connected)
+    return watch.look()
+
+
+GONE, PASSING = Unreachable("gone"), Retryable("no connection")
+
+
+@pytest.mark.parametrize(
+    ("error", "silent", "troubles", "hindrances"),
+    [
+        (GONE, {"b": GONE}, {"b": "gone"}, []),  # the target died while the lag was measured
+        (GONE, {"a": GONE}, {"a": "gone"}, []),
+        (PASSING, {"a": GONE, "b": GONE}, {"a": "gone", "b": "gone"}, []),
+        (GONE, {}, {}, ["gone"]),  # one of its brokers, and not the cluster
+        (PASSING, {}, {}, ["no connection"]),
+        (GONE, {"a": Refused("no login")}, {}, ["no login"]),
+        (Refused("grant READ"), {"a": GONE}, {}, ["grant READ"]),
+        (FilterInVain("no topic"), {}, {}, ["no topic"]),
+    ],
+)
+@pytest.mark.parametrize("in_ledger", [True, False])
+def test_an_outage_is_of_who_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+    error: FerryError,
+    silent: dict[str, FerryError],
+    troubles: dict[str, str],
+    hindrances: list[str],
+    in_ledger: bool,
+) -> None:
+    async def lag_over(*_: Any) -> list[Any]:
+        raise error
+
+    monkeypatch.setattr(looking, "lag_over", lag_over)
+    sight = looked(Connected(silent=silent, ledger=error if in_ledger else None))
+    assert (sight.troubles, sight.hindrances) == (troubles, hindrances)
+    assert ((sight.view is None), sight.lags) == (in_ledger, None)

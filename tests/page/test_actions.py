@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import playwright
 import pytest
 
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.model import Refusal, RefusalKind, Unit
 from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page import paper
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.watcher import Job
 from tests.decide.values import PLAN, piece, place
@@ -179,3 +184,44 @@ def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, mon
     ended(None, "cluster backup does not answer")
     _, answer = desk.act("pause", {"topic": "orders", "why": "x"})
     assert (answer["done"], answer["error"]) == (True, "cluster backup does not answer")
+
+
+LANES = {
+    "backfill-airflow": True,
+    "append-a_b-c": True,
+    "backfill-" + "x" * 40: True,
+    "backfill-" + "x" * 41: False,
+    "history": False,
+    "drill-jan": False,
+    "backfill-": False,
+    "backfill--jan": False,
+    "backfill-jan\n": False,
+    "": False,
+}
+
+
+def test_a_lane_of_another_name_is_refused_with_what_it_has_to_be(desk: Desk) -> None:
+    found = {lane: desk.act("backfill", {**TIMES, "lane": lane})[0] == 200 for lane in LANES}
+    assert found == LANES
+    status, answer = desk.act("backfill", {**TIMES, "lane": "history"})
+    assert status == 422
+    said = (
+        "lane has to be backfill-NAME or append-NAME, where NAME has up to 40 letters, digits, hyphens and underscores"
+    )
+    assert answer["detail"] == f"{said}, not 'history'."
+
+
+def test_the_field_takes_the_lanes_that_the_server_takes() -> None:
+    """As browsers read a field's pattern: the whole text, with the flag v. One that is none is not looked at at all."""
+    script = (paper.FOLDER / "static" / "act.js").read_text()
+    (pattern,) = re.findall(r'pattern: ("(?:[^"\\]|\\.)*")', script)
+    check = f"const p = new RegExp('^(?:' + {pattern} + ')$', 'v');"
+    asked = {lane: one for lane, one in LANES.items() if "\n" not in lane}  # a field has one line
+    program = Path(playwright.__file__).parent / "driver" / "node"
+    told = subprocess.run(
+        [program, "-p", f"{check} JSON.stringify({json.dumps(list(asked))}.map((one) => p.test(one)))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert dict(zip(asked, json.loads(told.stdout), strict=True)) == asked

@@ -12,12 +12,14 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Depends, HTTPException, Request, status
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from ferry.clock import wall_ms
 from ferry.decide.records.units import read_ranges
 from ferry.errors import BadInput
 from ferry.model import Pause, Plan
+from ferry.model.lane import LaneKind, lane_kind
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pause
 from ferry.run.micro_run import MicroRuns
@@ -29,7 +31,7 @@ from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.pages import part_of_run, place_of
-from ferry_airflow.page.paper import airflow_of, fragment
+from ferry_airflow.page.paper import WANTED, airflow_of, fragment
 from ferry_airflow.page.watcher import Job
 
 WAIT_SECONDS = 15.0
@@ -73,10 +75,17 @@ class ResumeAsked(Asked):
     topic: str = TOPIC
 
 
+def _lane_of_windows(lane: str) -> str:
+    if lane_kind(lane) not in (LaneKind.BACKFILL, LaneKind.APPEND):
+        wanted = "backfill-NAME or append-NAME, where NAME has up to 40 letters, digits, hyphens and underscores"
+        raise PydanticCustomError(WANTED, "{wanted}", {"wanted": wanted})
+    return lane
+
+
 class BackfillAsked(RunAsked):
     """Copy a window of the past into a lane of its own."""
 
-    lane: str = Field(default="backfill-airflow", pattern=r"^(backfill|append)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")
+    lane: Annotated[str, AfterValidator(_lane_of_windows)] = "backfill-airflow"
     start: datetime
     end: datetime
 

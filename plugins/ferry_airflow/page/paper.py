@@ -102,6 +102,8 @@ def written(request: Request, name: str, status: int = 200, **what: Any) -> HTML
     return HTMLResponse(text, status_code=status)
 
 
+WANTED = "wanted"
+"""The kind of an error whose context says by this name what a value has to be."""
 _WANTED = {
     "int_parsing": "a whole number",
     "bool_parsing": "true or false",
@@ -120,6 +122,7 @@ _LIMITS = {
     "string_too_long": ("of {max_length} characters at most", "max_length"),
     "too_long": ("of {max_length} entries at most", "max_length"),
     "literal_error": ("one of {expected}", "expected"),
+    WANTED: ("{wanted}", "wanted"),
 }
 
 

@@ -87,7 +87,11 @@
       title: "Start a backfill", go: "Start",
       text: "Copies the records of a window of time into a lane of its own, beside the live topics.",
       fields: [
-        field("lane", "Lane", "text", { value: "backfill-airflow", required: true, pattern: "(backfill|append)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}" }),
+        field("lane", "Lane", "text", {
+          value: "backfill-airflow", required: true, autocomplete: "off",
+          pattern: "(backfill|append)-[A-Za-z0-9][A-Za-z0-9_\\-]{0,39}", // browsers read it with the flag v: the hyphen is escaped
+          title: "backfill-NAME or append-NAME, where NAME has up to 40 letters, digits, hyphens and underscores",
+        }),
         field("start", "From (your time zone)", "datetime-local", { required: true }),
         field("end", "To, before (your time zone)", "datetime-local", { required: true }),
         topicList(),

@@ -62,6 +62,8 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (lone(PastState.UNPLANNED, 899), KNOWN, "planning", "r1 is being planned"),
         (lone(PastState.UNPLANNED, 899), dag_run("r1", "failed"), "failed", "before its plan was sealed"),
         (lone(PastState.UNPLANNED, 901), dag_run("r1", "running"), "running", "r1 is running"),
+        (lone(PastState.UNPLANNED, 899), dag_run("r1", "success", 5), "planning", "r1 is being planned"),
+        (replace(lone(PastState.UNPLANNED, 899), ledger_ms=NOW_MS), dag_run("r1", "success", 5), "failed", "sealed"),
         (lone(PastState.OPEN, 899), KNOWN, "running", "r1, of ferry__primary__backup, is under way"),
         (lone(PastState.OPEN, 901), KNOWN, "unfinished", "the next run copies the rest"),
         (lone(PastState.OPEN, 899), dag_run("r1", "failed"), "failed", "before it had copied all"),

@@ -103,7 +103,9 @@ def is_at_work(seen: Snapshot, dag: DagState, run: str, heard_ms: int, now_ms: i
     """
     its = next((one for one in dag.runs if one.run == run), None)
     if its is not None:
-        return its.state in UNDER_WAY
+        over = ms_of(its.ended)
+        is_news = its.state == "success" and over is not None and seen.ledger_ms < over  # the ledger was read before
+        return its.state in UNDER_WAY or is_news
     is_older = seen.last_run is not None and seen.last_run.run != run and any(one.run == run for one in seen.runs)
     return not is_older and now_ms - heard_ms < DEAD_MS
 

@@ -108,6 +108,17 @@ def test_what_was_read_furthest_is_held_against_the_source() -> None:
     assert reads_of_units([receipt(1, (4, 9))]) == [Read(place("t", 0), -1, 4), Read(place("t", 1), -1, 9)]
 
 
+def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> None:
+    read = {place("a.t", 0): replace(receipt(0, (5, 3), target_next=4), source_epochs=(2, 1))}
+    first, second = dealt(units=read).parts
+    deal = dealt(units=read)
+    assert deal.unit(first, 0).source_epochs == (2, 1)
+    assert deal.unit(second, 0).source_epochs == ()
+    assert deal.unit(replace(first, starts=(5, 8)), 0).source_epochs == (2, -1), "what was skipped nobody read"
+    old = replace(first, last=replace(read[place("a.t", 0)], source_epochs=()))
+    assert deal.unit(old, 0).source_epochs == ()
+
+
 def test_a_changed_rule_waits_and_then_says_that_it_counts() -> None:
     waiting = dealt(RULE._replace(digest="few"))
     assert waiting.finishing

@@ -101,7 +101,7 @@ class Deal:
             target_next=-1 if last is None else last.target_next,
             target_end=part.target_end,
             target_epoch=-1 if last is None else last.target_epoch,
-            source_epochs=() if last is None else last.source_epochs,
+            source_epochs=_epochs(part),
         )
 
     def _source_of(self, part: Part) -> TopicPartition:
@@ -116,3 +116,12 @@ class Deal:
             return tuple(max(start, min(end, stops.get(number, end))) for number, (start, end) in pairs)
 
         return replace(self, parts=tuple(replace(part, ends=ends_of(part)) for part in self.parts))
+
+
+def _epochs(part: Part) -> Vector:
+    """The leader epochs of the last receipt, where the part goes on from what that has read; -1: not known."""
+    last = part.last
+    if last is None:
+        return ()
+    known = zip(part.starts, last.reached, last.source_epochs)  # noqa: B905 - old receipts have fewer epochs, or none
+    return tuple(epoch if start == reached else -1 for start, reached, epoch in known)

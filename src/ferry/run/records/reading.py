@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from ferry.config.flow.clients import ConnectionOptions, FetchOptions
 from ferry.decide.records.ranges import Piece
 from ferry.errors import Corrupt, FerryError, Refused, Unreachable
-from ferry.model import RefusalKind, Slice, TopicPartition
+from ferry.model import RefusalKind, Slice, TopicPartition, Unit
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.intake import Answer, Fetched, Intake, ReadFailure
 from ferry.net.fetch.lineage import Mark
@@ -80,9 +80,20 @@ def read_batches(spec: ReadSpec, told: Told | None = None) -> Iterator[tuple[Pie
         reading.stop()
 
 
-def marks_of(slices: Iterable[Slice], pieces: Iterable[Piece]) -> dict[TopicPartition, Mark]:
-    """What was read of the logs of some pieces before, as slices tell."""
-    known = {piece.source: Mark(piece.read_epoch, piece.read_end) for piece in slices}
+def marks_of(written: Iterable[Slice | Unit], pieces: Iterable[Piece]) -> dict[TopicPartition, Mark]:
+    """What was read of the logs of some pieces before, as the slices and units tell that are written of them.
+
+    Of a log that many units read, what one of them has read furthest.
+    """
+    known: dict[TopicPartition, Mark] = {}
+    for one in written:
+        if isinstance(one, Slice):
+            known[one.source] = Mark(one.read_epoch, one.read_end)
+            continue
+        for number, mark in enumerate(map(Mark, one.source_epochs, one.starts)):
+            place = TopicPartition(one.source_topic, number)
+            if mark.epoch >= 0 and (place not in known or known[place].end < mark.end):
+                known[place] = mark
     return {piece.place: known[piece.place] for piece in pieces if piece.place in known}
 
 

@@ -275,13 +275,11 @@ def _source(
     spark: SparkSession, plan: Plan, spec: TaskSpec, pieces: Iterable[Piece], ranges: Ranges, then: Stage
 ) -> DataFrame:
     """The records of these ranges, which lie in the pieces; they go through `then` where they are read."""
-    slices = [piece for piece in pieces if isinstance(piece, Slice)]
-    units = [piece for piece in pieces if isinstance(piece, Unit)]
-    topic_ids = {unit.source_topic: unit.source_topic_id for unit in units}
-    topic_ids |= {piece.source.topic: piece.source_topic_id for piece in slices}
+    every = list(pieces)
+    topic_ids = {piece.source.topic: piece.source_topic_id for piece in every}
     tasks = dealt(ranges, TASK_RECORDS)
     return read_frame(
-        spark, [_read_spec(spark, plan, spec, slices, of_task, topic_ids, len(tasks)) for of_task in tasks], then
+        spark, [_read_spec(spark, plan, spec, every, of_task, topic_ids, len(tasks)) for of_task in tasks], then
     )
 
 
@@ -289,12 +287,12 @@ def _read_spec(
     spark: SparkSession,
     plan: Plan,
     spec: TaskSpec,
-    slices: Sequence[Slice],
+    written: Sequence[Piece],
     pieces: tuple[Part, ...],
     topic_ids: Mapping[str, str],
     tasks: int,
 ) -> ReadSpec:
-    """How one of so many tasks reads its pieces of the source."""
+    """How one of so many tasks reads its pieces of the source, of which these slices and units are `written`."""
     rate = spec.limits.rate
     return ReadSpec(
         alias=plan.flow.source,
@@ -304,7 +302,7 @@ def _read_spec(
         topic_ids={piece.place.topic: topic_ids[piece.place.topic] for piece in pieces},
         patience_s=spec.patience_s,
         isolation=spec.limits.isolation,
-        marks=marks_of(slices, pieces),
+        marks=marks_of(written, pieces),
         bytes_per_second=None if rate is None else max(1, rate.bytes_per_second // min(max(1, tasks), at_once(spark))),
     )
 

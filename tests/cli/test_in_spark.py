@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 
+from ferry.cli.app import main
 from ferry.cli.copy.in_spark import copy_of
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
@@ -34,6 +36,26 @@ def test_a_switch_of_a_flow_with_transforms_does_not_begin_where_there_is_no_spa
     copy_of(flow_of(TEXT))
     with pytest.raises(Refused, match=r"flow a->b has transforms, .* no PySpark is installed here: install Ferry with"):
         copy_of(flow_of(TEXT + MASKED))
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["plan", "a->b", "--sample", "3"], "--sample carries the transforms out in Spark"),
+        (["run", "a->b", "--spark"], "--spark copies in Spark"),
+        (["verify", "a->b", "--spark"], "--spark transforms topics again in Spark"),
+    ],
+)
+def test_what_takes_spark_says_so_before_a_cluster_is_asked(
+    command: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "flows.properties"
+    config.write_text(TEXT + MASKED)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--config", str(config)])
+    assert ended.value.code == Refused.exit_code
+    assert f"{said}, and no PySpark is installed here: install Ferry with its extra spark" in capsys.readouterr().err
 
 
 def test_only_topics_that_a_transform_names_take_spark() -> None:

@@ -51,9 +51,12 @@ def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
     """
     from ferry.run.local import copy_plan
 
-    if flow.transforms and importlib.util.find_spec("pyspark") is None:
-        raise Refused(
-            f"flow {flow.flow} has transforms, which take Spark, and no PySpark is installed here: install Ferry with "
-            "its extra spark, and Java 17"
-        )
+    if flow.transforms:
+        need_spark(f"flow {flow.flow} has transforms, which take Spark")
     return lambda runs, plan: (copied_in_spark if plan.row_slots else copy_plan)(runs, plan)
+
+
+def need_spark(what: str) -> None:
+    """Raise Refused where no PySpark is installed; `what` begins the sentence."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise Refused(f"{what}, and no PySpark is installed here: install Ferry with its extra spark, and Java 17")

@@ -104,7 +104,10 @@ def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, val
     if not chosen.transforms:
         raise BadInput(f"flow {chosen.flow} has no transforms, so all records arrive as they are: leave --sample out")
     # Imported here: Spark is heavy, and only this needs it.
+    from ferry.cli.copy.in_spark import need_spark
     from ferry.cli.copy.sampled import show_sample
+
+    need_spark("--sample carries the transforms out in Spark")
     from ferry.spark.records.sample import samples
 
     found = samples(chosen, count, only_topics(chosen, topic), clear=values)

@@ -62,6 +62,7 @@ def run_command(
     Ctrl-C or SIGTERM ends the open chunks within seconds; what they hold is committed, the next run goes on there.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.copy.in_spark import need_spark
     from ferry.cli.shapes import run_json
     from ferry.decide.ledger.report import RunState
     from ferry.run.local import refuse_transforms
@@ -75,6 +76,8 @@ def run_command(
     if run is not None and not run.strip():
         raise BadInput("--run is empty: give the run an id, or leave the option away")
     chosen = desk.flow(flow)
+    if spark and not dry_run:
+        need_spark("--spark copies in Spark")
     only = only_topics(chosen, topic)
     options = RunOptions(
         only=only, max_bytes=max_bytes, max_records=max_records, max_seconds=max_seconds, take_over=take_over

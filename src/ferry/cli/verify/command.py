@@ -84,6 +84,7 @@ def verify_command(
     Exit code 1 when they differ, or when not all that was asked for could be compared.
     """
     # Imported here: the command line starts light.
+    from ferry.cli.copy.in_spark import need_spark
     from ferry.cli.verify.shown import print_verified
     from ferry.decide.ledger.verified_codec import verified_json
     from ferry.run.metrics.told import tell_verification
@@ -92,6 +93,8 @@ def verify_command(
 
     desk, chosen = Desk.with_flow(ctx, flow, config=config, as_json=as_json, quiet=quiet, verbose=verbose)
     chosen = in_lane_of(chosen, lane)
+    if spark:
+        need_spark("--spark transforms topics again in Spark")
     if seed is not None and sample is None:
         raise BadInput(f"--seed {seed} chooses a sample: add --sample, or leave it out")
     (first, since_ms), (last, until_ms) = bound("--from", start), bound("--to", end)

@@ -198,17 +198,20 @@ class _Chunks:
 
 
 class _Ahead:
-    """The target's records, up to an offset at a time."""
+    """The target's records, up to an offset at a time; nothing is read before somebody asks."""
 
     def __init__(self, records: Iterator[Content]) -> None:
         self._records = records
-        self._next: Content | None = next(records, None)
+        self._kept: Content | None = None
 
     def before(self, stop: int) -> Iterator[Content]:
         """The next ones that lie before an offset."""
-        while self._next is not None and self._next.offset < stop:
-            yield self._next
-            self._next = next(self._records, None)
+        while (found := self._kept or next(self._records, None)) is not None:
+            self._kept = found
+            if found.offset >= stop:
+                return
+            self._kept = None
+            yield found
 
 
 def _there(spec: CompareSpec, copy: DealtCopy, found: Compared) -> Generator[Content, None, None]:

@@ -18,6 +18,7 @@ from ferry.errors import BadInput
 from ferry.run.records.latest import latest_specs, patterns
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.transform_digest import transform_digest
+from ferry.spark.records.failures import SPARKS
 from ferry.spark.records.local_session import local_session
 from ferry.spark.records.rows import record_rows
 from ferry.spark.records.schema import SCHEMA
@@ -115,8 +116,9 @@ def _sample(
     frame = transformed(records, spec, named)
     try:
         rows = frame.collect() if before else []
-    except PySparkException as error:
-        what = str(error).strip().splitlines()[0][:300] if clear else error.getCondition() or type(error).__name__
+    except SPARKS as error:
+        kind = error.getCondition() if isinstance(error, PySparkException) else None
+        what = str(error).strip().splitlines()[0][:300] if clear else kind or type(error).__name__
         hint = "" if clear else "; --show-values shows the rest, which may have values of records"
         raise BadInput(
             f"ferry.transform.{spec.name}: Spark cannot apply it to records of {topic} ({what}); leave those out by"

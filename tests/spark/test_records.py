@@ -213,6 +213,14 @@ def test_a_selection_makes_rows_of_single_records(book: Notebook, source_cluster
     assert [(row["offset"], row["value"]) for row in found.rows] == [(n, f"V{n}".encode()) for n in (0, 2, 4)]
 
 
+OLDER = "SELECT * FROM records WHERE timestamp_millis(timestamp) <"
+
+
+def test_times_that_stay_the_same_may_be_written(book: Notebook) -> None:
+    for time in ("TIMESTAMP '2026-01-01'", "DATE 'epoch'", "CAST(CAST(key AS STRING) AS TIMESTAMP)"):
+        assert book.read(NO_RECORDS, {}, sql=f"{OLDER} {time}").rows == []
+
+
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
@@ -224,6 +232,13 @@ def test_a_selection_makes_rows_of_single_records(book: Notebook, source_cluster
             "line 1, column 29, calls rand(), which is not the same each time",
         ),
         ("SELECT * FROM records WHERE timestamp_millis(timestamp) < now()", "calls now(), which is not the same"),
+        (f"{OLDER} TIMESTAMP 'now'", "line 1, column 59, has the time 'now', which is not the same each time"),
+        (f"{OLDER} TIMESTAMP_NTZ ' Today '", "has the time ' Today ', which"),
+        (f"{OLDER} CAST('tomorrow UTC' AS TIMESTAMP)", "has the time 'tomorrow UTC', which"),
+        (f"{OLDER} to_date('yesterday')", "has the time 'yesterday', which"),
+        (f'{OLDER} DATE "today"', "has the time 'today', which"),
+        (f"{OLDER} 'now'", "has the time 'now', which"),
+        ("SELECT * FROM records WHERE current_database() = 'x'", "calls current_schema(), which is not the same"),
         ("SELECT * FROM records ORDER BY offset", "has ORDER BY: each row has to come of one record"),
         ("SELECT * FROM records LIMIT 1", "has LIMIT: each row"),
         ("SELECT DISTINCT * FROM records", "has DISTINCT: each row"),

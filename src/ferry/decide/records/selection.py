@@ -6,6 +6,7 @@ partition and the next to another would be there twice, or never.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -47,12 +48,15 @@ _WRITTEN: Mapping[str, str] = {
 
 _MOMENTARY = frozenset(
     (
-        "current_catalog", "current_database", "current_date", "current_time", "current_timestamp", "current_timezone",
-        "current_user", "input_file_block_length", "input_file_block_start", "input_file_name", "localtimestamp", "now",
-        "session_user", "user", "version",
+        "current_catalog", "current_database", "current_date", "current_path", "current_schema", "current_time",
+        "current_timestamp", "current_timezone", "current_user", "input_file_block_length", "input_file_block_start",
+        "input_file_name", "localtimestamp", "now", "session_user", "user", "version",
     )
 )  # fmt: skip
 """Functions that Spark calls deterministic, for they are so within one query. The next attempt is another query."""
+
+
+_MOMENT = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
 class Node(NamedTuple):
@@ -68,6 +72,13 @@ class Node(NamedTuple):
     """An expression with a query of its own."""
     position: tuple[int, int] | None
     """Line and column of the text, from 1; None where Spark does not tell."""
+    text: str | None = None
+    """Of a date or time that is written as text: that text."""
+
+
+def is_momentary(text: str) -> bool:
+    """Whether Spark reads a text as a time of the moment in which it plans: 'now', 'today', also with a zone."""
+    return _MOMENT.match(text) is not None
 
 
 def check_nodes(nodes: Iterable[Node]) -> None:
@@ -90,6 +101,11 @@ def _why_not(node: Node) -> str | None:
         return (
             f"calls {node.name}(), which is not the same each time: a retry would write other records than the attempt "
             "before it; use the record's timestamp, partition and offset instead, or a constant"
+        )
+    if node.text is not None and is_momentary(node.text):
+        return (
+            f"has the time '{node.text}', which is not the same each time: a retry would write other records than the "
+            "attempt before it; use the record's timestamp instead, or a constant"
         )
     return None
 

@@ -20,6 +20,9 @@ VIEW = "records"
 """What the records are called in SQL."""
 
 _POSITION = re.compile(r"line (\d+),? pos (\d+)")
+_FROM_TEXT = ("Cast", "ParseToDate", "ParseToTimestamp")
+_TIMES = ("date", "timestamp", "timestamp_ntz", "time")
+_QUOTED = re.compile(r"['\"](.*)['\"]", re.DOTALL)
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 
 
@@ -127,7 +130,25 @@ def _node(tree: Any, *, is_plan: bool) -> Node:
         deterministic=is_plan or tree.deterministic(),
         has_plan=not is_plan and kind in ("ScalarSubquery", "Exists", "InSubquery", "ListQuery", "LateralSubquery"),
         position=(line.get(), column.get() + 1) if line.isDefined() and column.isDefined() else None,
+        text=None if is_plan else _text(tree, kind),
     )
+
+
+def _text(expression: Any, kind: str) -> str | None:
+    """The text of a date or time: Spark makes one of 'now' while it parses or plans, without any function."""
+    if kind not in (*_FROM_TEXT, "Literal") or expression.dataType().typeName() not in _TIMES:
+        return None
+    if kind in _FROM_TEXT:
+        child = expression.children().apply(0)
+        is_text = child.foldable() and child.dataType().typeName() == "string"
+        found = child.eval(None) if is_text else None
+        return None if found is None else found.toString()
+    origin = expression.origin()
+    whole, start, stop = origin.sqlText(), origin.startIndex(), origin.stopIndex()
+    if not (whole.isDefined() and start.isDefined() and stop.isDefined()):
+        return None
+    written = _QUOTED.search(whole.get()[start.get() : stop.get() + 1])
+    return None if written is None else written.group(1)
 
 
 def _each(sequence: Any) -> Iterator[Any]:

@@ -189,25 +189,29 @@ def resumed(unit: Unit, last: UnitReceipt | None, generation: int) -> Vector:
 
 def read_ranges(units: Iterable[Unit]) -> dict[TopicPartition, tuple[int, int]]:
     """What has to be read of the source so that each unit finds what it wants; empty ranges are left out."""
-    found: dict[TopicPartition, tuple[int, int]] = {}
-    for unit in units:
-        for number, (start, end) in enumerate(zip(unit.starts, unit.ends, strict=True)):
-            if start < end:
-                place = TopicPartition(unit.source_topic, number)
-                low, high = found.get(place, (start, end))
-                found[place] = min(low, start), max(high, end)
-    return found
+    return covering(
+        (TopicPartition(unit.source_topic, number), start, end)
+        for unit in units
+        for number, (start, end) in enumerate(zip(unit.starts, unit.ends, strict=True))
+    )
 
 
 def done_ranges(receipts: Iterable[UnitReceipt]) -> dict[TopicPartition, tuple[int, int]]:
     """What was read of the source for chunks that are committed, once for however many target partitions."""
+    return covering(
+        (TopicPartition(one.source_topic, number), begin, reached)
+        for one in receipts
+        for number, (begin, reached) in enumerate(zip(one.begins, one.reached, strict=True))
+    )
+
+
+def covering(ranges: Iterable[tuple[TopicPartition, int, int]]) -> dict[TopicPartition, tuple[int, int]]:
+    """Of each partition the one range that has all of its ranges in it; empty ones are left out."""
     found: dict[TopicPartition, tuple[int, int]] = {}
-    for one in receipts:
-        for number, (begin, reached) in enumerate(zip(one.begins, one.reached, strict=True)):
-            if begin < reached:
-                place = TopicPartition(one.source_topic, number)
-                low, high = found.get(place, (begin, reached))
-                found[place] = min(low, begin), max(high, reached)
+    for place, start, end in ranges:
+        if start < end:
+            low, high = found.get(place, (start, end))
+            found[place] = min(low, start), max(high, end)
     return found
 
 

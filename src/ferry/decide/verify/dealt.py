@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from ferry.decide.records.units import is_next
+from ferry.decide.records.units import covering, is_next
 from ferry.decide.verify.differences import Comparison
 from ferry.decide.verify.transformed import Rule
 from ferry.model import (
@@ -295,14 +295,12 @@ def dealt_by_todays_rule(
 
 def source_ranges(copies: Sequence[DealtCopy]) -> dict[TopicPartition, Range]:
     """What of the source has to be read to compare these."""
-    found: dict[TopicPartition, Range] = {}
-    for copy in copies:
-        for chunk in copy.chunks:
-            for number, (begin, end) in chunk.ranges.items():
-                place = TopicPartition(copy.topic, number)
-                low, high = found.get(place, (begin, end))
-                found[place] = min(low, begin), max(high, end)
-    return found
+    return covering(
+        (TopicPartition(copy.topic, number), begin, end)
+        for copy in copies
+        for chunk in copy.chunks
+        for number, (begin, end) in chunk.ranges.items()
+    )
 
 
 def unfinished(copy: DealtCopy, settled: int, why: str) -> NotCompared:

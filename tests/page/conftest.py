@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from ferry.model import TopicPartition
 from ferry.run.watch import Sight
 from ferry_airflow.page import access, actions, beside, dag_runs, office
 from ferry_airflow.page.airflow_side import DagState
+from ferry_airflow.page.answers import Ended, Key
 from ferry_airflow.page.app import page_app
 from ferry_airflow.page.snapshot import RunDigest
 from ferry_airflow.page.watcher import Watcher
@@ -47,6 +49,17 @@ class Still(Watcher):
     def see(self, sight: Sight, runs: Sequence[RunDigest] = ()) -> None:
         """As if the thread had looked."""
         self._take(sight, tuple(runs))
+
+    def has(self, key: Key, got: object) -> None:
+        """As if the thread had this answer to a question of a page."""
+
+        def begin(ended: Ended) -> threading.Event:
+            ended(got, "")
+            done = threading.Event()
+            done.set()
+            return done
+
+        self._answers.answer(key, begin, fresh_seconds=0)
 
 
 @dataclass

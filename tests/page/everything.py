@@ -22,9 +22,9 @@ from ferry.run.groups.translate import Translation
 from ferry.run.reports.folder import Checked
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.answers import Answer
 from ferry_airflow.page.lag_point import LagPoint
 from ferry_airflow.page.snapshot import topic_rows
-from ferry_airflow.page.watcher import Answer
 from tests.decide.test_deal import receipt as unit_receipt
 from tests.decide.values import PLAN, RECEIPT, piece, place, run_of
 from tests.page.conftest import Desk, lag
@@ -91,6 +91,7 @@ def filled(desk: Desk) -> None:
         return Answer(got=answers[key[0]], at_ms=now)
 
     desk.watcher.answer = answer  # type: ignore[method-assign]
+    desk.watcher.answer_aside = answer  # type: ignore[assignment,method-assign]
 
 
 def _answers(now: int) -> dict[str, Any]:

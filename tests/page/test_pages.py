@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Seg
 from ferry.model.lane import LaneKind
 from ferry.run.groups.translate import Translation
 from ferry.run.watch import Sight
+from ferry_airflow.page import reports
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.mount import views
 from ferry_airflow.page.snapshot import RunDigest, TopicRun, digest_of
@@ -169,9 +171,7 @@ def test_each_way_in_which_an_offset_is_found_is_told(desk: Desk, outcome: Trans
 def answered(desk: Desk, key: tuple[object, ...], got: object) -> None:
     """As if the flow's thread had this answer to a question of a page."""
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
-    answer = desk.watcher.answer(key, lambda _: got, fresh_seconds=60)
-    assert answer.job is not None
-    answer.job.work(None)  # type: ignore[arg-type]  # the work asks no cluster
+    desk.watcher.has(key, got)
 
 
 def test_groups_are_numbered_by_their_pages_and_it_is_said_that_there_are_more(desk: Desk) -> None:
@@ -334,7 +334,7 @@ def test_a_run_that_refused_half_of_ten_thousand_partitions_is_shown_in_pages(de
     )
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.PARTIAL, report=report)
     desk.watcher.see(Sight(view=UNREAD, lags=rows, troubles={}), [run])
-    desk.watcher.answer(("run", "run-1"), lambda _: past, fresh_seconds=60).job.work(None)  # type: ignore[union-attr,arg-type]
+    desk.watcher.has(("run", "run-1"), past)
     overview = desk.page(f"{HERE}/")
     assert "and 4\u202f994 more" in overview
     assert "5\u202f000 unknown" in overview
@@ -405,7 +405,7 @@ def test_a_bad_number_in_an_address_is_told_in_a_sentence(desk: Desk, path: str,
     answer = desk.client.get(f"{HERE}{path}", headers={"Accept": "text/html"})
     assert answer.status_code == 422
     assert sentence in html.unescape(answer.text)
-    assert not desk.watcher._answers, "no cluster is asked"
+    assert not desk.watcher._answers._kept, "no cluster is asked"
 
 
 def test_a_page_of_receipts_beyond_the_last_is_the_last(desk: Desk) -> None:
@@ -414,8 +414,11 @@ def test_a_page_of_receipts_beyond_the_last_is_the_last(desk: Desk) -> None:
     assert answer.headers["location"] == "?page=2"
 
 
-def test_a_report_that_is_being_read_loads_itself_again(desk: Desk) -> None:
+def test_a_report_that_is_being_read_loads_itself_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    hold = threading.Event()
+    monkeypatch.setattr(reports, "_page_of", lambda flow, name: hold.wait(60))  # a folder that answers late
     answer = desk.client.get(f"{HERE}/report/7", headers={"Accept": "text/html"})
+    hold.set()
     assert (answer.status_code, answer.headers["refresh"]) == (503, "1")
     assert "this page loads itself again" in answer.text
 

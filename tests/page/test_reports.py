@@ -13,8 +13,9 @@ from ferry.decide.evidence.codec import SealedReport, encode_report
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
-from ferry.run.watch import FlowWatch, Sight
-from tests.page.conftest import FLOW, HERE, TEXT, Desk
+from ferry.run.watch import Sight
+from ferry_airflow.rest import until
+from tests.page.conftest import HERE, TEXT, Desk
 from tests.reports.values import EVIDENCE
 
 OWN = Flow(source="primary", target="backup")
@@ -43,17 +44,16 @@ def put(folder: Path, number: int, flow: Flow, kind: EvidenceKind = EvidenceKind
 
 
 def opened(desk: Desk, path: str) -> tuple[int, str]:
-    """A page that needs the folder, once the flow's thread has read that: its status and its text."""
-    headers = {"Accept": "text/html"}
-    desk.client.get(f"{HERE}{path}", headers=headers)
-    (config,) = desk.app.state.office.flows.now().flows
-    assert str(config.flow) == FLOW
-    for answer in list(desk.watcher._answers.values()):
-        if answer.job is not None:
-            with FlowWatch(config, patience_s=0.1) as watch:
-                answer.job.work(watch)
-    answer = desk.client.get(f"{HERE}{path}", headers=headers)
-    return answer.status_code, answer.text
+    """A page that needs the folder, once that is read: its status and its text."""
+    read: list[tuple[int, str]] = []
+
+    def is_read() -> bool:
+        answer = desk.client.get(f"{HERE}{path}", headers={"Accept": "text/html"})
+        read.append((answer.status_code, answer.text))
+        return not any(answer.is_asked for answer in desk.watcher._answers._kept.values())
+
+    assert until(lambda: is_read() and read[-1][0] != 503, 20)
+    return read[-1]
 
 
 def test_a_report_of_another_flow_in_the_same_folder_is_as_one_that_is_not_there(desk: Desk, folder: Path) -> None:

@@ -8,21 +8,26 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import load
 from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.errors import BadInput, FilterInVain, Refused, Unreachable
 from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page.answers import KEPT_SECONDS, WAIT_SECONDS
 from ferry_airflow.page.courtesy import HAND_OVER_SECONDS, behind_requests
-from ferry_airflow.page.watcher import KEPT_SECONDS, WAIT_SECONDS, Watcher, Watchers, rest_after
+from ferry_airflow.page.watcher import LOOKING, Watcher, Watchers, rest_after
+from ferry_airflow.rest import until
 from tests.decide.values import LANE, run_of
-from tests.page.conftest import Still, lag
+from tests.page.conftest import FLOW, TEXT, Still, lag
 
 
 def _nowhere() -> FlowConfig:
@@ -87,10 +92,52 @@ def test_a_request_waits_a_moment_and_then_shows_what_is_there() -> None:
     assert time.monotonic() - began < WAIT_SECONDS + 2
     assert answer.waiting
     assert watcher.answer(("slow",), slow, fresh_seconds=60) is answer, "it is asked for once"
-    assert answer.job is not None
     hold.set()
-    answer.job.work(None)  # type: ignore[arg-type]
+    (job,) = watcher._jobs.values()
+    watcher._do(job, partial(slow, cast("FlowWatch", None)))
     assert (answer.got, answer.waiting) == ("there", False)
+
+
+def test_an_answer_that_needs_a_login_that_is_missing_ends_with_the_sentence(thread: Watcher) -> None:
+    def told() -> bool:
+        return thread.answer(("lanes",), lambda _: None, fresh_seconds=60).error == "no such connection"
+
+    assert until(told, 20)
+
+
+def test_what_needs_no_cluster_is_there_while_the_thread_waits_for_one() -> None:
+    silent = threading.Event()
+
+    def connected() -> FlowConfig:
+        silent.wait(60)
+        raise BadInput("no such connection")
+
+    watcher = Watcher(connected, "primary", "backup")
+    try:
+        watcher.seen()
+        slow = watcher.answer(("lanes",), lambda _: "lanes", fresh_seconds=60)
+        assert until(lambda: watcher.answer_aside(("reports",), lambda: "here", fresh_seconds=60).got == "here", 20)
+        assert slow.waiting, "a question about the clusters does wait"
+    finally:
+        silent.set()
+        watcher.close()
+
+
+def test_what_is_asked_is_answered_while_other_flows_are_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "ferry.properties").write_text(TEXT)
+    flow = load(tmp_path / "ferry.properties").flow(FLOW)
+    watcher = Watcher(lambda: flow, "primary", "backup")
+    for _ in range(LOOKING._initial_value):  # type: ignore[attr-defined]  # each of them waits for a silent cluster
+        assert LOOKING.acquire(timeout=20)
+    try:
+        job = watcher.ask("ada", "plan", lambda _: "planned")
+        assert job.done.wait(20)
+        assert job.answer == "planned"
+        assert watcher.seen().number == 0, "it was not its turn to look"
+    finally:
+        watcher.close()
+        LOOKING.release(LOOKING._initial_value)  # type: ignore[attr-defined]
+    assert until(lambda: not cast("threading.Thread", watcher._thread).is_alive(), 20)
 
 
 def test_another_configuration_ends_the_threads_of_the_one_before() -> None:
@@ -189,8 +236,8 @@ def test_an_answer_that_nobody_asks_for_any_more_goes() -> None:
     watcher = Still()
     for name in ("a run", "a group"):
         watcher.answer((name,), lambda _: "", fresh_seconds=60)
-    assert len(watcher._answers) == 2
-    for kept in watcher._answers.values():
+    assert len(watcher._answers._kept) == 2
+    for kept in watcher._answers._kept.values():
         kept.asked_at -= KEPT_SECONDS + 1
     watcher.answer(("a group",), lambda _: "", fresh_seconds=60)
-    assert list(watcher._answers) == [("a group",)]
+    assert list(watcher._answers._kept) == [("a group",)]

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Request, status
 from fastapi.responses import Response
 
+from ferry.config.flow.flow import FlowConfig
 from ferry.decide.evidence.chain import page_name, report_name
 from ferry.decide.evidence.codec import decode_report
 from ferry.errors import BadInput, Corrupt
@@ -15,7 +16,6 @@ from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.run.reports.folder import Checked, check_folder
 from ferry.run.reports.store import store_of
-from ferry.run.watch import FlowWatch
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.deep import INT64, STALE_SECONDS
@@ -39,15 +39,12 @@ def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
 @router.get("/reports")
 def reports(request: Request, open_flow: FlowDep, user: User) -> Response:
     """Reports of drills and switches, newest first. One that cannot be read is listed: it breaks the chain of all."""
-    found = open_flow.watcher.answer(("reports",), _reports, fresh_seconds=STALE_SECONDS)
+    work = partial(_reports, open_flow.config)
+    found = open_flow.watcher.answer_aside(("reports",), work, fresh_seconds=STALE_SECONDS)
     rows: list[Checked] = list(reversed(found.got or ()))
     own = [one for one in rows if one.kept.report is None or tells_of(one.kept.report.evidence, open_flow.flow)]
     lists = {"rows": own, "others": len(rows) - len(own), "beside": runs_beside(user, open_flow.flow, "reports")}
     return shown_page(request, "reports.html", open_flow, "reports", answer=found, **lists)
-
-
-def _reports(watch: FlowWatch) -> list[Checked]:
-    return check_folder(store_of(watch.flow.report.folder), None)
 
 
 @router.get("/report/{number}")
@@ -56,8 +53,8 @@ def one_report(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)])
 
     404 alike for one that is not there, that tells of another flow, and of which nobody can read whose it is.
     """
-    work = partial(_page_of, name=report_name(number))
-    found = open_flow.watcher.answer(("report", number), work, fresh_seconds=STALE_SECONDS)
+    work = partial(_page_of, open_flow.config, report_name(number))
+    found = open_flow.watcher.answer_aside(("report", number), work, fresh_seconds=STALE_SECONDS)
     if found.waiting:
         why = f"{page_name(report_name(number))} is being read; this page loads itself again."
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, why, headers={"Refresh": "1", "Retry-After": "1"})
@@ -67,11 +64,15 @@ def one_report(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)])
     return Response(found.got, media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": SANDBOX})
 
 
-def _page_of(watch: FlowWatch, name: str) -> bytes | None:
+def _reports(flow: FlowConfig) -> list[Checked]:
+    return check_folder(store_of(flow.report.folder), None)
+
+
+def _page_of(flow: FlowConfig, name: str) -> bytes | None:
     """None where this flow has no such report."""
-    store = store_of(watch.flow.report.folder)
+    store = store_of(flow.report.folder)
     try:
         report = decode_report(store.read(name), name)
-        return store.read(page_name(name)) if tells_of(report.evidence, watch.flow.flow) else None
+        return store.read(page_name(name)) if tells_of(report.evidence, flow.flow) else None
     except (OSError, BadInput, Corrupt):
         return None

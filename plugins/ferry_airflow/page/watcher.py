@@ -10,8 +10,10 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -22,6 +24,7 @@ from ferry.decide.plan.lag import total_of
 from ferry.errors import FerryError
 from ferry.model import OpenedRun
 from ferry.run.watch import FlowWatch, Sight
+from ferry_airflow.page.answers import WAIT_SECONDS, Answer, Answers, Ended, Key
 from ferry_airflow.page.courtesy import behind_requests, settle
 from ferry_airflow.page.lag_history import column_of, kept
 from ferry_airflow.page.lag_point import LagPoint, followed
@@ -48,10 +51,6 @@ LOOKING = threading.BoundedSemaphore(4)
 AT_REST_SECONDS = 300.0
 """After which a flow that nobody looks at is left alone."""
 PATIENCE_SECONDS = 5.0
-WAIT_SECONDS = 0.25
-"""How long a request waits for an answer of a cluster; then the page says that it is on its way."""
-BRIEF_SECONDS = 0.05
-"""How long where an older answer can be shown: the page fetches the newer one by itself."""
 MOST_RUNS = 100
 """How many of the newest runs are read, one by one, when nothing else is to do: the newest first."""
 AT_ONCE = 3
@@ -59,9 +58,6 @@ AT_ONCE = 3
 BACKGROUND = 4.0
 """After reading an older run, rest for so many times as long as it took."""
 KEPT_JOBS = 200
-KEPT_ANSWERS = 24
-KEPT_SECONDS = 120.0
-"""After which an answer that nobody asks for any more goes: one may be a run of ten thousand receipts."""
 
 
 @dataclass(slots=True)
@@ -75,26 +71,7 @@ class Job:
     done: threading.Event
     answer: Any = None
     error: str = ""
-
-
-@dataclass(slots=True)
-class Answer:
-    """What a page that needs a cluster shows: the last answer, of when it is, and whether a newer one is on its way.
-
-    `got` is None as long as there is none.
-    """
-
-    got: Any = None
-    error: str = ""
-    at_ms: int = 0
-    job: Job | None = None
-    asked_at: float = 0.0
-    """When somebody wanted it last, by the monotonic clock."""
-
-    @property
-    def waiting(self) -> bool:
-        """Whether there is nothing to show yet."""
-        return not self.at_ms
+    ended: Ended | None = None
 
 
 class Watcher:
@@ -117,7 +94,7 @@ class Watcher:
         self._unread: list[OpenedRun] = []
         """Runs that are still to be read, the next one first."""
         self._jobs: dict[str, Job] = {}
-        self._answers: dict[tuple[Any, ...], Answer] = {}
+        self._answers = Answers()
         self._closed = False
 
     def seen(self, *, closely: bool = True) -> Snapshot:
@@ -130,9 +107,9 @@ class Watcher:
         self._start()
         return self._seen
 
-    def ask(self, who: str, what: str, work: Callable[[FlowWatch], Any]) -> Job:
+    def ask(self, who: str, what: str, work: Callable[[FlowWatch], Any], ended: Ended | None = None) -> Job:
         """Have the thread do something; wait on `done` for as long as a request may last."""
-        job = Job(id=secrets.token_urlsafe(9), who=who, what=what, work=work, done=threading.Event())
+        job = Job(id=secrets.token_urlsafe(9), who=who, what=what, work=work, done=threading.Event(), ended=ended)
         with self._lock:
             while len(self._jobs) >= KEPT_JOBS:
                 self._jobs.pop(next(iter(self._jobs)))
@@ -146,36 +123,25 @@ class Watcher:
         """A job by its id, as long as it is kept."""
         return self._jobs.get(number)
 
-    def answer(self, key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
-        """The last answer to what a page asks; an old one is shown while a new one is got.
+    def answer(self, key: Key, work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
+        """The last answer to what a page asks of the clusters; an old one is shown while a new one is got.
 
         Waits a moment, for most answers are there at once. `key` names the question.
         """
-        with self._lock:
-            kept = self._answers.pop(key, None) or Answer()
-            kept.asked_at = time.monotonic()
-            self._answers[key] = kept  # the last one asked for goes last
-            while len(self._answers) > KEPT_ANSWERS or self._oldest_answer() < kept.asked_at - KEPT_SECONDS:
-                self._answers.pop(next(iter(self._answers)))
-        due = wall_ms() - kept.at_ms > fresh_seconds * 1000
-        if due and kept.job is None:
+        self._start()  # the answer may have been asked of a thread that was about to end
+        return self._answers.answer(
+            key, lambda ended: self.ask("", str(key[0]), work, ended).done, fresh_seconds=fresh_seconds
+        )
 
-            def got(watch: FlowWatch) -> None:
-                try:
-                    kept.got, kept.error = work(watch), ""
-                except FerryError as error:
-                    kept.error = str(error)
-                except Exception as error:
-                    kept.error = self._unforeseen(error, f"the page cannot show {key[0]}")
-                finally:
-                    kept.at_ms, kept.job = wall_ms(), None
+    def answer_aside(self, key: Key, work: Callable[[], Any], *, fresh_seconds: float) -> Answer:
+        """As `answer`, for what needs no cluster: a thread of its own gets it, whichever cluster is down meanwhile."""
 
-            job = kept.job = self.ask("", str(key[0]), got)
-            job.done.wait(WAIT_SECONDS if kept.waiting else BRIEF_SECONDS)
-        return kept
+        def begin(ended: Ended) -> threading.Event:
+            job = Job(id="", who="", what=str(key[0]), work=lambda _: work(), done=threading.Event(), ended=ended)
+            threading.Thread(target=self._do, args=(job, work), name="ferry page, aside", daemon=True).start()
+            return job.done
 
-    def _oldest_answer(self) -> float:
-        return next(iter(self._answers.values())).asked_at
+        return self._answers.answer(key, begin, fresh_seconds=fresh_seconds)
 
     def nudge(self) -> None:
         """Look now rather than in a few seconds."""
@@ -200,9 +166,10 @@ class Watcher:
                 began, computed = time.monotonic(), time.thread_time()
                 try:
                     watch = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
-                    with LOOKING, behind_requests():
+                    with self._turn(watch), behind_requests():
                         began = time.monotonic()
-                        self._look(watch)
+                        if not self._closed:
+                            self._look(watch)
                     settle()
                 except FerryError as error:  # a secret or a connection that is missing
                     self._take(Sight.hindered(None, {"": error}), ())
@@ -215,6 +182,16 @@ class Watcher:
         finally:
             if watch is not None:
                 watch.close()
+
+    @contextmanager
+    def _turn(self, watch: FlowWatch) -> Iterator[None]:
+        """One of the looks that go side by side; what is asked for waits for no other flow's."""
+        while not LOOKING.acquire(timeout=WAIT_SECONDS):
+            self._serve(watch, until=0.0)  # nothing, when closed
+        try:
+            yield
+        finally:
+            LOOKING.release()
 
     def _serve(self, watch: FlowWatch | None, until: float) -> None:
         """Do what is asked for until it is time to look again, or somebody nudges; and read older runs meanwhile."""
@@ -236,22 +213,27 @@ class Watcher:
                 continue
             if job is None:
                 return
-            self._do(job, watch)
+            self._do(job, partial(self._do_with, watch, job))
 
-    def _do(self, job: Job, watch: FlowWatch | None) -> None:
+    def _do_with(self, watch: FlowWatch | None, job: Job) -> Any:
+        with_flow = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
         try:
-            with_flow = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
-            try:
-                with behind_requests():
-                    job.answer = job.work(with_flow)
-            finally:
-                if watch is None:
-                    with_flow.close()
+            with behind_requests():
+                return job.work(with_flow)
+        finally:
+            if watch is None:
+                with_flow.close()
+
+    def _do(self, job: Job, work: Callable[[], Any]) -> None:
+        try:
+            job.answer = work()
         except FerryError as error:
             job.error = str(error)
         except Exception as error:
-            job.error = self._unforeseen(error, f"{job.what} for {job.who}")
+            job.error = self._unforeseen(error, f"{job.what} for {job.who or 'a page'}")
         finally:
+            if job.ended:
+                job.ended(job.answer, job.error)
             job.done.set()
 
     def _unforeseen(self, error: Exception, what: str) -> str:

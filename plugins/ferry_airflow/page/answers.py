@@ -1,0 +1,75 @@
+"""What pages ask and a request does not wait for: the last answer is shown while a thread gets a newer one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ferry.clock import wall_ms
+
+WAIT_SECONDS = 0.25
+"""How long a request waits for an answer; then the page says that it is on its way."""
+BRIEF_SECONDS = 0.05
+"""How long where an older answer can be shown: the page fetches the newer one by itself."""
+KEPT_ANSWERS = 24
+KEPT_SECONDS = 120.0
+"""After which an answer that nobody asks for any more goes: one may be a run of ten thousand receipts."""
+
+Key = tuple[Any, ...]
+"""A question: its name, then what it is about."""
+Ended = Callable[[Any, str], None]
+"""Is told what came of a question: the answer, or a sentence of why there is none."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """The last answer to a question, and of when it is. `got` is None as long as there is none."""
+
+    got: Any = None
+    error: str = ""
+    at_ms: int = 0
+    is_asked: bool = False
+    """Whether a newer one is on its way."""
+    asked_at: float = 0.0
+    """When somebody wanted it last, by the monotonic clock."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is nothing to show yet."""
+        return not self.at_ms
+
+
+class Answers:
+    """The newest answers of one flow."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[Key, Answer] = {}
+
+    def answer(self, key: Key, begin: Callable[[Ended], threading.Event], *, fresh_seconds: float) -> Answer:
+        """The last answer; `begin` has a thread get a newer one where it is older than that.
+
+        Waits a moment, for most answers are there at once.
+        """
+        with self._lock:
+            kept = self._kept.pop(key, None) or Answer()
+            kept.asked_at = time.monotonic()
+            self._kept[key] = kept  # the last one asked for goes last
+            while len(self._kept) > KEPT_ANSWERS or self._oldest() < kept.asked_at - KEPT_SECONDS:
+                self._kept.pop(next(iter(self._kept)))
+            due = not kept.is_asked and wall_ms() - kept.at_ms > fresh_seconds * 1000
+            kept.is_asked |= due
+        if due:
+
+            def ended(got: Any, error: str) -> None:
+                kept.got = kept.got if error else got
+                kept.error, kept.at_ms, kept.is_asked = error, wall_ms(), False
+
+            begin(ended).wait(WAIT_SECONDS if kept.waiting else BRIEF_SECONDS)
+        return kept
+
+    def _oldest(self) -> float:
+        return next(iter(self._kept.values())).asked_at

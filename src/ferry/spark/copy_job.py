@@ -26,6 +26,7 @@ from ferry.run.micro_run import MicroRuns
 from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
+from ferry.spark.records.compiling import compile_long_work
 from ferry.spark.records.portions import write_in_portions
 from ferry.spark.records.sink import Stream, write_rows
 from ferry.spark.records.streams import Transforms, streams_of, transforms_of
@@ -141,6 +142,7 @@ def _changed(
     if not specs:
         return []
     try:
+        compile_long_work(spark, streams)
         write = partial(write_rows, spark, plan, sifted)
         return write_in_portions(spark, plan, specs, streams, reached, write, request.flow.portion_bytes)
     except PySparkException as error:

@@ -101,10 +101,16 @@ def test_each_target_partition_goes_on_where_it_stands() -> None:
     assert [one.offsets for one in nothing.parts] == [0, 0]
 
 
-def test_what_was_read_furthest_is_held_against_the_source() -> None:
+def test_what_was_read_furthest_in_each_leader_epoch_is_held_against_the_source() -> None:
     ahead = replace(receipt(0, (5, 3, 0)), source_epochs=(2, 1))
     behind = replace(receipt(1, (5, 1)), source_epochs=(1, 1))
-    assert reads_of_units([ahead, behind]) == [Read(place("t", 0), 2, 5), Read(place("t", 1), 1, 3)]
+    assert reads_of_units([ahead, behind]) == [
+        Read(place("t", 0), 1, 5),  # what one unit has may be cut where another has what came in its place
+        Read(place("t", 0), 2, 5),
+        Read(place("t", 1), 1, 3),
+    ]
+    further = replace(receipt(1, (9, 1)), source_epochs=(1, 1))
+    assert reads_of_units([ahead, further])[:2] == [Read(place("t", 0), 2, 5), Read(place("t", 0), 1, 9)]
     assert reads_of_units([receipt(1, (4, 9))]) == [Read(place("t", 0), -1, 4), Read(place("t", 1), -1, 9)]
 
 

@@ -6,8 +6,11 @@ import re
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+import pyarrow as pa
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -17,13 +20,18 @@ from ferry.decide.ledger.history import current_segments
 from ferry.decide.ledger.ledger import gaps
 from ferry.decide.ledger.receipts import receipts
 from ferry.decide.ledger.report import Report, RunState
+from ferry.decide.records.units import read_ranges
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.errors import Refused
 from ferry.model import Plan, Receipt, RefusalKind, TopicPartition, Why
+from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
 from ferry.run.groups.translate import translate, translate_group
 from ferry.run.micro_run import local_origin
+from ferry.run.records.row_slot import RowSlot
+from ferry.run.records.rows import Rows
+from ferry.run.records.source_logs import Marks, seen_before
 from tests.cli.program import ferry
 from tests.harness import (
     Lab,
@@ -38,6 +46,7 @@ from tests.harness import (
     send,
 )
 from tests.run.test_faults import wait_until
+from tests.run.unit_flows import Units
 
 RESTARTING = {
     "ferry.guard.topic.recreated": "restart",
@@ -276,8 +285,13 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     for name, brokers in zip(half.topics, ([leader, second.node_id], [third]), strict=True):
         placed(three_brokers, name, unclean, brokers)
         send(client, name, numbered(10))
+    # And to one whose records pass through Spark, between the tasks that read and those that write.
+    dealt = Lab(source=three_brokers, target=target_cluster, alias=new_alias(), topics=(f"{topic}-dealt",))
+    placed(three_brokers, *dealt.topics, unclean, [leader, second.node_id])
+    send(client, *dealt.topics, numbered(10))
     second.kill(signal.SIGTERM)
     wait_until(lambda: len(partition()[2]) == 1)
+    send(client, *dealt.topics, numbered(30, start=10))
     for name in half.topics:
         for start in (10, 20):
             send(client, name, numbered(10, start=start))
@@ -290,6 +304,8 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     assert other.micro_run().records == 30
     begun = copied_in_part(half, f"{topic}-half", 20)
     under_way = planned_after(filled, 80)
+    units = Units(dealt, *dealt.topics)
+    job = read_before(units)
     first.kill(signal.SIGTERM)
     second.start()
     wait_until(lambda: partition()[0] == second.node_id)
@@ -303,6 +319,41 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     assert_a_cut_shows_although_others_have_filled_the_log_up(filled, under_way)
     send(producer(three_brokers, linger_ms=200), f"{topic}-half", numbered(40, start=1_000))
     assert_the_rest_of_a_run_is_not_read_from_another_log(half, begun)
+    send(producer(three_brokers, linger_ms=200), units.topic, numbered(40, start=1_000))
+    assert_rows_that_were_read_before_a_cut_are_not_written(units, job)
+
+
+class ReadJob(NamedTuple):
+    """What a Spark job has when all is read: the plan, what was seen before, and the rows by slot."""
+
+    plan: Plan
+    seen: Marks
+    rows: dict[int, list[pa.RecordBatch]]
+
+
+def read_before(units: Units) -> ReadJob:
+    with units.lab.runs() as runs:
+        plan = units.plan(runs)
+        options = runs.task_spec(plan, plan.row_slots[0], runs.begin(plan, local_origin())).source
+        seen = seen_before(units.lab.alias, options, read_ranges(plan.units), patience_s=30.0)
+    assert not seen.silent
+    return ReadJob(plan, seen.marks, {slot: list(units.rows(plan, slot)) for slot in plan.row_slots})
+
+
+def assert_rows_that_were_read_before_a_cut_are_not_written(units: Units, job: ReadJob) -> None:
+    """Of the 40 records that were read 10 are left, with 40 others behind them: by its end the log looks whole."""
+    with units.lab.runs() as runs:
+        attempt = runs.begin(job.plan, local_origin())
+        for slot, rows in job.rows.items():
+            result, writer = SlotResult(), partial(RowSlot, Rows(rows), seen=job.seen)
+            spec = runs.task_spec(job.plan, slot, attempt)
+            run_slot(spec, lambda: False, lambda _: None, result, writer=writer)
+            assert result.count == 0
+            assert {one.kind for one in result.refusals.values()} == {RefusalKind.SOURCE_TRUNCATED}
+            (message,) = {one.message for one in result.refusals.values()}
+            assert "ended at offset 40 or behind before it was read, but its log was truncated to 10" in message
+    units.run()  # nothing of it was copied: there is nothing to decide
+    assert units.assert_once() == 50
 
 
 def assert_nothing_is_translated_from_where_it_was_cut(lab: Lab, topic: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 
+from ferry.decide.plan.truncation import Read
 from ferry.errors import Retryable
 from ferry.model import TopicPartition
 from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo
@@ -55,3 +57,25 @@ def test_a_partition_that_the_metadata_lack_is_left_out() -> None:
     cluster = cast("Cluster", Metadata(UUID(int=7), 5))
     cluster.topics.clear()
     assert asyncio.run(source_cuts(cluster, [LAST])) == SourceCuts()
+
+
+class Answering(Metadata):
+    """Its log was cut to 20 when leader epoch 6 began."""
+
+    def leader(self, place: TopicPartition) -> int:
+        return 1
+
+    async def ask(self, request: Any, _: int) -> Any:
+        (topic,) = request.topics
+        parts = [
+            SimpleNamespace(partition=one.partition, error_code=0, end_offset=20 if one.leader_epoch < 6 else 90)
+            for one in topic.partitions
+        ]
+        return SimpleNamespace(topics=[SimpleNamespace(topic=topic.topic, partitions=parts)])
+
+
+def test_of_what_many_units_have_read_of_a_log_each_leader_epoch_is_asked_for() -> None:
+    cluster = cast("Cluster", Answering(UUID(int=7), 7))
+    reads = [Read(LAST.source, 5, 30), Read(LAST.source, 4, 25), Read(LAST.source, 6, 80)]
+    assert asyncio.run(source_cuts(cluster, reads)) == SourceCuts(at={LAST.source: 20})
+    assert asyncio.run(source_cuts(cluster, reads[2:])) == SourceCuts()

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.errors import Retryable
 from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.net.connect.cluster import Cluster
+from ferry.net.write.kept import Reached
 from ferry.run.copy import slot as copy_slot
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.run.records import row_slot
+from ferry.run.records import row_slot, source_logs
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
 from ferry.run.records.withheld import Withheld
@@ -111,17 +111,15 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
 def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = row_slot.leader_epochs
+    real = source_logs.reached_epochs
+    silent = {TopicPartition(topic, 1)}
 
-    async def epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        if any(place.partition == 1 for place in ends):
-            raise Retryable("no leader tells")
-        return await real(cluster, ends)
+    async def reached(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> Reached:
+        found = await real(cluster, ends)
+        epochs = {place: epoch for place, epoch in found.epochs.items() if place not in silent}
+        return replace(found, epochs=epochs, silent=frozenset(silent & ends.keys()))
 
-    monkeypatch.setattr(row_slot, "leader_epochs", epochs)
-    monkeypatch.setattr(
-        RowSlot, "_leaderless", lambda _, piece: "it has no leader" if piece.source.partition == 1 else None
-    )
+    monkeypatch.setattr(source_logs, "reached_epochs", reached)
     monkeypatch.setattr(copy_slot, "MAX_FAILURES", 0)
     lab = lab_of(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
@@ -129,7 +127,8 @@ def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
         result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
     (refusal,) = result.refusals.values()
     assert (refusal.partition, refusal.kind) == (1, RefusalKind.NO_LEADER)
-    assert refusal.message == "it has no leader: bring its brokers back"
+    assert f"no leader of {topic}-1 on cluster" in refusal.message
+    assert refusal.message.endswith("tells how far its log reaches: bring its brokers back")
     got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
     assert [len(got[number]) for number in range(PARTITIONS)] == [RECORDS, 0, RECORDS]
 

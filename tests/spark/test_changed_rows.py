@@ -19,6 +19,9 @@ from ferry.decide.records.letters import PoisonRule
 from ferry.decide.records.ranges import Piece
 from ferry.model import Codec, RefusalKind, TopicPartition
 from ferry.net.fetch.intake import ReadFailure
+from ferry.net.fetch.lineage import Mark
+from ferry.run.records.reading import Noted
+from ferry.run.records.source_logs import EpochNotes
 from ferry.run.records.withheld import Told, Withheld
 from ferry.spark.records import alone
 from ferry.spark.records.alone import Alone, changed_rows
@@ -55,11 +58,12 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
 ) -> None:
     pieces = [Piece(TopicPartition("t", number), 0, 100) for number in range(len(every) + 1)]
 
-    def read(_: Any, told: Told) -> Iterator[tuple[Piece, Batch]]:
+    def read(_: Any, told: Told, noted: Noted) -> Iterator[tuple[Piece, Batch]]:
         for piece, values in zip(pieces[1:], every, strict=True):
             if unread and piece is pieces[1]:
                 told(pieces[0].place, ReadFailure(kind=RefusalKind.NO_LEADER, message="none leads", offset=0))
             (batch,) = batches(built([(0, b"k", value, []) for value in values], Codec.NONE))
+            noted(piece.place, Mark(batch.leader_epoch, batch.next_offset))
             yield piece, batch
 
     monkeypatch.setattr(alone, "read_batches", read)
@@ -73,7 +77,7 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
     withheld: dict[TopicPartition, Withheld] = {}
     counts: Counter[tuple[str, str]] = Counter()
     got: dict[int, list[int]] = {}
-    for batch in changed_rows(one, ARROW, withheld, counts):
+    for batch in changed_rows(one, ARROW, withheld, counts, EpochNotes()):
         for row in batch.to_pylist():
             got.setdefault(row["partition"], []).append(row["offset"])
             known = [place.partition for place in withheld]

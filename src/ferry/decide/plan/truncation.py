@@ -24,15 +24,20 @@ class Read(NamedTuple):
 
 
 def reads_of_units(lasts: Iterable[UnitReceipt]) -> list[Read]:
-    """What last receipts of units say of the source's partitions: of each what was read furthest."""
-    found: dict[TopicPartition, Read] = {}
+    """What last receipts of units say of the source's partitions: what was read furthest in each leader epoch.
+
+    Not only the furthest of all: of a log that was cut one unit may have the records of before, another those of now.
+    Ascending by partition, and by what was read of it.
+    """
+    found: dict[tuple[TopicPartition, int], Read] = {}
     for last in lasts:
         for number, reached in enumerate(last.reached):
             epoch = last.source_epochs[number] if number < len(last.source_epochs) else -1
             place = TopicPartition(last.source_topic, number)
-            if reached and (place not in found or (found[place].end, found[place].source_epoch) < (reached, epoch)):
-                found[place] = Read(place, epoch, reached)
-    return list(found.values())
+            known = found.get((place, epoch))
+            if reached and (known is None or known.end < reached):
+                found[place, epoch] = Read(place, epoch, reached)
+    return sorted(found.values(), key=lambda read: (read.source, read.end, read.source_epoch))
 
 
 def diverged(last: Receipt | Read, epoch_end: int) -> int | None:

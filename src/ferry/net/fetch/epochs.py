@@ -46,6 +46,19 @@ async def epoch_ends(
     return found
 
 
+async def ends_of_epochs(
+    cluster: Cluster, asked: Iterable[tuple[TopicPartition, int]]
+) -> dict[tuple[TopicPartition, int], int]:
+    """As `epoch_ends`, of several leader epochs of a log: a request names each partition once."""
+    left = sorted(set(asked))
+    found: dict[tuple[TopicPartition, int], int] = {}
+    while left:
+        now = dict(left)  # the last epoch of each
+        found |= {(place, now[place]): end for place, end in (await epoch_ends(cluster, now)).items()}
+        left = [one for one in left if one not in now.items()]
+    return found
+
+
 def _request(epochs: Mapping[TopicPartition, int], current: Mapping[TopicPartition, int]) -> Any:
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     by_topic: dict[str, list[Any]] = {}

@@ -8,6 +8,7 @@ before it, ends there or behind; unless it was cut, whoever has filled it up aga
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ferry.errors import Retryable
@@ -32,10 +33,24 @@ async def cut_since(cluster: Cluster, written: Mapping[TopicPartition, Written])
 
     As long as that is the leader of then nothing was cut, and nobody is asked.
     """
-    asked = {place: one for place, one in written.items() if one.epoch not in (UNKNOWN_EPOCH, _told(cluster, place))}
+    asked = {
+        place: one for place, one in written.items() if one.epoch not in (UNKNOWN_EPOCH, told_epoch(cluster, place))
+    }
     ends = await epoch_ends(cluster, {place: one.epoch for place, one in asked.items()}) if asked else {}
     cut = {place: ends[place] for place, one in asked.items() if 0 <= ends.get(place, one.end) < one.end}
     return Looked(cut=cut, unanswered=frozenset(asked.keys() - ends.keys()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """By partition the leader epoch in which its log reaches an offset now (-1: the brokers tell of none).
+
+    `short` logs end before theirs, at the offset here, in the epoch here; of the `silent` no leader tells.
+    """
+
+    epochs: Mapping[TopicPartition, int]
+    short: Mapping[TopicPartition, Written]
+    silent: frozenset[TopicPartition]
 
 
 async def leader_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -43,30 +58,44 @@ async def leader_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) ->
 
     Raises Retryable for a log that ends before it, or whose leader cannot be found.
     """
+    found = await reached_epochs(cluster, ends)
+    for place, (_, end) in sorted(found.short.items()):
+        raise Retryable(
+            f"{place} on cluster {cluster.alias} was written up to offset {ends[place]}, but its leader's log ends at "
+            f"{end}: it was cut meanwhile (unclean leader election?)"
+        )
+    if found.silent:
+        place = min(found.silent)
+        raise Retryable(f"no leader of {place} on cluster {cluster.alias} tells whether its log has what was written")
+    return dict(found.epochs)
+
+
+async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *, looks: int = _LOOKS) -> Reached:
+    """In which leader epochs these logs reach the offsets of `ends`; a leader is looked for `looks` times."""
     found: dict[TopicPartition, int] = {}
+    short: dict[TopicPartition, Written] = {}
     left = dict(ends)
-    for look in range(_LOOKS):
+    for look in range(looks):
         if look:
             await cluster.loop.sleep(0.1 * 2**look)
             await cluster.refresh({place.topic for place in left})
-        told = {place: _told(cluster, place) for place in left}
+        told = {place: told_epoch(cluster, place) for place in left}
         found |= {place: epoch for place, epoch in told.items() if epoch == UNKNOWN_EPOCH and _is_there(cluster, place)}
         asked = {place: epoch for place, epoch in told.items() if epoch != UNKNOWN_EPOCH}
         # Only the leader of that very epoch answers: it has written, or has at least taken over, what is asked about.
         for place, end in (await epoch_ends(cluster, asked, asked) if asked else {}).items():
             if end != NOT_KNOWN and end < left[place]:
-                raise Retryable(
-                    f"{place} on cluster {cluster.alias} was written up to offset {left[place]}, but its leader's log "
-                    f"ends at {end}: it was cut meanwhile (unclean leader election?)"
-                )
-            found[place] = UNKNOWN_EPOCH if end == NOT_KNOWN else asked[place]
-        left = {place: end for place, end in left.items() if place not in found}
+                short[place] = Written(asked[place], end)
+            else:
+                found[place] = UNKNOWN_EPOCH if end == NOT_KNOWN else asked[place]
+        left = {place: end for place, end in left.items() if place not in found and place not in short}
         if not left:
-            return found
-    raise Retryable(f"no leader of {min(left)} on cluster {cluster.alias} tells whether its log has what was written")
+            break
+    return Reached(epochs=found, short=short, silent=frozenset(left))
 
 
-def _told(cluster: Cluster, place: TopicPartition) -> int:
+def told_epoch(cluster: Cluster, place: TopicPartition) -> int:
+    """The leader epoch that the metadata of now say; UNKNOWN_EPOCH: none."""
     info = cluster.topics.get(place.topic)
     part = None if info is None else info.partitions.get(place.partition)
     return UNKNOWN_EPOCH if part is None else part.leader_epoch

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ferry.decide.plan.truncation import Read, diverged
 from ferry.model import Receipt, TopicPartition
 from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.epochs import NOT_KNOWN, epoch_ends
+from ferry.net.fetch.epochs import NOT_KNOWN, ends_of_epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,10 @@ class SourceCuts:
 async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> SourceCuts:
     """Look at the logs of last receipts, without those that the metadata of `source` lack.
 
-    As long as the leader is the one that was read from, nothing was cut: mostly nobody is asked.
+    As long as the leader is the one that was read from, nothing was cut: mostly nobody is asked. Of a log with several
+    the least counts.
     """
-    changed: dict[TopicPartition, Receipt | Read] = {}
+    changed: list[Receipt | Read] = []
     untold: set[TopicPartition] = set()
     for last in lasts:
         topic = source.topics.get(last.source.topic)
@@ -39,9 +40,18 @@ async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> Sourc
         if last.source_epoch < 0 or not topic.id_text:
             untold.add(last.source)
         if 0 <= last.source_epoch != part.leader_epoch:
-            changed[last.source] = last
-    ends = await epoch_ends(source, {place: last.source_epoch for place, last in changed.items()}) if changed else {}
-    untold |= {place for place, end in ends.items() if end == NOT_KNOWN}
-    found = {place: diverged(changed[place], end) for place, end in ends.items()}
-    at = {place: cut for place, cut in found.items() if cut is not None}
-    return SourceCuts(at=at, untold=frozenset(untold), silent=frozenset(changed.keys() - ends.keys()))
+            changed.append(last)
+    ends = await ends_of_epochs(source, ((last.source, last.source_epoch) for last in changed))
+    at: dict[TopicPartition, int] = {}
+    silent: set[TopicPartition] = set()
+    for last in changed:
+        end = ends.get((last.source, last.source_epoch))
+        if end is None:
+            silent.add(last.source)
+            continue
+        if end == NOT_KNOWN:
+            untold.add(last.source)
+        cut = diverged(last, end)
+        if cut is not None:
+            at[last.source] = min(cut, at.get(last.source, cut))
+    return SourceCuts(at=at, untold=frozenset(untold), silent=frozenset(silent))

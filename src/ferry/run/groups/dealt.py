@@ -96,9 +96,10 @@ class _Sources:
         topics = await cluster.refresh({last.source_topic for last in lasts.values()})
         found.cluster_id = cluster.cluster_id or ""
         found.ids = {name: info.id_text for name, info in topics.items()}
-        read = {one.source: one for one in reads_of_units(lasts.values()) if one.source.topic in topics}
-        there = {at: one for at, one in read.items() if at.partition in topics[at.topic].partitions}
-        cuts = await source_cuts(cluster, there.values())
+        every = [one for one in reads_of_units(lasts.values()) if one.source.topic in topics]
+        read = {one.source: one for one in every}  # the furthest
+        there = [one for one in every if one.source.partition in topics[one.source.topic].partitions]
+        cuts = await source_cuts(cluster, there)
         ends = await listed_offsets(cluster, dict.fromkeys(cuts.untold, LATEST), isolation=READ_UNCOMMITTED)
         at = {place: end for place, end in ends.found.items() if end < read[place].end} | cuts.at
         found._cuts = {place: dealt_cut(place, read[place].end, end) for place, end in at.items()}

@@ -7,7 +7,7 @@ within a fixed amount of memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -60,7 +60,11 @@ class ReadSpec:
     """Whether one piece is read after the other, in their order; else all at once."""
 
 
-def read_batches(spec: ReadSpec, told: Told | None = None) -> Iterator[tuple[Piece, Batch]]:
+Noted = Callable[[TopicPartition, Mark], None]
+"""Hears up to where a log was read, and of its leader epoch there."""
+
+
+def read_batches(spec: ReadSpec, told: Told | None = None, noted: Noted | None = None) -> Iterator[tuple[Piece, Batch]]:
     """The data batches of committed records that lie in the pieces, in offset order within each; checksums are right.
 
     The first and last batch of a piece may hold records outside of it. A batch is a view of memory that is used again
@@ -70,8 +74,13 @@ def read_batches(spec: ReadSpec, told: Told | None = None) -> Iterator[tuple[Pie
     reading = _Reading(spec)
     try:
         for piece, found in reading.found():
-            if not isinstance(found, ReadFailure):
+            if isinstance(found, Batch):
+                if noted is not None:
+                    noted(piece.place, Mark(found.leader_epoch, found.next_offset))
                 yield piece, found
+            elif isinstance(found, Mark):
+                if noted is not None:
+                    noted(piece.place, found)
             elif told is None:
                 raise _error(spec.alias, piece.place, found)
             else:
@@ -103,23 +112,27 @@ class _Reading:
     def __init__(self, spec: ReadSpec) -> None:
         self._spec = spec
         self._pieces = {piece.place: piece for piece in spec.pieces}
-        self._found: SimpleQueue[tuple[Piece, Fetched | ReadFailure] | Exception | None] = SimpleQueue()
+        self._found: SimpleQueue[tuple[Piece, Fetched | ReadFailure | Mark] | Exception | None] = SimpleQueue()
         """None ends it."""
         self._taken: SimpleQueue[Answer] = SimpleQueue()
         self._held = 0
         """Batches that were handed over and are not back yet."""
-        self._failed: set[TopicPartition] = set()
+        self._settled: set[TopicPartition] = set()
+        """What has failed, or ended, and was told so."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ferry-records", daemon=True)
         self._thread.start()
 
-    def found(self) -> Iterator[tuple[Piece, Batch | ReadFailure]]:
-        """What the thread has read, until the end, a piece's failure behind its batches; raises what ended it."""
+    def found(self) -> Iterator[tuple[Piece, Batch | ReadFailure | Mark]]:
+        """What the thread has read, until the end; raises what ended it.
+
+        Behind the batches of a piece its failure, or how far its log was read.
+        """
         while (found := self._found.get()) is not None:
             if isinstance(found, Exception):
                 raise found
             piece, fetched = found
-            if isinstance(fetched, ReadFailure):
+            if isinstance(fetched, ReadFailure | Mark):
                 yield piece, fetched
                 continue
             if not fetched.hidden:
@@ -180,10 +193,10 @@ class _Reading:
         while intake.queues[place]:
             self._held += 1
             self._found.put((self._pieces[place], intake.take(place)))
-        failure = intake.failures.get(place)
-        if failure is not None and place not in self._failed:
-            self._failed.add(place)
-            self._found.put((self._pieces[place], failure))
+        end = intake.failures.get(place) or (intake.marks[place] if place in intake.finished else None)
+        if end is not None and place not in self._settled:
+            self._settled.add(place)
+            self._found.put((self._pieces[place], end))
 
     def _release(self, intake: Intake) -> None:
         while True:

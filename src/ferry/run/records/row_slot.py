@@ -21,7 +21,7 @@ from ferry.decide.records.letters import PoisonRule
 from ferry.errors import Refused, Retryable
 from ferry.model import Codec, Compression, Piece, Plan, Refusal, RefusalKind, Slice, TopicPartition, Unit, Vector
 from ferry.net.admin.topic_settings import batch_limits
-from ferry.net.write.kept import leader_epochs
+from ferry.net.fetch.lineage import UNKNOWN_EPOCH
 from ferry.run.copy.dropped import Drop, Dropped, Hindered, drop, verdict
 from ferry.run.copy.kafka_port import KafkaSlot, SlotWiring
 from ferry.run.copy.outbox import Entry, Outbox, Request
@@ -30,6 +30,7 @@ from ferry.run.copy.pump import MOST_SEGMENTS
 from ferry.run.records.letterbox import Letter, Letterbox
 from ferry.run.records.rows import Rows, Stretch
 from ferry.run.records.slice_part import SlicePart
+from ferry.run.records.source_logs import EpochNotes, Marks, SourceLogs
 from ferry.run.records.unit_part import UnitPart
 from ferry.run.records.withheld import Withholding, narrowed, told_of
 from ferry.wire.batch import restamped
@@ -52,6 +53,8 @@ _NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
 
 _NONE_WITHHELD: Withholding = MappingProxyType({})
 
+_NONE_SEEN: Marks = MappingProxyType({})
+
 RowPart = SlicePart | UnitPart
 
 
@@ -64,16 +67,20 @@ class RowSlot(KafkaSlot):
         wiring: SlotWiring,
         rules: Mapping[str, PoisonRule] = _NO_RULES,
         withheld: Withholding = _NONE_WITHHELD,
+        seen: Marks = _NONE_SEEN,
+        notes: EpochNotes | None = None,
     ) -> None:
         """`rules` by source topic, of those at least whose rows may be letters.
 
         Rows of what is `withheld` do not come. Of slices it may grow while rows come, until the first one of another.
+        `seen` is what `seen_before` has found; `notes` are of rows that are read while they are written.
         """
         super().__init__(wiring)
         self._rows = rows
         self._portion = wiring.portion
         self._rules = rules
         self._withheld = withheld
+        self._sources = SourceLogs(source=wiring.source, seen=seen, notes=notes)
         self._letterbox = Letterbox(wiring.target, self._transaction, wiring.ref.flow)
         self._left: list[RowPart] = []
         """Parts of what is not wholly copied yet, in the order of the rows; nothing of the first one's chunk is sent
@@ -90,6 +97,9 @@ class RowSlot(KafkaSlot):
         todo = todo if self._portion is None else self._portion.of(todo)
         self._drop_withheld(piece for piece, _, _ in todo.values())
         todo = self._narrowed(todo)
+        epochs = await self._sources.check(piece for piece, _, _ in todo.values())
+        self._drop_withheld(piece for piece, _, _ in todo.values())  # what was cut, too
+        todo = self._narrowed(todo)
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
@@ -101,49 +111,19 @@ class RowSlot(KafkaSlot):
             for rule in (self._rules.get(piece.source.topic) for piece, _, _ in todo.values())
             if rule is not None and rule.poison is Poison.SKIP
         )
-        epochs = await self._source_epochs(todo)
         parts = [
             self._part(plan, piece, source_next, target_next, expected.get(piece.target, -1), epochs)
             for piece, source_next, target_next in todo.values()
         ]
         self._left = sorted(parts, key=lambda part: part.piece.target)
 
-    async def _source_epochs(self, todo: Todo) -> dict[TopicPartition, int]:
-        """In which epoch the source's logs reach the ends of what was read; by it the next plan knows of one cut since.
-
-        Raises Hindered for what has no leader that tells.
-        """
-        ends = _source_ends(piece for piece, _, _ in todo.values())
-        if not ends:
-            return {}
-        await self._source.refresh({place.topic for place in ends})
-        try:
-            return await leader_epochs(self._source, ends)
-        except Retryable as error:
-            drops = [
-                drop(piece, RefusalKind.NO_LEADER, source_next, f"{why}: bring its brokers back", passing=True)
-                for piece, source_next, _ in todo.values()
-                if (why := self._leaderless(piece)) is not None
-            ]
-            if not drops:
-                raise
-            raise Hindered(drops) from error
-
-    def _leaderless(self, piece: Piece) -> str | None:
-        """What is wrong with the leaders of what a piece was read from; None: nothing."""
-        try:
-            for place in _source_ends([piece]):
-                self._source.leader(place)
-        except Retryable as error:
-            return str(error)
-        return None
-
     def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
         """Raise Dropped for slices that would be copied past where their rows end: that more are lacking says nothing.
 
         Units are narrowed instead.
         """
-        found = ((piece, self._withheld.get(piece.source)) for piece in pieces if isinstance(piece, Slice))
+        withheld = self._kept_back()
+        found = ((piece, withheld.get(piece.source)) for piece in pieces if isinstance(piece, Slice))
         drops = [
             Drop(piece=piece, refusal=held.refusal, offset=held.offset)
             for piece, held in found
@@ -152,16 +132,20 @@ class RowSlot(KafkaSlot):
         if drops:
             raise Dropped(drops)
 
+    def _kept_back(self) -> Withholding:
+        return {**self._withheld, **self._sources.cuts}
+
     def _narrowed(self, todo: Todo) -> Todo:
         """With units as far as rows of theirs come, which is told of them."""
         found: dict[TopicPartition, tuple[Piece, int, int]] = {}
         for place, (piece, source_next, target_next) in todo.items():
             rest = piece
             if isinstance(piece, Unit):
-                refusal = told_of(piece, self._withheld)
+                withheld = self._kept_back()
+                refusal = told_of(piece, withheld)
                 if refusal is not None:
                     self._short[place] = refusal
-                    rest = narrowed(piece, self._withheld)
+                    rest = narrowed(piece, withheld)
             if rest.start < rest.end:
                 found[place] = (rest, source_next, target_next)
         return found
@@ -197,7 +181,7 @@ class RowSlot(KafkaSlot):
             start=source_next,
             end=source_next,
             target_next=target_next,
-            source_epoch=epochs[piece.source],
+            source_epoch=epochs.get(piece.source, UNKNOWN_EPOCH),
             expected=expected,
         )
 
@@ -234,6 +218,7 @@ class RowSlot(KafkaSlot):
         if not found:
             return []
         await self._logs.vouch(found)
+        await self._sources.vouch([part for part in found if isinstance(part, SlicePart)])
         self._chunk = {part.piece.target: part for part in found if isinstance(part, SlicePart)}
         if self._left and self._left[0] is found[-1]:
             self._left[0] = self._following(plan, found[-1])
@@ -338,20 +323,6 @@ class RowSlot(KafkaSlot):
         """As SlotPort. What was taken of the rows is done with."""
         await super().commit()
         self._rows.settle()
-
-
-def _source_ends(pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
-    """Up to where source partitions are read for these."""
-    ends: dict[TopicPartition, int] = {}
-    for piece in pieces:
-        if isinstance(piece, Slice):
-            ends[piece.source] = piece.end
-            continue
-        for number, (start, end) in enumerate(zip(piece.starts, piece.ends, strict=True)):
-            if start < end:
-                place = TopicPartition(piece.source_topic, number)
-                ends[place] = max(end, ends.get(place, end))
-    return ends
 
 
 def _epochs_of(unit: Unit, epochs: Mapping[TopicPartition, int]) -> Vector:

@@ -24,6 +24,7 @@ from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec, read_batches
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
+from ferry.run.records.source_logs import EpochNotes
 from ferry.run.records.withheld import Failure, Withheld
 from ferry.spark.records.dealing import rows_of_piece
 from ferry.spark.records.plain import PlainChange
@@ -55,17 +56,21 @@ def write_alone(
     for batch in batches:
         counts: Counter[tuple[str, str]] = Counter()
         for slot in batch.column("slot").to_pylist():
-            one, withheld = slots[slot], dict[TopicPartition, Withheld]()
-            records = Rows(changed_rows(one, schema, withheld, counts))
-            writer = partial(RowSlot, records, rules=one.rules, withheld=withheld)
+            one, withheld, notes = slots[slot], dict[TopicPartition, Withheld](), EpochNotes()
+            records = Rows(changed_rows(one, schema, withheld, counts, notes))
+            writer = partial(RowSlot, records, rules=one.rules, withheld=withheld, notes=notes)
             yield batch_of_rows(rows(attempted(one.spec, writer)))
         tell(counts)
 
 
 def changed_rows(
-    one: Alone, schema: pa.Schema, withheld: dict[TopicPartition, Withheld], counts: Counter[tuple[str, str]]
+    one: Alone,
+    schema: pa.Schema,
+    withheld: dict[TopicPartition, Withheld],
+    counts: Counter[tuple[str, str]],
+    notes: EpochNotes,
 ) -> Iterator[pa.RecordBatch]:
-    """The slot's records, changed, as COLUMNS of `ferry.run.records.rows`; `counts` is added to.
+    """The slot's records, changed, as COLUMNS of `ferry.run.records.rows`; `counts` and `notes` are added to.
 
     What cannot be read on, or breaks a step off, is put into `withheld` before the first row behind it comes; its rows
     end there. Raises what `read_batches` raises all the same.
@@ -77,7 +82,7 @@ def changed_rows(
             refusal = Refusal(topic=place.topic, partition=place.partition, kind=failure.kind, message=failure.message)
             withheld[place] = Withheld(offset=failure.offset, refusal=refusal)
 
-    for piece, batches in groupby(read_batches(one.read, told), itemgetter(0)):
+    for piece, batches in groupby(read_batches(one.read, told, notes.note), itemgetter(0)):
         topic = piece.place.topic
         rule, target = one.rules[topic], one.targets[piece.place]
         for batch in rows_of(batches, EVERYTHING, schema, told):

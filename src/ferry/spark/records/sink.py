@@ -10,8 +10,8 @@ repeated writes what it has not written: the ledger says what that is. So does a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +30,7 @@ from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec, marks_of
 from ferry.run.records.rows import COLUMNS
+from ferry.run.records.source_logs import Marks, Seen, seen_before
 from ferry.run.records.withheld import Withheld, Withholding, withheld_at, without
 from ferry.spark.records.alone import Alone, write_alone
 from ferry.spark.records.dealing import SLOT, dealt_rows, kept_rows
@@ -38,7 +39,7 @@ from ferry.spark.records.faults import faults_of, ranges_of
 from ferry.spark.records.frames import read_frame
 from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.schema import HEADERS, SCHEMA
-from ferry.spark.records.tally import KEPT, READ, Counting, Tally
+from ferry.spark.records.tally import KEPT, READ, Tally
 from ferry.spark.records.unit_stage import COUNT, END, FIRST, Stage, count, one_after_the_other, write_slot
 from ferry.spark.session import at_once, is_remote, slot_frame
 from ferry.spark.stage import ROW, parse_rows
@@ -83,6 +84,53 @@ class Stream:
         return replace(self, pieces=tuple(piece for piece in self.pieces if piece.slot in slots))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What a Spark job that writes rows works with; `specs` by slot, `withheld` and `seen` by source partition."""
+
+    spark: SparkSession
+    plan: Plan
+    specs: Mapping[int, TaskSpec]
+    streams: Sequence[Stream]
+    withheld: Withholding
+    tally: Tally
+    seen: Marks = field(default_factory=dict)
+    """What `seen_before` has found of what passes through Spark."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        """What is the same for all slots."""
+        return next(iter(self.specs.values()))
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """What all streams make."""
+        return [piece for stream in self.streams for piece in stream.pieces]
+
+    def of_slots(self, slots: Collection[int]) -> _Job:
+        """The part that these slots write."""
+        return replace(
+            self,
+            specs={slot: spec for slot, spec in self.specs.items() if slot in slots},
+            streams=[stream.of_slots(slots) for stream in self.streams],
+        )
+
+    def left(self, withheld: Withholding) -> _Job:
+        """Without what is withheld."""
+        streams = [replace(stream, pieces=without(stream.pieces, withheld)) for stream in self.streams]
+        return replace(self, streams=streams, withheld=dict(withheld))
+
+    def plain_slots(self) -> set[int]:
+        """The slots that have nothing but slices of plain transforms: Python writes them alone."""
+        plain: set[int] = set()
+        other: set[int] = set()
+        for stream in self.streams:
+            for piece in stream.pieces:
+                is_plain = stream.plain is not None and isinstance(piece, Slice)
+                (plain if is_plain else other).add(piece.slot)
+        return plain - other
+
+
 def write_rows(
     spark: SparkSession,
     plan: Plan,
@@ -99,13 +147,14 @@ def write_rows(
     ends: dict[int, SlotEnd] = {}
     withheld: dict[TopicPartition, Withheld] = {}
     found: Mapping[str, Sifted] = {}
-    todo = dict(specs)
+    every = _Job(spark=spark, plan=plan, specs=specs, streams=streams, withheld=withheld, tally=Tally(spark))
+    todo = set(specs)
     for _ in range(TRIES):
-        tally = Tally(spark)
-        for end in _despite_faults(spark, plan, todo, [stream.of_slots(todo) for stream in streams], withheld, tally):
+        job = replace(every.of_slots(todo), tally=Tally(spark))
+        for end in _despite_faults(job, withheld):
             ends[end.slot] = joined(ends.get(end.slot), end)
-        found = found or tally.totals()  # another try reads a part of it again
-        todo = {slot: specs[slot] for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
+        found = found or job.tally.totals()  # another try reads a part of it again
+        todo = {slot for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
         if not todo:
             break
     for topic, sifted in found.items():
@@ -113,55 +162,58 @@ def write_rows(
     return [end for _, end in sorted(ends.items())]
 
 
-def _despite_faults(
-    spark: SparkSession,
-    plan: Plan,
-    specs: Mapping[int, TaskSpec],
-    streams: Sequence[Stream],
-    withheld: dict[TopicPartition, Withheld],
-    tally: Tally,
-) -> list[SlotEnd]:
+def _despite_faults(every: _Job, withheld: dict[TopicPartition, Withheld]) -> list[SlotEnd]:
     """As `_written`, again without what a transform breaks off at, or cannot be read: that joins `withheld`.
 
     Nothing that passes through Spark is written while it is changed: a job that breaks off there has written nothing.
     """
     while True:
-        left = [replace(stream, pieces=without(stream.pieces, withheld)) for stream in streams]
+        job = every.left(withheld)
         try:
-            return _written(spark, plan, specs, left, withheld, tally)
+            seen = _seen(job)
+        except FerryError as failure:
+            return [SlotEnd(slot=slot, failure=failure) for slot in job.specs]
+        withheld |= withheld_at(seen.silent)
+        job = replace(job.left(withheld), seen=seen.marks)
+        try:
+            return _written(job)
         except SPARKS as error:
             log.warning("a job on transformed topics ended: %s", cause_of(error))
             try:
-                found = _faults(spark, plan, next(iter(specs.values())), left, error)
+                found = _faults(job, error)
             except FerryError as failure:
-                return [SlotEnd(slot=slot, failure=failure) for slot in specs]
+                return [SlotEnd(slot=slot, failure=failure) for slot in job.specs]
             for sentence in sorted({held.refusal.message for held in found.values()}):
                 log.warning("%s", sentence)
             withheld |= found
-            tally.forget()
+            job.tally.forget()
 
 
-def _faults(
-    spark: SparkSession, plan: Plan, spec: TaskSpec, streams: Sequence[Stream], error: Exception
-) -> dict[TopicPartition, Withheld]:
+def _seen(job: _Job) -> Seen:
+    """Where logs reach what is to be read of them for slots that write when all is read. Raises Unreachable."""
+    alone = job.plain_slots()
+    ranges = ranges_of([piece for piece in job.pieces if piece.slot not in alone])
+    return seen_before(job.plan.flow.source, job.spec.source, ranges, patience_s=job.spec.patience_s)
+
+
+def _faults(job: _Job, error: Exception) -> dict[TopicPartition, Withheld]:
     """What has to be left out. Raises what a task of Ferry's own raised, Retryable when it was nothing of that."""
-    pieces = [piece for stream in streams for piece in stream.pieces]
     found = withheld_at(unread_of(error))
     told = told_by_ferry(error)
     if not found and told is not None:
         raise told
     if not found:
-        for stream in streams:
+        for stream in job.streams:
             if any(stream.plain is None or isinstance(piece, Unit) for piece in stream.pieces):
-                found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, spark, plan, spec, stream))
-    if ranges_of(without(pieces, found)) == ranges_of(pieces):
+                found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, stream))
+    if ranges_of(without(job.pieces, found)) == ranges_of(job.pieces):
         raise Retryable(f"Spark gave up the transformed topics ({cause_of(error)}): see its log")
     return found
 
 
-def _attempt(spark: SparkSession, plan: Plan, spec: TaskSpec, stream: Stream, ranges: Ranges) -> None:
+def _attempt(job: _Job, stream: Stream, ranges: Ranges) -> None:
     """Carry a stream's transform out on these ranges, and write nothing. Raises what Spark raises."""
-    stream.change(_source(spark, plan, spec, stream.pieces, ranges, iter)).mapInArrow(count, COUNT).collect()
+    stream.change(_source(job, stream.pieces, ranges, iter)).mapInArrow(count, COUNT).collect()
 
 
 def refuse_remote(spark: SparkSession) -> None:
@@ -170,100 +222,61 @@ def refuse_remote(spark: SparkSession) -> None:
         raise Refused("transformed topics are not written on Spark Connect: use a Spark session without it")
 
 
-def _written(
-    spark: SparkSession,
-    plan: Plan,
-    specs: Mapping[int, TaskSpec],
-    streams: Sequence[Stream],
-    withheld: Withholding,
-    tally: Tally,
-) -> list[SlotEnd]:
-    plain = _plain_slots(streams)
-    of_python = {slot: spec for slot, spec in specs.items() if slot in plain}
-    of_spark = {slot: spec for slot, spec in specs.items() if slot not in plain}
-    answers = []
-    if of_python:
-        answers.append(_alone(spark, plan, of_python, [stream.of_slots(of_python) for stream in streams], tally))
-    if of_spark:
-        mine = [stream.of_slots(of_spark) for stream in streams]
-        answers.append(_shuffled(spark, plan, of_spark, mine, withheld, tally))
-    if len(answers) == 1 or all(spec.limits.rate is None for spec in specs.values()):
+def _written(job: _Job) -> list[SlotEnd]:
+    plain = job.plain_slots()
+    of_python = job.of_slots(plain)
+    of_spark = job.of_slots(job.specs.keys() - plain)
+    answers = [_alone(of_python)] if of_python.specs else []
+    if of_spark.specs:
+        answers.append(_shuffled(of_spark))
+    if len(answers) == 1 or all(spec.limits.rate is None for spec in job.specs.values()):
         answers = [reduce(DataFrame.unionByName, answers)]  # at once; else each has all of the rate
     answer = [row for frame in answers for row in frame.collect()]
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
 
 
-def _plain_slots(streams: Sequence[Stream]) -> set[int]:
-    """The slots that have nothing but slices of plain transforms."""
-    plain: set[int] = set()
-    other: set[int] = set()
-    for stream in streams:
-        for piece in stream.pieces:
-            is_plain = stream.plain is not None and isinstance(piece, Slice)
-            (plain if is_plain else other).add(piece.slot)
-    return plain - other
-
-
-def _alone(
-    spark: SparkSession, plan: Plan, specs: Mapping[int, TaskSpec], streams: Sequence[Stream], tally: Tally
-) -> DataFrame:
+def _alone(job: _Job) -> DataFrame:
     """The answer of slots that Python writes alone; a task each."""
-    of_topic = {piece.source.topic: stream for stream in streams for piece in stream.pieces}
-    slices: dict[int, list[Slice]] = {slot: [] for slot in specs}
-    for stream in streams:
-        for piece in stream.pieces:
-            if isinstance(piece, Slice):
-                slices[piece.slot].append(piece)
+    of_topic = {piece.source.topic: stream for stream in job.streams for piece in stream.pieces}
+    slices: dict[int, list[Slice]] = {slot: [] for slot in job.specs}
+    for piece in job.pieces:
+        if isinstance(piece, Slice):
+            slices[piece.slot].append(piece)
     tasks = {}
-    for slot, spec in specs.items():
+    for slot, spec in job.specs.items():
         mine = sorted(slices[slot], key=lambda piece: piece.target)
-        topic_ids = {piece.source.topic: piece.source_topic_id for piece in mine}
+        topics = {piece.source.topic for piece in mine}
         parts = tuple(Part(piece.source, piece.start, piece.end) for piece in mine if piece.start < piece.end)
         tasks[slot] = Alone(
             spec=spec,
-            read=replace(_read_spec(spark, plan, spec, mine, parts, topic_ids, len(specs)), in_order=True),
+            read=replace(_read_spec(job, mine, parts, len(job.specs)), in_order=True),
             targets={piece.source: piece.target for piece in mine},
-            changes={topic: plain for topic in topic_ids if (plain := of_topic[topic].plain) is not None},
-            rules={topic: of_topic[topic].rule for topic in topic_ids},
+            changes={topic: plain for topic in topics if (plain := of_topic[topic].plain) is not None},
+            rules={topic: of_topic[topic].rule for topic in topics},
         )
-    return slot_frame(spark, tasks, len(tasks)).mapInArrow(
-        partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), tally.telling(_ALONE)), ROW
+    return slot_frame(job.spark, tasks, len(tasks)).mapInArrow(
+        partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.telling(_ALONE)), ROW
     )
 
 
-def _shuffled(
-    spark: SparkSession,
-    plan: Plan,
-    specs: Mapping[int, TaskSpec],
-    streams: Sequence[Stream],
-    withheld: Withholding,
-    tally: Tally,
-) -> DataFrame:
+def _shuffled(job: _Job) -> DataFrame:
     """The answer of slots whose records pass through Spark."""
-    slots = sorted(specs)
+    slots = sorted(job.specs)
     indexes = {slot: index for index, slot in enumerate(slots)}
     # Each task has two rows at least. The first one names its slot: one without records has receipts to write, too.
-    rows = _edge_rows(spark, len(slots))
-    for number, stream in enumerate(streams):
+    rows = _edge_rows(job.spark, len(slots))
+    for number, stream in enumerate(job.streams):
         if stream.pieces:
-            counting = tally.counting(READ, number), tally.counting(KEPT, number)
-            rows = rows.unionByName(_rows(spark, plan, specs[slots[0]], indexes, stream, counting))
+            rows = rows.unionByName(_rows(job, indexes, stream, number))
     ordered = rows.repartitionById(len(slots), sf.col(SLOT)).sortWithinPartitions(*COLUMNS[:4])
-    rules = {piece.source.topic: stream.rule for stream in streams for piece in stream.pieces}
-    return ordered.mapInArrow(partial(write_slot, dict(specs), rules, dict(withheld)), ROW)
+    rules = {piece.source.topic: stream.rule for stream in job.streams for piece in stream.pieces}
+    return ordered.mapInArrow(partial(write_slot, dict(job.specs), rules, job.withheld, job.seen), ROW)
 
 
-def _rows(
-    spark: SparkSession,
-    plan: Plan,
-    spec: TaskSpec,
-    indexes: dict[int, int],
-    stream: Stream,
-    counting: tuple[Counting, Counting],
-) -> DataFrame:
-    """The stream's rows; `counting` is told what is read and what is kept."""
-    read, kept = counting
-    changed = stream.change(_source(spark, plan, spec, stream.pieces, ranges_of(stream.pieces), read))
+def _rows(job: _Job, indexes: dict[int, int], stream: Stream, number: int) -> DataFrame:
+    """The rows of the stream of this number; what is read and what is kept of it is counted."""
+    read, kept = job.tally.counting(READ, number), job.tally.counting(KEPT, number)
+    changed = stream.change(_source(job, stream.pieces, ranges_of(stream.pieces), read))
     slices = [piece for piece in stream.pieces if isinstance(piece, Slice)]
     units = [piece for piece in stream.pieces if isinstance(piece, Unit)]
     rule = stream.rule
@@ -271,39 +284,29 @@ def _rows(
     return changed.mapInArrow(partial(one_after_the_other, kept, deal), _DEALT)
 
 
-def _source(
-    spark: SparkSession, plan: Plan, spec: TaskSpec, pieces: Iterable[Piece], ranges: Ranges, then: Stage
-) -> DataFrame:
+def _source(job: _Job, pieces: Sequence[Piece], ranges: Ranges, then: Stage) -> DataFrame:
     """The records of these ranges, which lie in the pieces; they go through `then` where they are read."""
-    every = list(pieces)
-    topic_ids = {piece.source.topic: piece.source_topic_id for piece in every}
     tasks = dealt(ranges, TASK_RECORDS)
-    return read_frame(
-        spark, [_read_spec(spark, plan, spec, every, of_task, topic_ids, len(tasks)) for of_task in tasks], then
-    )
+    return read_frame(job.spark, [_read_spec(job, pieces, of_task, len(tasks)) for of_task in tasks], then)
 
 
-def _read_spec(
-    spark: SparkSession,
-    plan: Plan,
-    spec: TaskSpec,
-    written: Sequence[Piece],
-    pieces: tuple[Part, ...],
-    topic_ids: Mapping[str, str],
-    tasks: int,
-) -> ReadSpec:
-    """How one of so many tasks reads its pieces of the source, of which these slices and units are `written`."""
+def _read_spec(job: _Job, written: Sequence[Piece], parts: tuple[Part, ...], tasks: int) -> ReadSpec:
+    """How one of so many tasks reads its parts of the source, of which these slices and units are `written`."""
+    spec = job.spec
     rate = spec.limits.rate
+    topic_ids = {piece.source.topic: piece.source_topic_id for piece in written}
     return ReadSpec(
-        alias=plan.flow.source,
+        alias=job.plan.flow.source,
         connection=spec.source,
         fetch=spec.limits.fetch,
-        pieces=pieces,
-        topic_ids={piece.place.topic: topic_ids[piece.place.topic] for piece in pieces},
+        pieces=parts,
+        topic_ids={part.place.topic: topic_ids[part.place.topic] for part in parts},
         patience_s=spec.patience_s,
         isolation=spec.limits.isolation,
-        marks=marks_of(written, pieces),
-        bytes_per_second=None if rate is None else max(1, rate.bytes_per_second // min(max(1, tasks), at_once(spark))),
+        marks=marks_of(written, parts),
+        bytes_per_second=None
+        if rate is None
+        else max(1, rate.bytes_per_second // min(max(1, tasks), at_once(job.spark))),
     )
 
 

@@ -16,6 +16,7 @@ from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import COLUMNS, Rows
+from ferry.run.records.source_logs import Marks
 from ferry.run.records.withheld import Failure, Unread, Withholding
 from ferry.spark.records.dealing import SLOT
 from ferry.spark.records.rows import record_rows
@@ -76,9 +77,12 @@ def write_slot(
     specs: Mapping[int, TaskSpec],
     rules: Mapping[str, PoisonRule],
     withheld: Withholding,
+    seen: Marks,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Write the rows of one slot, which the first row names by its index; one that gives up is an answer, too.
+
+    It comes behind a shuffle: no row of it before all of them were read. `seen` is of before the first was.
 
     Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
     """
@@ -89,7 +93,8 @@ def write_slot(
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT)[0].as_py()]]
     records = whole_rows(chain([first.slice(1)], left))
-    yield batch_of_rows(rows(attempted(spec, partial(RowSlot, Rows(records), rules=rules, withheld=withheld))))
+    writer = partial(RowSlot, Rows(records), rules=rules, withheld=withheld, seen=seen)
+    yield batch_of_rows(rows(attempted(spec, writer)))
 
 
 def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,252 @@
+"""Whether what rows were read from is one history of each log, and still there (ADR 19).
+
+Many tasks read a log, at different times: one that is cut between them, and grows again, would be read in part before
+and in part after. So where each log reaches what is to be read is asked before the first task reads, and once more when
+the last one has. A slot that reads while it writes asks where the leader epochs of its batches tell of another leader.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ferry.config.flow.clients import ConnectionOptions
+from ferry.decide.records.units import of_partition
+from ferry.model import Piece, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.net.connect.cluster import Cluster
+from ferry.net.fetch.epochs import ends_of_epochs
+from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Mark
+from ferry.net.write.kept import reached_epochs, told_epoch
+from ferry.run.copy.dropped import Drop, Dropped, Hindered, drop
+from ferry.run.records.cluster import connected
+from ferry.run.records.slice_part import SlicePart
+from ferry.run.records.withheld import Failure, Withheld
+
+_LOOKS_BEFORE = 7
+"""As often a leader is looked for before anything is read: 13 s, longer than most elections take."""
+
+Marks = Mapping[TopicPartition, Mark]
+
+
+class Cut(NamedTuple):
+    """A log that ends its leader epoch at offset `at`, where the mark says that it had come further."""
+
+    mark: Mark
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Leader epochs in which logs reached what is to be read of them, and whose leader told nothing."""
+
+    marks: Marks
+    silent: Mapping[TopicPartition, Failure]
+
+
+def seen_before(
+    alias: str, options: ConnectionOptions, ranges: Mapping[TopicPartition, tuple[int, int]], *, patience_s: float
+) -> Seen:
+    """Look at the logs of which these offsets `[start, end)` are to be read; to be called before the first is.
+
+    Raises Unreachable.
+    """
+    if not ranges:
+        return Seen(marks={}, silent={})
+    with connected(alias, options, patience_s=patience_s) as cluster:
+        found: Seen = cluster.loop.run(look_before, cluster, ranges)
+        return found
+
+
+async def look_before(cluster: Cluster, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Seen:
+    """The same on a connection."""
+    ends = {place: end for place, (_, end) in ranges.items()}
+    await cluster.refresh({place.topic for place in ends})
+    now = await reached_epochs(cluster, ends, looks=_LOOKS_BEFORE)
+    marks = {place: Mark(epoch, ends[place]) for place, epoch in now.epochs.items()}
+    marks |= {place: Mark(*short) for place, short in now.short.items()}  # who reads it says that it is short
+    silent = {
+        place: Failure(kind=RefusalKind.NO_LEADER, message=_silent(place, cluster.alias), offset=ranges[place][0])
+        for place in now.silent
+    }
+    return Seen(marks=marks, silent=silent)
+
+
+class EpochNotes:
+    """The leader epochs of batches, as a slot reads them that writes meanwhile."""
+
+    def __init__(self) -> None:
+        self._ends: dict[TopicPartition, list[int]] = {}
+        self._epochs: dict[TopicPartition, list[int]] = {}
+
+    def note(self, place: TopicPartition, mark: Mark) -> None:
+        """A log was read up to `mark.end`, where it is one of that leader epoch; ends rise."""
+        ends, epochs = self._ends.setdefault(place, []), self._epochs.setdefault(place, [])
+        if epochs and epochs[-1] == mark.epoch:
+            ends[-1] = max(ends[-1], mark.end)
+        else:
+            ends.append(mark.end)
+            epochs.append(mark.epoch)
+
+    def epoch(self, place: TopicPartition, end: int) -> int:
+        """A leader epoch in which the log that was read reached this offset; UNKNOWN_EPOCH: none is noted."""
+        at = bisect_left(self._ends.get(place, []), end)
+        epochs = self._epochs.get(place, [])
+        return epochs[at] if at < len(epochs) else UNKNOWN_EPOCH
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceLogs:
+    """The logs that the rows of one slot come from.
+
+    `seen` of rows that all were read before the slot begins, since then; `notes` of those that are read while it
+    writes.
+    """
+
+    source: Cluster
+    seen: Marks
+    notes: EpochNotes | None
+    cuts: dict[TopicPartition, Withheld] = field(default_factory=dict)
+    """Logs that were found to be cut: nothing more of them is written."""
+    _before: dict[TopicPartition, Mark] = field(default_factory=dict)
+    """What was written of slices, by what a receipt or the last chunk says."""
+
+    async def check(self, pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
+        """Begin with what is left; the leader epochs that go with its end, where all of it was read before.
+
+        What was cut joins `cuts`, and has no epoch. Raises Hindered where nobody can tell now.
+        """
+        every = list(pieces)
+        self._before = {
+            piece.source: Mark(piece.read_epoch, piece.read_end) for piece in every if isinstance(piece, Slice)
+        }
+        ends = ends_of(every)
+        if self.notes is not None or not ends:
+            return {}
+        await self.source.refresh({place.topic for place in ends})
+        found = await reached_epochs(self.source, ends)
+        # After that: what is still there now was there when it was read, and when its epoch was told.
+        cut, silent = await _parted(self.source, [*self._seen_of(ends), *_marks_of(every)])
+        for place, short in found.short.items():
+            cut.setdefault(place, Cut(Mark(short.epoch, ends[place]), short.end))
+        self.cuts |= {place: self._withheld(place, one) for place, one in cut.items()}
+        silent |= found.silent
+        hindered = [
+            self._hindered(piece, min(lost))
+            for piece in every
+            if (lost := ends_of([piece]).keys() & silent - cut.keys())
+        ]
+        if hindered:
+            raise Hindered(hindered)
+        return {place: epoch for place, epoch in found.epochs.items() if place not in cut}
+
+    async def vouch(self, parts: Sequence[SlicePart]) -> None:
+        """Note in the parts of a chunk the leader epochs of what was read; nothing is asked while these stay.
+
+        A leader epoch has one log: records of the epoch that was written last are of that log. Raises Dropped for a log
+        that has lost what was written of it before the chunk, Hindered where nobody can tell now.
+        """
+        if self.notes is None:
+            return
+        for part in parts:
+            part.source_epoch = self.notes.epoch(part.piece.source, part.end)
+        by_place = {part.piece.source: part for part in parts}
+        before = {
+            place: mark
+            for place, part in by_place.items()
+            if (mark := self._before.get(place)) is not None and mark.epoch != part.source_epoch
+        }
+        before = {place: mark for place, mark in before.items() if mark.epoch != UNKNOWN_EPOCH}
+        if before:
+            await self.source.refresh({place.topic for place in before})
+            cut, silent = await _parted(self.source, before.items())
+            drops = [
+                Drop(piece=by_place[place].piece, refusal=self._withheld(place, one).refusal, offset=one.mark.end)
+                for place, one in cut.items()
+            ]
+            if drops:
+                raise Dropped(drops)
+            if silent:
+                raise Hindered([self._hindered(by_place[place].piece, place) for place in sorted(silent)])
+        self._before |= {
+            place: Mark(part.source_epoch, part.end)
+            for place, part in by_place.items()
+            if part.source_epoch != UNKNOWN_EPOCH
+        }
+
+    def _seen_of(self, ends: Iterable[TopicPartition]) -> list[tuple[TopicPartition, Mark]]:
+        return [(place, self.seen[place]) for place in ends if place in self.seen]
+
+    def _hindered(self, piece: Piece, place: TopicPartition) -> Drop:
+        why = _silent(place, self.source.alias)
+        return drop(piece, RefusalKind.NO_LEADER, piece.start, why, passing=True)
+
+    def _withheld(self, place: TopicPartition, cut: Cut) -> Withheld:
+        where = f"{place} on cluster {self.source.alias}"
+        why = f"(leader epoch {cut.mark.epoch} ends there; unclean leader election?)"
+        if cut.mark == self.seen.get(place):
+            message = (
+                f"{where} ended at offset {cut.mark.end} or behind before it was read, but its log was truncated to "
+                f"{cut.at} meanwhile {why}: nothing more of it was written; run again"
+            )
+        else:
+            message = (
+                f"{where} was read up to offset {cut.mark.end}, but its log was truncated to {cut.at} since {why}: "
+                "plan again, and the plan says what can be done"
+            )
+        refusal = Refusal(
+            topic=place.topic, partition=place.partition, kind=RefusalKind.SOURCE_TRUNCATED, message=message
+        )
+        return Withheld(offset=0, refusal=refusal)
+
+
+def ends_of(pieces: Iterable[Piece]) -> dict[TopicPartition, int]:
+    """Up to where source partitions are read for these."""
+    ends: dict[TopicPartition, int] = {}
+    for piece in pieces:
+        if isinstance(piece, Slice):
+            ends[piece.source] = piece.end
+            continue
+        for number, (start, end) in enumerate(zip(piece.starts, piece.ends, strict=True)):
+            if start < end:
+                place = TopicPartition(piece.source_topic, number)
+                ends[place] = max(end, ends.get(place, end))
+    return ends
+
+
+def _marks_of(pieces: Iterable[Piece]) -> list[tuple[TopicPartition, Mark]]:
+    """What was written of the logs that these go on reading."""
+    found: list[tuple[TopicPartition, Mark]] = []
+    for piece in pieces:
+        if isinstance(piece, Slice):
+            found.append((piece.source, Mark(piece.read_epoch, piece.read_end)))
+            continue
+        for number, mark in enumerate(map(Mark, piece.source_epochs, piece.starts)):
+            if mark.end < of_partition(piece.ends, number):
+                found.append((TopicPartition(piece.source_topic, number), mark))
+    return found
+
+
+async def _parted(
+    source: Cluster, marks: Iterable[tuple[TopicPartition, Mark]]
+) -> tuple[dict[TopicPartition, Cut], set[TopicPartition]]:
+    """The logs that have lost what these marks say of them, and those of which nobody tells.
+
+    As long as the leader that the metadata name is the one of then nothing was cut, and nobody is asked.
+    """
+    asked = [(place, mark) for place, mark in marks if mark.epoch not in (UNKNOWN_EPOCH, told_epoch(source, place))]
+    ends = await ends_of_epochs(source, ((place, mark.epoch) for place, mark in asked))
+    cut: dict[TopicPartition, Cut] = {}
+    silent: set[TopicPartition] = set()
+    for place, mark in asked:
+        at = ends.get((place, mark.epoch))
+        if at is None:
+            silent.add(place)
+        elif 0 <= at < mark.end:
+            cut.setdefault(place, Cut(mark, at))
+    return cut, silent
+
+
+def _silent(place: TopicPartition, alias: str) -> str:
+    return f"no leader of {place} on cluster {alias} tells how far its log reaches: bring its brokers back"

@@ -9,6 +9,17 @@ from itertools import accumulate
 import pyarrow as pa
 
 
+def texts(column: pa.Array) -> list[str | None]:
+    """The strings of a column, to compare and to tell. What is no UTF-8 in them, as casts of Spark leave it, is U+FFFD.
+
+    Spark and Arrow carry such bytes as they are; `to_pylist` raises.
+    """
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        return [None if one is None else one.decode(errors="replace") for one in column.cast(pa.binary()).to_pylist()]
+
+
 def ints(values: Sequence[int]) -> pa.Array:
     """A column of 32-bit numbers."""
     return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(array("i", values))])

@@ -36,6 +36,14 @@ def valid_of(column: pa.Array) -> Flags:
     return bits[column.offset : column.offset + len(column)].astype(np.bool_)
 
 
+def name_bytes(column: pa.Array) -> list[bytes]:
+    """A column of strings without nulls as bytes: names of headers, which some producers do not write in UTF-8.
+
+    Arrow and Spark carry these as they are; only what makes strings of Python of them fails.
+    """
+    return column.cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
+
+
 def bytes_behind(column: pa.Array) -> npt.NDArray[np.uint8]:
     """What the edges of a binary column count in."""
     data = column.buffers()[2]

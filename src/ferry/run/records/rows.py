@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ferry.errors import Refused
 from ferry.model import TopicPartition
-from ferry.wire.arrow_columns import numbers_of
+from ferry.wire.arrow_columns import name_bytes, numbers_of
 from ferry.wire.encoding import RecordColumns
 from ferry.wire.written import NewRecord
 
@@ -76,8 +76,9 @@ class Stretch(NamedTuple):
 
     def row(self) -> Row:
         """The first one."""
-        time, key, value, pairs = (self.batch.column(name)[0].as_py() for name in COLUMNS[4:8])
-        headers = [(pair["key"].encode(), pair["value"]) for pair in pairs]
+        time, key, value = (self.batch.column(name)[0].as_py() for name in COLUMNS[4:7])
+        pairs = self.batch.column("headers")[0].values
+        headers = list(zip(name_bytes(pairs.field("key")), pairs.field("value").to_pylist(), strict=True))
         return Row(int(self.partitions[0]), int(self.offsets[0]), NewRecord(time, key, value, headers))
 
 

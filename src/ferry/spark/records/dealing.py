@@ -21,7 +21,7 @@ from ferry.decide.records.letters import PoisonRule, poison_sentence
 from ferry.decide.records.partition_columns import Longs, partitions_of_records
 from ferry.model import Slice, TopicPartition, Unit
 from ferry.run.records.rows import COLUMNS
-from ferry.spark.columns import ints, nullable_binaries, strings
+from ferry.spark.columns import ints, nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 
 SLOT = "slot"
@@ -126,7 +126,7 @@ def _rows(
 
 def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tuple[pa.Array, pa.Array]:
     """Refusals and letters of the rows. None may go to another topic than the plan has for it, whatever the rule."""
-    poisons, named = batch.column("poison"), batch.column("target").to_pylist()
+    poisons, named = batch.column("poison"), texts(batch.column("target"))
     names = {aim: rule.names.get(aim, (aim, aim)) for aim in set(aims)}
     if poisons.null_count == batch.num_rows and named == [names[aim][1] for aim in aims]:
         return pa.nulls(batch.num_rows, pa.string()), pa.nulls(batch.num_rows, pa.string())
@@ -137,7 +137,7 @@ def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tup
     def refused(at: int, why: str) -> str:
         return poison_sentence(rule, topics[at], partitions[at], offsets[at], why)
 
-    for at, (why, name, aim) in enumerate(zip(poisons.to_pylist(), named, aims, strict=True)):
+    for at, (why, name, aim) in enumerate(zip(texts(poisons), named, aims, strict=True)):
         if why is not None and rule.poison is Poison.SKIP:
             letters[at] = why
         elif why is not None and rule.poison is Poison.FAIL:

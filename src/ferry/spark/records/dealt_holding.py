@@ -27,7 +27,7 @@ from ferry.run.records.reading import ReadSpec, read_batches
 from ferry.run.verify.compare import Compared
 from ferry.run.verify.pairing import SOURCE, TARGET, opened
 from ferry.run.verify.verifier import CompareSpec
-from ferry.spark.columns import binaries, ints, nullable_binaries
+from ferry.spark.columns import binaries, ints, nullable_binaries, texts
 from ferry.spark.records.dealing import by_topic
 from ferry.spark.records.holding import HELD, NAMING, Row, held_rows, size_of, trouble
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
@@ -72,7 +72,7 @@ def _numbered(
     numbers: Longs,
     chunks: Longs,
 ) -> pa.RecordBatch:
-    columns = (rows.column(name).to_pylist() for name in ("target", "offset", "poison"))
+    columns = (texts(rows.column(name)) for name in ("target", "offset", "poison"))
     troubles = [
         trouble(copies[number].target, aim, offset, why, poison)
         for number, aim, offset, why in zip(numbers.tolist(), *columns, strict=True)

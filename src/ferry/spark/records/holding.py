@@ -32,7 +32,8 @@ from ferry.run.records.reading import ReadSpec, read_batches
 from ferry.run.verify.compare import Compared, Comparer
 from ferry.run.verify.pairing import SOURCE, TARGET, opened
 from ferry.run.verify.verifier import CompareSpec
-from ferry.spark.columns import binaries, ints, longs, nullable_binaries
+from ferry.spark.columns import binaries, ints, longs, nullable_binaries, texts
+from ferry.wire.arrow_columns import name_bytes
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.headers import Header
 from ferry.wire.written import packed_headers
@@ -96,7 +97,7 @@ def numbered_rows(
         kept: list[int] = []
         chosen: list[int] = []
         troubles: list[bytes | None] = []
-        columns = (batch.column(name).to_pylist() for name in ("topic", "target", "partition", "offset", "poison"))
+        columns = (texts(batch.column(name)) for name in ("topic", "target", "partition", "offset", "poison"))
         for at, (topic, aim, partition, offset, why) in enumerate(zip(*columns, strict=True)):
             place = topic, partition
             index = bisect_right(starts.get(place, ()), offset) - 1
@@ -164,7 +165,7 @@ def held_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
 
 def _headers(column: pa.ListArray) -> Iterator[Sequence[Header]]:
     pairs = column.values  # not flattened: the offsets count from its beginning
-    names = [name.encode() for name in pairs.field("key").to_pylist()]
+    names = name_bytes(pairs.field("key"))
     values = pairs.field("value").to_pylist()
     for start, end in pairwise(column.offsets.to_pylist()):
         yield [(names[at], values[at]) for at in range(start, end)] if start < end else ()

@@ -39,7 +39,7 @@ from ferry.config.text.regex import compile_java
 from ferry.decide.records.json_column import ColumnChange
 from ferry.spark.columns import nullable_binaries, strings
 from ferry.spark.records.edits import change_of, changed_values, hashed_keys
-from ferry.wire.arrow_columns import Flags, edges_of, numbers_of, valid_of
+from ferry.wire.arrow_columns import Flags, edges_of, name_bytes, numbers_of, valid_of
 
 _COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
 _MILLION = 1_000_000
@@ -303,7 +303,8 @@ class _Table:
 def _named(column: pa.ListArray, names: Sequence[str]) -> Flags:
     """Of all headers behind a column, also those that are none of its rows', whether they have one of these names."""
     encoded = column.values.field(0).dictionary_encode()
-    of_codes = np.array([name in names for name in encoded.dictionary.to_pylist()], np.bool_)
+    wanted = {name.encode() for name in names}
+    of_codes = np.array([name in wanted for name in name_bytes(encoded.dictionary)], np.bool_)
     found: Flags = of_codes[numbers_of(encoded.indices)]
     return found
 

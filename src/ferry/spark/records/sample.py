@@ -111,7 +111,7 @@ def _sample(
     clear: bool,
 ) -> Sample:
     topic = next(iter(named), None)
-    before = table.to_pylist()
+    before = _told(table)
     records = spark.createDataFrame([_row(one) for one in before], SCHEMA)
     frame = transformed(records, spec, named)
     try:
@@ -133,6 +133,17 @@ def _sample(
         named=None if topic is None else named[topic],
         pairs=tuple(_pair(one, after.get((one["partition"], one["offset"])), target) for one in before),
     )
+
+
+def _told(table: pa.Table) -> list[dict[str, Any]]:
+    """The records. In the names of headers bytes that are no UTF-8 are shown as `\\xff`."""
+    at = table.schema.get_field_index("headers")
+    pairs = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
+    found: list[dict[str, Any]] = table.set_column(at, "headers", table.column(at).cast(pairs)).to_pylist()
+    for one in found:
+        for pair in one["headers"]:
+            pair["key"] = pair["key"].decode(errors="backslashreplace")
+    return found
 
 
 def _row(one: dict[str, Any]) -> tuple[Any, ...]:

@@ -19,9 +19,9 @@ from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.epochs import ends_of_epochs
 from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Mark
 from ferry.net.write.kept import reached_epochs, told_epoch
+from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Drop, Dropped, Hindered, drop
 from ferry.run.records.cluster import connected
-from ferry.run.records.slice_part import SlicePart
 from ferry.run.records.withheld import Failure, Withheld
 
 _LOOKS_BEFORE = 7
@@ -141,7 +141,7 @@ class SourceLogs:
             raise Hindered(hindered)
         return {place: epoch for place, epoch in found.epochs.items() if place not in cut}
 
-    async def vouch(self, parts: Sequence[SlicePart]) -> None:
+    async def vouch(self, parts: Sequence[PartProgress]) -> None:
         """Note in the parts of a chunk the leader epochs of what was read; nothing is asked while these stay.
 
         A leader epoch has one log: records of the epoch that was written last are of that log. Raises Dropped for a log

@@ -39,6 +39,25 @@ def transforms(text: str) -> tuple[TransformSpec, ...]:
     return parse_settings(BASE + text, "f").flow("a->b").transforms
 
 
+BY_RECORD = "ferry.transform.one.target = concat(topic, '-', partition)\n"
+TWO = "ferry.transform.one.partitions = 2\n"
+
+
+def test_topics_of_which_records_choose_are_listed_for_each_source_topic() -> None:
+    text = "ferry.transforms = one\nferry.transform.one.topics = orders, payments\n" + BY_RECORD + TWO
+    flow = parse_settings(BASE + text + "ferry.transform.one.targets = {topic}-0, x.{target}\n", "f").flow("a->b")
+    assert flow.copies_of("orders") == ("orders-0", "x.a.orders")
+    assert flow.policy.format_remote_topic("a", "payments") == "payments-0"
+    assert flow.copies_of("clicks") == ("a.clicks",)
+    (one,) = flow.transforms
+    assert (one.target_of("orders", "a.orders"), one.why_unknown("orders", "a.orders")) == ("orders-0", None)
+    (without,) = transforms(text)
+    assert without.target_of("orders", "a.orders") is None
+    assert one.digest(spark_version="4") != without.digest(spark_version="4")
+    assert flow.digest() != parse_settings(BASE + text, "f").flow("a->b").digest()
+    assert not any("record by record" in said for said in errors(text + "ferry.transform.one.targets = {topic}-0\n"))
+
+
 def errors(text: str) -> list[str]:
     return [str(one) for one in examine(BASE + text, "f").problems]
 
@@ -139,6 +158,15 @@ def test_a_topic_has_one_transform() -> None:
         ("ferry.transform.one.function = nowhere", "'nowhere' is no import path of a function"),
         ("ferry.transform.one.sql = SELECT 1\nferry.transform.one.function = a:b", "stands beside sql"),
         ("ferry.transform.one.partitions = 0", "0 is out of range"),
+        (BY_RECORD + "ferry.transform.one.targets = a, b", "targets: needs ferry.transform.one.partitions"),
+        (BY_RECORD + TWO + "ferry.transform.one.targets = a, b c", "'b c' has other characters than letters"),
+        (BY_RECORD + TWO + "ferry.transform.one.targets = {Topic}", "'{Topic}' has other characters than letters"),
+        (BY_RECORD + TWO + "ferry.transform.one.targets = a, b, a", "'a' is named twice; keep one"),
+        (
+            BY_RECORD + TWO + f"ferry.transform.one.targets = {','.join(map(str, range(201)))}",
+            "at most 200 are kept up",
+        ),
+        (TWO + "ferry.transform.one.targets = a, b", "lists topics, and no record chooses one: write ferry.transform"),
         ("ferry.transform.one.poison = retry", "'retry' is none of fail, skip, pass"),
         ("ferry.transform.one.poison = pass\nferry.transform.one.redact = $.a", "lets values that are no JSON through"),
         ("ferry.transform.one.wehre = x", "did you mean where?"),

@@ -75,7 +75,7 @@ FACTS_HALF = replace(
 
 
 def dealt(rule: Transform = RULE, rules: Rules = RULES, source: SourceTopic = TWO, **facts: Any) -> Deal:
-    found = deal_of(rules, replace(FACTS_HALF, **facts), source, "a.t", rule, "run", 7)
+    found = deal_of(rules, replace(FACTS_HALF, **facts), source, ["a.t"], rule, "run", 7)
     assert isinstance(found, Deal), found
     return found
 
@@ -83,7 +83,7 @@ def dealt(rule: Transform = RULE, rules: Rules = RULES, source: SourceTopic = TW
 def refused(
     rule: Transform = RULE, rules: Rules = RULES, source: SourceTopic = TWO, **facts: Any
 ) -> tuple[Refusal, ...]:
-    found = deal_of(rules, replace(FACTS_HALF, **facts), source, "a.t", rule, "run", 7)
+    found = deal_of(rules, replace(FACTS_HALF, **facts), source, ["a.t"], rule, "run", 7)
     assert isinstance(found, tuple), found
     return found
 
@@ -309,7 +309,7 @@ class World:
         )
         self.planned = []
         rule = Transform(name="x", partitions=max(partitions, self.partitions), digest=digest)
-        found = deal_of(SKIP if skip else RULES, facts, facts.sources["t"], "a.t", rule, "run", self.generation)
+        found = deal_of(SKIP if skip else RULES, facts, facts.sources["t"], ["a.t"], rule, "run", self.generation)
         self.begun = {n: self.log_starts[n] for n in served} | self.begun
         if not isinstance(found, Deal):
             return None

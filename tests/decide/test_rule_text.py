@@ -37,6 +37,7 @@ def test_every_step_comes_back_as_it_was() -> None:
         spec(steps=EVERY_STEP, partitions=12, poison=Poison.SKIP),
         spec(sql="SELECT * FROM records"),
         spec(function="a.b:c"),
+        spec(steps=(steps.Rename(sql="key"),), partitions=2, targets=("{topic}-b", "a")),
     ):
         back = parse_rule(rule_text(one), ())
         assert back == one

@@ -16,7 +16,7 @@ from tests.decide.values import FACTS, RECEIPT, RULES, part, target, topic
 def gone_through(rules: Rules, facts: Facts, *topics: SourceTopic) -> TopicChanges:
     changes = TopicChanges(rules=rules, facts=replace(facts, sources={each.name: each for each in topics}))
     for each in topics:
-        changes.add(each)
+        changes.add(each, f"a.{each.name}")
     return changes
 
 

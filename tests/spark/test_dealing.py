@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from ferry.decide.records.letters import PoisonRule
 from ferry.decide.records.partitioner import partition_of_record
 from ferry.decide.records.units import wants
 from ferry.model import TopicPartition, Unit
+from ferry.run.records.withheld import Unread, parse_unread
 from ferry.spark.records.dealing import dealt_rows
 
 RULE = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="letters"))
@@ -57,15 +60,19 @@ def units(draw: st.DrawFn) -> list[Unit]:
     return found
 
 
+def batch_of(rows: list) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [()] * len(FIELDS)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, FIELDS.values(), strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=list(FIELDS))
+
+
 @given(records=RECORDS, every=units())
 def test_each_goes_where_its_key_says_if_it_is_wanted(records: list, every: list[Unit]) -> None:
     rows = [(topic, f"to-{topic}", *place, 7, key, b"v", [], None) for topic, *place, key in records]
-    columns = list(zip(*rows, strict=True)) or [()] * len(FIELDS)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, FIELDS.values(), strict=True)]
-    batch = pa.RecordBatch.from_arrays(arrays, names=list(FIELDS))
-
     indexes = {3: 0, 5: 1}
-    found = [tuple(row.values()) for one in dealt_rows(indexes, every, RULE, [batch]) for row in one.to_pylist()]
+    found = [
+        tuple(row.values()) for one in dealt_rows(indexes, every, RULE, [batch_of(rows)]) for row in one.to_pylist()
+    ]
 
     wanted = []
     for topic, partition, offset, key in records:
@@ -75,3 +82,52 @@ def test_each_goes_where_its_key_says_if_it_is_wanted(records: list, every: list
                 row = (indexes[unit.slot], f"to-{topic}", number, partition, offset, 7, key, b"v", [], None, None)
                 wanted.append(row)
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
+
+
+NAMES = st.sampled_from(["x", "y", "z"])
+CHOOSING = st.lists(
+    st.tuples(NAMES, st.booleans(), st.integers(0, 2), st.integers(0, 30), st.none() | st.binary(max_size=3)),
+    max_size=40,
+    unique_by=lambda row: row[2:4],
+)
+
+
+@given(records=CHOOSING, starts=st.tuples(*[st.integers(0, 10)] * 3), widths=st.tuples(*[st.integers(0, 25)] * 3))
+def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told(records, starts, widths) -> None:
+    rule = replace(RULE, targets={"a": ("y", "x")}, names={name: ("to-a", name) for name in "xy"})
+    every = [
+        Unit(
+            source_topic="a",
+            target=TopicPartition(name, number),
+            starts=starts,
+            ends=tuple(map(int.__add__, starts, widths)),
+            slot=3,
+            era=1,
+            partitions=2,
+            digest="d",
+        )
+        for name in ("x", "y")
+        for number in (0, 1)
+    ]
+    rows = [
+        ("a", "to-a" if poison else name, *at, 7, key, b"v", [], "why" if poison else None)
+        for name, poison, *at, key in records
+    ]
+    found: list[tuple[object, ...]] = []
+    unread = {}
+    try:
+        for one in dealt_rows({3: 0}, every, rule, [batch_of(rows[:9]), batch_of(rows[9:])]):
+            found += [tuple(row.values())[1:5] for row in one.to_pylist()]
+    except Unread as error:
+        unread = {place.partition: one.offset for place, one in parse_unread(str(error)).items()}
+    wanted, unknown = [], {}
+    for name, poison, partition, offset, key in records:
+        if not wants(every[0], partition, offset):
+            continue
+        aim = "y" if poison else name
+        if aim == "z":
+            unknown.setdefault(partition, []).append(offset)
+        else:
+            wanted.append((aim, partition_of_record(key, partition, offset, 2), partition, offset))
+    assert sorted(found) == sorted(wanted)
+    assert unread == {partition: min(offsets) for partition, offsets in unknown.items()}

@@ -15,7 +15,7 @@ from operator import itemgetter
 from ferry.config.flow.acls import AclPolicy, AclSync
 from ferry.decide.ledger.own_acls import OwnAcl
 from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow
-from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, innermost
+from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, copies_of, innermost
 from ferry.policy.names import illegal_name
 
 TYPES = frozenset({"topic", "group", "transactional-id", "cluster"})
@@ -274,7 +274,8 @@ def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Ite
         return
     source, begun = rules.flow.source, _begun(binding)
     if not _is_wide(binding):
-        yield replace(binding, resource_name=rules.policy.format_remote_topic(source, begun))
+        for copy in copies_of(rules.policy, source, begun):
+            yield replace(binding, resource_name=copy)
         return
     base = innermost(rules.policy)
     name = base.format_remote_topic(source, begun)
@@ -283,9 +284,9 @@ def _renamed(rules: AclRules, topics: Sequence[str], binding: AclBinding) -> Ite
     for topic in topics[bisect_left(topics, begun) :] if name else ():
         if not topic.startswith(begun):
             break
-        copy = rules.policy.format_remote_topic(source, topic)
-        if copy != base.format_remote_topic(source, topic) and not copy.startswith(name):
-            yield replace(binding, resource_name=copy, pattern_type="literal")
+        for copy in copies_of(rules.policy, source, topic):
+            if copy != base.format_remote_topic(source, topic) and not copy.startswith(name):
+                yield replace(binding, resource_name=copy, pattern_type="literal")
 
 
 def _is_wide(binding: AclBinding) -> bool:

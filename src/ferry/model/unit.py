@@ -57,11 +57,14 @@ class Unit:
     target_epoch: int = -1
     source_epochs: Vector = ()
     """By source partition a leader epoch in which its log reached what the last receipt has of it; as of a receipt."""
+    name: int = 0
+    """Which one of the topic's targets its target topic is, where records name theirs; else there is only one."""
 
     @property
     def source(self) -> TopicPartition:
-        """What a refusal of it names: the source's topic, and its own number on the target."""
-        return TopicPartition(self.source_topic, self.target.partition)
+        """What a refusal of it names: the source's topic, and its own number on the target; counted on over the
+        topics where there are several."""
+        return TopicPartition(self.source_topic, self.name * self.partitions + self.target.partition)
 
     @property
     def told(self) -> str:

@@ -15,7 +15,7 @@ from ferry.policy.names import (
     would_loop,
 )
 from ferry.policy.own import JAVA_PACKAGE, OwnPolicy, load_policy
-from ferry.policy.routed import RoutedPolicy
+from ferry.policy.routed import RoutedPolicy, copies_of
 from ferry.policy.wrapped import innermost
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "OwnPolicy",
     "ReplicationPolicy",
     "RoutedPolicy",
+    "copies_of",
     "illegal_name",
     "innermost",
     "is_ferry_internal",

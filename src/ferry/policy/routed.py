@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ferry.policy.names import ReplicationPolicy
 from ferry.policy.wrapped import WrappedPolicy
 
 
@@ -17,6 +18,18 @@ class RoutedPolicy(WrappedPolicy):
 
     route: Callable[[str, str], str] = field(repr=False, compare=False)
     """Source topic and the base's name of its copy -> the name of its copy."""
+    several: Callable[[str, str], tuple[str, ...]] = field(default=lambda *_: (), repr=False, compare=False)
+    """The same -> the names of its copies, where each record chooses one; the first one is what `route` says."""
+
+    def copies(self, source_alias: str, topic: str) -> tuple[str, ...]:
+        """The names of a source topic's copies, of which each record chooses one; empty: it has one copy."""
+        return self.several(topic, self.base.format_remote_topic(source_alias, topic))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
         return self.route(topic, self.base.format_remote_topic(source_alias, topic))
+
+
+def copies_of(policy: ReplicationPolicy, source_alias: str, topic: str) -> tuple[str, ...]:
+    """The names of a source topic's copies: the policy's one, or several of which each record chooses one."""
+    several = policy.copies(source_alias, topic) if isinstance(policy, RoutedPolicy) else ()
+    return several or (policy.format_remote_topic(source_alias, topic),)

@@ -22,7 +22,7 @@ from ferry.config.text.filters import GroupFilter, PatternList, TopicFilter, Top
 from ferry.config.text.secrets import ClientProperties, Providers
 from ferry.errors import BadInput
 from ferry.model import Flow, VerifyMode
-from ferry.policy import ReplicationPolicy, innermost
+from ferry.policy import ReplicationPolicy, copies_of, innermost
 
 DEFAULT_REPLICATION_FACTOR = 2
 """MirrorMaker 2's replication factor of new topics, where the file gives none."""
@@ -236,6 +236,10 @@ class FlowConfig:
     def transform_of(self, topic: str) -> TransformSpec | None:
         """The transform of a source topic; None: it is copied as it is. Raises Refused for one that two name."""
         return transform_of(self.transforms, topic)
+
+    def copies_of(self, topic: str) -> tuple[str, ...]:
+        """The names of a source topic's copies, of which records may choose; most topics have one."""
+        return copies_of(self.policy, self.flow.source, topic)
 
     def first_name(self, topic: str) -> str:
         """What the steps of a transform find as the name of the copy: the policy's own, before any route or lane."""

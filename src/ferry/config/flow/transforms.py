@@ -50,6 +50,9 @@ class TransformSpec:
     steps: tuple[Step, ...] = ()
     partitions: int | None = None
     """Of the target topics; None: as many as the source has."""
+    targets: tuple[str, ...] = ()
+    """As written, with `{topic}` and `{target}`: the topics that records may name as theirs, each for itself; empty: a
+    source topic has one copy. With `partitions` alone."""
     poison: Poison = Poison.FAIL
     salt: str = field(default=_NO_SALT, repr=False)
     """What hashes are made with, as written: a reference, as a rule. `secret` looks it up."""
@@ -60,14 +63,25 @@ class TransformSpec:
         return self.providers.resolved(SALT.format(self.name), self.salt).encode()
 
     def target_of(self, topic: str, target: str) -> str | None:
-        """The topic that records of `topic` go to for which the policy says `target`; None where a record says it."""
+        """The topic that records of `topic` go to for which the policy says `target`; None where a record says it.
+
+        Of several the first one.
+        """
+        if self.targets:
+            return self.targets_of(topic, target)[0]
         try:
             return target_by_steps(self.steps, topic, target)
         except NotKnown:
             return None
 
+    def targets_of(self, topic: str, target: str) -> tuple[str, ...]:
+        """Those of which records of `topic` name one, where the policy says `target`; empty: the topic has one copy."""
+        return tuple(one.replace("{topic}", topic).replace("{target}", target) for one in self.targets)
+
     def why_unknown(self, topic: str, target: str) -> str | None:
         """Why `target_of` does not know it, as half a sentence; None: it does."""
+        if self.targets:
+            return None
         try:
             target_by_steps(self.steps, topic, target)
         except NotKnown as why:
@@ -89,6 +103,8 @@ class TransformSpec:
             "poison": self.poison,
             "spark": [spark_version, time_zone, ansi],
         }
+        if self.targets:
+            shown["targets"] = list(self.targets)
         if self.salt:
             shown["salt"] = hashlib.scrypt(self.secret(), salt=b"ferry.transform", n=2**14, r=8, p=1).hex()
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
@@ -98,22 +114,34 @@ class TransformSpec:
         return [
             sorted(set(self.topics.items)), self.sql, self.function,
             [[type(step).__name__, asdict(step)] for step in self.steps], self.partitions, self.poison,
+            *([list(self.targets)] if self.targets else []),
         ]  # fmt: skip
 
 
 def routed_policy(base: ReplicationPolicy, transforms: Sequence[TransformSpec]) -> ReplicationPolicy:
     """How copies are named: as `base` says, and then as the transforms say whose route the source topic decides."""
-    if not any(isinstance(step, Route | Rename) for spec in transforms for step in spec.steps):
+    routes = any(isinstance(step, Route | Rename) for spec in transforms for step in spec.steps)
+    if not routes and not any(spec.targets for spec in transforms):
         return base
-    return RoutedPolicy(base=base, route=partial(_routed, tuple(transforms)))
+    known = tuple(transforms)
+    return RoutedPolicy(base=base, route=partial(_routed, known), several=partial(_several, known))
 
 
 def _routed(transforms: Sequence[TransformSpec], topic: str, target: str) -> str:
-    found = [spec for spec in transforms if spec.topics.matches(topic)]
-    if len(found) != 1:  # one that two name is refused
-        return target
-    name = found[0].target_of(topic, target)
+    found = _only(transforms, topic)
+    name = None if found is None else found.target_of(topic, target)
     return target if name is None else name
+
+
+def _several(transforms: Sequence[TransformSpec], topic: str, target: str) -> tuple[str, ...]:
+    found = _only(transforms, topic)
+    return () if found is None else found.targets_of(topic, target)
+
+
+def _only(transforms: Sequence[TransformSpec], topic: str) -> TransformSpec | None:
+    """The transform of a topic; one that two name is refused, and has the policy's name."""
+    found = [spec for spec in transforms if spec.topics.matches(topic)]
+    return found[0] if len(found) == 1 else None
 
 
 def transform_of(transforms: Sequence[TransformSpec], topic: str) -> TransformSpec | None:

@@ -466,6 +466,13 @@ TRANSFORM_KEYS = (
         meaning="partitions of the target topic; records go where Kafka's default partitioner puts their key",
     ),
     FerryKey(
+        name="ferry.transform.{name}.targets",
+        default="",
+        values="names of topics of the target, as `{topic}-eu, {topic}-us`; `{target}` is the policy's name",
+        meaning="[the topics](record-path.md#a-name-that-records-decide) that records may name as their `target`, each"
+        " for itself; with `partitions`",
+    ),
+    FerryKey(
         name="ferry.transform.{name}.poison",
         default="fail",
         values="`fail`, `skip` or `pass`",

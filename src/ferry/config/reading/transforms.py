@@ -20,12 +20,14 @@ from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property
 from ferry.config.text.secrets import Providers
 from ferry.model import Flow
+from ferry.policy import illegal_name
 
 T = TypeVar("T")
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _LEAST_SALT = 16
+_MOST_TARGETS = 200
 _MILLION = 1_000_000
 _CHANGES = (("remove", Change.REMOVE), ("redact", Change.REDACT), ("hash", Change.HASH))
 
@@ -50,7 +52,8 @@ class TransformReader:
         topics = self._value(name, "topics", values.pattern_list)
         sql = self._value(name, "sql", values.optional_text)
         function = self._value(name, "function", _function)
-        steps = tuple(self._steps(name))
+        targets = self._value(name, "targets", _targets)
+        steps = tuple(self._steps(name, by_record=bool(targets)))
         line = self.entries.of_flow(self.flow, "ferry.transforms")
         key = f"ferry.transform.{name}.topics"
         if all(self._entry(name, part) is None for part in TRANSFORM_PARTS):
@@ -67,6 +70,20 @@ class TransformReader:
         if sql is not None and function is not None:
             self._report(name, "function", "stands beside sql; a transform begins with one of both: remove the other")
         partitions = self._value(name, "partitions", values.optional_integer(1, 2**31 - 1))
+        if targets and partitions is None:
+            self._report(
+                name,
+                "targets",
+                f"needs ferry.transform.{name}.partitions: records that choose their topic are dealt to its partitions "
+                "by their keys; write how many each of the topics has",
+            )
+        if targets and sql is None and function is None and not any(map(why_by_record, steps)):
+            self._report(
+                name,
+                "targets",
+                f"lists topics, and no record chooses one: write ferry.transform.{name}.target by columns of the "
+                "record, as concat(topic, '.', date_format(timestamp_millis(timestamp), 'yyyy')), or remove the line",
+            )
         if sql is None and function is None and not steps and partitions is None:
             self.findings.report(
                 line,
@@ -81,12 +98,13 @@ class TransformReader:
             function=function,
             steps=steps,
             partitions=partitions,
+            targets=targets,
             poison=self._poison(name, steps),
             salt=self._salt(name, steps),
             providers=self.providers,
         )
 
-    def _steps(self, name: str) -> Iterator[Step]:
+    def _steps(self, name: str, *, by_record: bool) -> Iterator[Step]:
         """The ready-made ones, in the order in which they are carried out whatever the order of lines."""
         where = self._value(name, "where", values.optional_text)
         if where is not None:
@@ -106,7 +124,7 @@ class TransformReader:
         if target is not None:
             step = Rename(sql=target)
             entry, why = self._entry(name, "target"), why_by_record(step)
-            if why is not None:
+            if why is not None and not by_record:
                 self.findings.warn(entry, f"ferry.transform.{name}.target" if entry is None else entry.key, why)
             yield step
 
@@ -194,6 +212,22 @@ def _paths(text: str) -> tuple[str, ...]:
     for one in paths:
         parse_path(one)
     return paths
+
+
+def _targets(text: str) -> tuple[str, ...]:
+    found = values.items(text)
+    for one in found:
+        why = illegal_name(one.replace("{topic}", "t").replace("{target}", "t"))
+        if why is not None:
+            raise BadValue(
+                f"{one!r} {why}; write whole names of topics of the target, with commas between, as {{topic}}-eu"
+            )
+    twice = next((one for one in found if found.count(one) > 1), None)
+    if twice is not None:
+        raise BadValue(f"{twice!r} is named twice; keep one")
+    if len(found) > _MOST_TARGETS:
+        raise BadValue(f"lists {len(found)} topics, and at most {_MOST_TARGETS} are kept up at once; leave some out")
+    return found
 
 
 def _salt(text: str) -> str:

@@ -190,6 +190,8 @@ def unit_lines(units: Iterable[Unit]) -> list[Json]:
     before: Json = {"source_epochs": ()}
     for unit in units:
         body = {**asdict(unit), "target": list(unit.target)}
+        if not unit.name:
+            del body["name"]
         vectors = {name: body[name] for name in _VECTORS}
         found.append({name: value for name, value in body.items() if name not in before or before[name] != value})
         before = vectors

@@ -7,7 +7,7 @@ of the target has no part. What is left out now is where it was when the next pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.decide.plan.dealt_parts import Deal, Part
@@ -18,7 +18,7 @@ from ferry.decide.plan.progress import estimated_bytes, next_offset, place_of_la
 from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.tombstones import tombstone_trouble
 from ferry.decide.plan.undecided import undecided_sentence
-from ferry.decide.records.units import Log, Replanned, of_partition, replanned
+from ferry.decide.records.units import Log, Replanned, family, of_partition, places_of, replanned
 from ferry.model import (
     Era,
     Gap,
@@ -34,18 +34,22 @@ from ferry.words import several
 
 
 def deal_of(
-    rules: Rules, facts: Facts, topic: SourceTopic, target: str, rule: Transform, run: str, generation: int
+    rules: Rules, facts: Facts, topic: SourceTopic, targets: Sequence[str], rule: Transform, run: str, generation: int
 ) -> Deal | tuple[Refusal, ...]:
-    """The parts of a topic, or why it has none. Pure. `target` is the name of its copy.
+    """The parts of a topic, or why it has none. Pure. `targets` are the names of its copies: most topics have one.
 
     A `rule` without digest is taken for the one that is in force: nobody writes what comes of it.
     """
     partitions = rule.partitions or 1
-    lasts = {place: last for place, last in facts.units.items() if place.topic == target}
-    known = facts.eras.get(target)
-    against = _against(rules, facts, topic, target, rule, known, lasts)
-    if against is not None:
-        return (against,)
+    known = _known(facts, topic, targets)
+    before = family(facts.eras.values(), known) if known is not None else ()
+    old_names = tuple(era.target_topic for era in before)
+    all_names = dict.fromkeys([*targets, *old_names])
+    lasts = {place: last for place, last in facts.units.items() if place.topic in all_names}
+    for target in targets:
+        against = _against(rules, facts, topic, target, rule, known, lasts)
+        if against is not None:
+            return (against,)
     read = max([len(known.begins) if known else 0, *(len(last.reached) for last in lasts.values())])
     width = _width(topic, read)
     unserved = tuple(leaderless_refusal(topic, number) for number in topic.leaderless)
@@ -57,37 +61,59 @@ def deal_of(
         else 0
         for number in range(width)
     )
-    copy = facts.targets.get(target)
     wish = Era(
         source_topic=topic.name,
-        target_topic=target,
+        target_topic=targets[0],
         since=generation,
         begins=begins,
         digest=rule.digest or ("" if known is None else known.digest),
         partitions=partitions,
         source_topic_id=topic.topic_id,
-        target_topic_id="" if copy is None else copy.topic_id,
+        target_topic_id=_id_of(facts, targets[0]),
         spec=rule.text,
     )
-    look = _Look(rules, facts, topic, known, lasts, wish, width)
+    look = _Look(rules, facts, topic, known, lasts, wish, width, tuple(sorted(targets)), old_names)
     found, refusals, lifted = look.sources()
-    if found.finishing and target in facts.lost_rules:
-        return (_lost_rule(found.era, rule, facts.lost_rules[target]),)
-    if not found.finishing and copy is not None and copy.partitions > partitions:
-        return (_too_many(topic, copy, rule),)
-    parts, lost = look.parts(found, copy)
-    note = _note(rule, found, known)
+    lost_rule = next((facts.lost_rules[name] for name in old_names if name in facts.lost_rules), None)
+    if found.finishing and lost_rule is not None:
+        return (_lost_rule(found.era, rule, lost_rule),)
+    copies = [copy for name in targets if (copy := facts.targets.get(name)) is not None]
+    large = next((copy for copy in copies if copy.partitions > partitions), None)
+    if not found.finishing and large is not None:
+        return (_too_many(topic, large, rule),)
+    is_new = found.era != known
+    names = look.names(found)
+    parts, lost = look.parts(found)
+    note = _note(rule, found, known, names)
     return Deal(
         era=found.era,
-        is_new=found.era != known,
+        is_new=is_new,
         finishing=found.finishing,
         parts=tuple(parts),
-        target_topic_id="" if copy is None else copy.topic_id,
+        eras=_begun_eras(facts, found.era, names) if is_new else before,
+        targets={name: _id_of(facts, name) for name in names},
         ahead=_ahead(topic, parts),
         refusals=(*unserved, *refusals, *lost),
         gaps=tuple(_gap(facts, topic, one, run, generation) for one in lifted),
         notes=(*([] if note is None else [note]), *map(_lifted_note, lifted)),
     )
+
+
+def _known(facts: Facts, topic: SourceTopic, targets: Iterable[str]) -> Era | None:
+    """The newest rule by which records were dealt to some of these topics. None: to none of them, it is a new copy."""
+    own = (facts.eras.get(name) for name in targets)
+    eras = [era for era in own if era is not None]
+    mine = [era for era in eras if era.source_topic == topic.name]
+    return max(mine or eras, key=lambda era: era.since, default=None)
+
+
+def _begun_eras(facts: Facts, era: Era, names: Iterable[str]) -> tuple[Era, ...]:
+    return tuple(replace(era, target_topic=name, target_topic_id=_id_of(facts, name)) for name in names)
+
+
+def _id_of(facts: Facts, name: str) -> str:
+    copy = facts.targets.get(name)
+    return "" if copy is None else copy.topic_id
 
 
 def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
@@ -123,12 +149,9 @@ def _against(
 ) -> Refusal | None:
     """What stands against the whole topic."""
     key = f"ferry.transform.{rule.name}.partitions"
-    if lane_kind(rules.lane) in (LaneKind.BACKFILL, LaneKind.APPEND):
-        return _refusal(
-            topic.name,
-            f"topic {topic.name} gets other partitions ({key}), and a window of it cannot be copied by itself: name "
-            "other topics (--topic), or copy all of it anew under another alias of the source cluster",
-        )
+    other = _against_lane(rules, topic, rule)
+    if other is not None:
+        return other
     if rules.merges(topic.name):
         return _refusal(
             topic.name,
@@ -165,11 +188,29 @@ def _against(
     return _changed_target(facts, topic, target, lasts)
 
 
+def _against_lane(rules: Rules, topic: SourceTopic, rule: Transform) -> Refusal | None:
+    """What stands against a topic in this lane."""
+    if lane_kind(rules.lane) in (LaneKind.BACKFILL, LaneKind.APPEND):
+        return _refusal(
+            topic.name,
+            f"topic {topic.name} gets other partitions (ferry.transform.{rule.name}.partitions), and a window of it "
+            "cannot be copied by itself: name other topics (--topic), or copy all of it anew under another alias of "
+            "the source cluster",
+        )
+    if rule.targets and rules.scratch:
+        return _refusal(
+            topic.name,
+            f"records of topic {topic.name} choose among several topics (ferry.transform.{rule.name}.targets), and "
+            f"lane {rules.lane} has scratch topics of its own: leave the topic out here (--topic)",
+        )
+    return None
+
+
 def _changed_target(
     facts: Facts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, UnitReceipt]
 ) -> Refusal | None:
     copy = facts.targets.get(target)
-    written = [last for last in lasts.values() if last.target_next >= 0]
+    written = [last for last in lasts.values() if last.target_next >= 0 and last.target.topic == target]
     if not written:
         return None
     if copy is None:
@@ -228,6 +269,13 @@ class _Look:
     lasts: Mapping[TopicPartition, UnitReceipt]
     wish: Era
     width: int
+    targets: tuple[str, ...]
+    """Of the wish; `before` are those of the known rule."""
+    before: tuple[str, ...]
+
+    def names(self, found: Replanned) -> tuple[str, ...]:
+        """The target topics of the rule that is carried out."""
+        return self.before if found.era == self.known else self.targets
 
     def sources(self) -> tuple[Replanned, list[Refusal], list[Trouble]]:
         """What is copied of which source partitions, what stands against others, and what policies pass over."""
@@ -276,7 +324,8 @@ class _Look:
     def _replanned(self, shut: frozenset[int]) -> Replanned:
         """As `ferry.decide.records.units.replanned`, with nothing to copy of the partitions in `shut`, or unserved."""
         closed = shut | {number for number in range(self.width) if number not in self.topic.partitions}
-        found = replanned(self.known, self.lasts.values(), self.wish, [self._log(n, closed) for n in range(self.width)])
+        logs = [self._log(number, closed) for number in range(self.width)]
+        found = replanned(self.known, self.lasts.values(), self.wish, logs, before=self.before, names=self.targets)
         if not closed:
             return found
         ranges = tuple(
@@ -314,17 +363,17 @@ class _Look:
             f"to {end} since (unclean leader election?): compare both sides, then {ANEW}",
         )
 
-    def parts(self, found: Replanned, copy: TargetTopic | None) -> tuple[list[Part], list[Refusal]]:
+    def parts(self, found: Replanned) -> tuple[list[Part], list[Refusal]]:
         """The target partitions' parts, and what stands against others."""
         parts, refusals = [], []
-        for number, (starts, ends) in enumerate(found.ranges):
-            place = TopicPartition(self.wish.target_topic, number)
-            last = self.lasts.get(place)
-            refusal = unserved_refusal(self.topic, number, copy) or self._trouble(place, last, copy)
+        places = places_of(found.era, self.names(found))
+        for number, (place, (starts, ends)) in enumerate(zip(places, found.ranges, strict=True)):
+            last, copy = self.lasts.get(place), self.facts.targets.get(place.topic)
+            refusal = unserved_refusal(self.topic, place.partition, copy) or self._trouble(place, last, copy)
             if refusal is not None:
-                refusals.append(refusal)
+                refusals.append(replace(refusal, partition=number))  # as of its unit
                 continue
-            end = -1 if copy is None else copy.ends.get(number, -1)
+            end = -1 if copy is None else copy.ends.get(place.partition, -1)
             parts.append(Part(target=place, starts=starts, ends=ends, last=last, target_end=end))
         return parts, refusals
 
@@ -367,12 +416,12 @@ def _ahead(topic: SourceTopic, parts: Iterable[Part]) -> dict[int, tuple[int, in
     }
 
 
-def _note(rule: Transform, found: Replanned, known: Era | None) -> str | None:
+def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[str]) -> str | None:
     """That the rule changes, or is going to."""
     era = found.era
     if known is None or (not found.finishing and era == known):
         return None
-    partitions = f"{era.partitions} partitions of {era.target_topic}"
+    partitions = f"{era.partitions * len(names)} partitions of {several(list(names))}"
     if found.finishing:
         return (
             f"topic {era.source_topic}: transform {rule.name} has changed, and counts once all {partitions} stand at "

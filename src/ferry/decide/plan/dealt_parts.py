@@ -41,14 +41,17 @@ class Deal:
     """A topic's rule and its parts, none of which is in trouble; `is_new`: the rule counts from this plan on.
 
     `finishing`: the file wants another rule, which has to wait. `ahead`: by source partition how many offsets lie
-    before some part, and about how many bytes.
+    before some part, and about how many bytes. `era` is one of `eras`.
     """
 
     era: Era
     is_new: bool
     finishing: bool
     parts: tuple[Part, ...]
-    target_topic_id: str = ""
+    eras: tuple[Era, ...]
+    """The rule for each of the target topics that the topic's records go to; most have one."""
+    targets: Mapping[str, str]
+    """By these topics their ids as Kafka's tools print them; empty where there is none."""
     ahead: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -82,7 +85,7 @@ class Deal:
         for number, (start, end) in enumerate(zip(part.starts, part.ends, strict=True)):
             offsets, size = self.ahead.get(number, (0, 0))
             found += (end - start) * size // offsets if offsets else 0
-        return found // self.era.partitions
+        return found // (self.era.partitions * max(1, len(self.targets)))
 
     def unit(self, part: Part, slot: int) -> Unit:
         """A part as a slot writes it."""
@@ -97,15 +100,21 @@ class Deal:
             partitions=self.era.partitions,
             digest=self.era.digest,
             source_topic_id=self.era.source_topic_id,
-            target_topic_id=self.target_topic_id,
+            target_topic_id=self.targets[part.target.topic],
             target_next=-1 if last is None else last.target_next,
             target_end=part.target_end,
             target_epoch=-1 if last is None else last.target_epoch,
             source_epochs=_epochs(part),
+            name=self._number_of(part.target.topic),
         )
 
+    def _number_of(self, name: str) -> int:
+        return list(self.targets).index(name)
+
     def _source_of(self, part: Part) -> TopicPartition:
-        return TopicPartition(topic=self.era.source_topic, partition=part.target.partition)
+        """As of its unit."""
+        number = self._number_of(part.target.topic) * self.era.partitions + part.target.partition
+        return TopicPartition(topic=self.era.source_topic, partition=number)
 
     def limited(self, shares: Mapping[TopicPartition, int]) -> Deal:
         """So many offsets of each source partition, from the first one that some part wants on."""

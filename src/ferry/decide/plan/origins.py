@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ferry.config.flow.transforms import CONNECT
 from ferry.decide.ledger.neighbours import owned_elsewhere, owned_refusal
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.rules import Rules
@@ -13,22 +14,32 @@ from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 
 def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
     """By source topic that the run is for what its name, or its way through all flows, has against copying it."""
-    targets = {name: rules.policy.format_remote_topic(rules.flow.source, name) for name in facts.sources}
+    targets = {name: rules.copies_of(name) for name in facts.sources}
     writers = _writers(facts, targets)
     found = {}
-    for name, target in targets.items():
+    for name, copies in targets.items():
         if rules.only is not None and name not in rules.only:
             continue
+        refusal = _unknown(rules, name) or _of_copies(rules, facts, name, copies, writers)
+        if refusal is not None:
+            found[name] = refusal
+    return found
+
+
+def _of_copies(
+    rules: Rules, facts: Facts, name: str, copies: Iterable[str], writers: Mapping[str, tuple[str, ...]]
+) -> Refusal | None:
+    """What the names of a topic's copies have against it, or the way of the flows."""
+    for target in copies:
         refusal = (
-            _unknown(rules, name)
-            or _name(rules, name, target)
+            _name(rules, name, target)
             or _clash(rules, name, target, writers[target])
             or _circle(rules, facts, name)
             or _owned(rules, facts, name, target)
         )
         if refusal is not None:
-            found[name] = refusal
-    return found
+            return refusal
+    return None
 
 
 def _unknown(rules: Rules, topic: str) -> Refusal | None:
@@ -41,9 +52,16 @@ def _unknown(rules: Rules, topic: str) -> Refusal | None:
         partition=None,
         kind=RefusalKind.TRANSFORM,
         message=f"ferry.transform.{found.name} names the copy of topic {topic} record by record ({found.why_unknown}), "
-        "and a run has to know it before: name it by topic, target and constants alone, or RegexRouter without such a "
-        "predicate, or leave the topic out (topics.exclude)",
+        f"and a run has to know it before: list the topics that they may name in {_key_of(found.name)}, name it by "
+        "topic, target and constants alone, or RegexRouter without such a predicate, or leave the topic out "
+        "(topics.exclude)",
     )
+
+
+def _key_of(transform: str) -> str:
+    """Connect's chain has no place for it: the same can be written as a transform of its own."""
+    key = f"ferry.transform.{'NAME' if transform == CONNECT else transform}.targets"
+    return f"{key} of a transform of its own" if transform == CONNECT else key
 
 
 def renaming(rules: Rules, topic: str) -> str | None:
@@ -75,11 +93,12 @@ def _reserved(rules: Rules, target: str) -> str | None:
     return "is a name of Kafka's or MirrorMaker's own topics" if rules.policy.is_internal_topic(target) else None
 
 
-def _writers(facts: Facts, targets: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def _writers(facts: Facts, targets: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """By target topic the source topics that would be written to it; when the ledger knows whose it is, that one."""
     found: dict[str, set[str]] = {}
-    for name, target in targets.items():
-        found.setdefault(target, set()).add(name)
+    for name, copies in targets.items():
+        for target in copies:
+            found.setdefault(target, set()).add(name)
     for last in facts.receipts.values():
         if last.target.topic in found:
             found[last.target.topic] = {last.source.topic}

@@ -49,12 +49,13 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
             target = rules.policy.format_remote_topic(rules.flow.source, name)
             transform = rules.transform_of(name)
             if transform is not None and transform.partitions is not None:
-                draft.add_deal(topic, target, deal_of(rules, facts, topic, target, transform, run, generation))
+                targets = rules.copies_of(name)
+                draft.add_deal(topic, deal_of(rules, facts, topic, targets, transform, run, generation))
             elif (before := dealt_before(facts, name, target)) is not None:
                 draft.refusals.append(before)
             else:
                 lasts = receipts.get(target, {})
-                draft.changes.add(topic, lasts.values())
+                draft.changes.add(topic, target, lasts.values())
                 draft.add(candidates(rules, facts, topic, lasts, run, generation))
     return draft.plan(run, generation)
 
@@ -83,13 +84,14 @@ class _Draft:
                 self._candidates.append(outcome)
                 self._notes += outcome.notes
 
-    def add_deal(self, topic: SourceTopic, target: str, found: Deal | tuple[Refusal, ...]) -> None:
+    def add_deal(self, topic: SourceTopic, found: Deal | tuple[Refusal, ...]) -> None:
         """A topic that gets other partitions."""
         if isinstance(found, tuple):
             self.refusals += found
             return
-        lasts = [last for last in self._facts.units.values() if last.target.topic == target]
-        self.changes.add(topic, lasts, found.era.partitions)
+        for target in found.targets:
+            lasts = [last for last in self._facts.units.values() if last.target.topic == target]
+            self.changes.add(topic, target, lasts, found.era.partitions)
         self.refusals += found.refusals
         self._notes += found.notes
         self._deals.append(found)
@@ -152,7 +154,7 @@ class _Draft:
                 *(gap for deal in self._deals for gap in deal.gaps),
             ),
             units=dealt,
-            eras=tuple(deal.era for deal in self._deals if deal.era.source_topic not in shut_out),
+            eras=tuple(era for deal in self._deals for era in deal.eras if era.source_topic not in shut_out),
             lifted=tuple(self._lifted),
             paused=tuple(self.paused),
             source_cluster_id=facts.source_cluster_id,

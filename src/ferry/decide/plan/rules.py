@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ferry.config.flow.guards import Guards
 from ferry.model import Flow
-from ferry.policy import ReplicationPolicy
+from ferry.policy import ReplicationPolicy, copies_of
 
 
 class Transform(NamedTuple):
@@ -23,6 +23,8 @@ class Transform(NamedTuple):
     """The transform itself (`ferry.decide.records.rule_text`), where it deals."""
     renames: bool = False
     """Whether the copy has another name by it than by the policy."""
+    targets: tuple[str, ...] = ()
+    """The topics of which each record names one; empty: the copy has one name."""
     why_unknown: str = ""
     """Why the copy's name is not known before its records are, as half a sentence; empty: it is."""
 
@@ -64,3 +66,7 @@ class Rules:
     """Whether the lane's topics are scratch topics: they keep what they are given, until the lane is dropped."""
     only: frozenset[str] | None = None
     """Source topics that this run is narrowed to; None is all."""
+
+    def copies_of(self, topic: str) -> tuple[str, ...]:
+        """The names of a source topic's copies: the policy's, but where records choose among several."""
+        return copies_of(self.policy, self.flow.source, topic)

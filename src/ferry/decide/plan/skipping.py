@@ -14,6 +14,7 @@ from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.topics import owned
 from ferry.errors import BadInput, Refused
 from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, TopicPartition
+from ferry.words import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
         raise Refused(owned(topic.name, target.topic, owner).message)
     transform = rules.transform_of(topic.name)
     if transform is not None and transform.partitions is not None:
-        _check_dealt(rules, facts, wish, target.topic, transform)
+        _check_dealt(rules, facts, wish, transform)
     last = facts.receipts.get(target)
     stands = place_of_lane(facts, source, part, last)
     if last is not None:
@@ -95,9 +96,10 @@ def skip_gap(rules: Rules, facts: Facts, wish: Wish, run: str, generation: int) 
     )
 
 
-def _check_dealt(rules: Rules, facts: Facts, wish: Wish, target: str, transform: Transform) -> None:
+def _check_dealt(rules: Rules, facts: Facts, wish: Wish, transform: Transform) -> None:
     """Raise Refused where a skip does not help a topic that is dealt to other partitions, or would mean nothing."""
-    found = deal_of(rules, facts, facts.sources[wish.source.topic], target, transform, "(skip)", -1)
+    targets = rules.copies_of(wish.source.topic)
+    found = deal_of(rules, facts, facts.sources[wish.source.topic], targets, transform, "(skip)", -1)
     refusals = found if isinstance(found, tuple) else found.refusals
     helped = (RefusalKind.RETENTION_PASSED, RefusalKind.POISON)
     for one in refusals:
@@ -105,8 +107,8 @@ def _check_dealt(rules: Rules, facts: Facts, wish: Wish, target: str, transform:
             raise Refused(one.message)
     if wish.source not in facts.dealt:
         raise Refused(
-            f"nothing of {wish.source} was dealt to {target} yet, so there is no place to go on from: run the flow "
-            "first, or begin it elsewhere with ferry.start"
+            f"nothing of {wish.source} was dealt to {several(targets)} yet, so there is no place to go on from: run "
+            "the flow first, or begin it elsewhere with ferry.start"
         )
 
 

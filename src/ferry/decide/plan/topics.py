@@ -18,7 +18,12 @@ from ferry.words import several
 
 def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | None:
     """Why no partition of the topic may be copied; None when they may."""
-    name = rules.policy.format_remote_topic(rules.flow.source, topic.name)
+    found = (_refusal_to(rules, facts, topic, name) for name in rules.copies_of(topic.name))
+    return next((refusal for refusal in found if refusal is not None), None)
+
+
+def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Refusal | None:
+    """Why nothing of the topic may be copied to the target topic `name`."""
 
     def refusal(kind: RefusalKind, message: str) -> Refusal:
         return Refusal(topic=topic.name, partition=None, kind=kind, message=message)
@@ -96,9 +101,13 @@ class TopicChanges:
     """Copies whose settings are not compared, for one side does not show them."""
 
     def add(
-        self, topic: SourceTopic, lasts: Collection[Receipt | UnitReceipt] = (), partitions: int | None = None
+        self,
+        topic: SourceTopic,
+        name: str,
+        lasts: Collection[Receipt | UnitReceipt] = (),
+        partitions: int | None = None,
     ) -> None:
-        """What the target topic needs before the copy: to be created, grown or configured, or nothing.
+        """What the target topic `name` needs before the copy: to be created, grown or configured, or nothing.
 
         It has as many `partitions` as the source topic where they are not given.
 
@@ -107,7 +116,6 @@ class TopicChanges:
         partitions are refused, and a shorter retention would delete what was copied. A merged topic has no settings of
         one source.
         """
-        name = self.rules.policy.format_remote_topic(self.rules.flow.source, topic.name)
         target = self.facts.targets.get(name)
         count = partitions or _count(topic)
         if target is None:

@@ -31,6 +31,9 @@ class PoisonRule:
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """By target topic what the transform finds as its records' `target`, and what it makes of that; both the topic's
     own name where it is not here. In a lane neither is."""
+    targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By source topic those of which each record names one; of one that is not here all records go to one. What the
+    transform cannot be applied to goes to the first."""
 
 
 def letter_headers(
@@ -64,6 +67,16 @@ def poison_sentence(rule: PoisonRule, topic: str, partition: int, offset: int, w
     return (
         f"{key} cannot be applied to the record at offset {offset} of {topic}-{partition}: {shortened(why)}; leave it "
         f"out by {key}.where, write {key}.poison = skip to have it among the dead letters, or pass it with ferry skip"
+    )
+
+
+def unknown_target(rule: PoisonRule, topic: str, partition: int, offset: int, name: str | None) -> str:
+    """Why a source partition is not copied on from a record that goes to a topic that nobody has listed."""
+    key = f"ferry.transform.{rule.transform}"
+    what = "no topic" if name is None else f"topic {shortened(name)}"
+    return (
+        f"{key} sends the record at offset {offset} of {topic}-{partition} to {what}, which {key}.targets does not "
+        f"list: add it there, and the next runs go on from that record; or leave such records out by {key}.where"
     )
 
 

@@ -40,6 +40,8 @@ def rule_text(spec: TransformSpec, spark_version: str = "") -> str:
         "salted": bool(spec.salt),
         "spark": spark_version,
     }
+    if spec.targets:
+        body["targets"] = list(spec.targets)
     return json.dumps(body, sort_keys=True, ensure_ascii=False)
 
 
@@ -60,6 +62,7 @@ def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
             function=body["function"],
             steps=tuple(_parsed(step) for step in body["steps"]),
             partitions=body["partitions"],
+            targets=tuple(body.get("targets", ())),
             poison=Poison(body["poison"]),
             salt=salt,
             providers=Providers() if some is None else some.providers,

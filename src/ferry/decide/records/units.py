@@ -47,27 +47,43 @@ class Replanned(NamedTuple):
 
     era: Era
     ranges: tuple[tuple[Vector, Vector], ...]
+    """In the order of `places_of` the era's targets."""
     finishing: bool = False
     passed: tuple[Passed, ...] = ()
     cut: tuple[Cut, ...] = ()
 
 
-def standings(era: Era, lasts: Iterable[UnitReceipt]) -> list[Vector]:
-    """Where each target partition stands in an era, from the last receipts of all."""
-    reached = {last.target.partition: last.reached for last in lasts if last.era == era.since}
-    return [reached.get(number, era.begins) for number in range(era.partitions)]
+def places_of(era: Era, names: Sequence[str] = ()) -> list[TopicPartition]:
+    """The target partitions of an era: of its own topic, or of all `names` where records choose among several."""
+    return [TopicPartition(name, number) for name in names or (era.target_topic,) for number in range(era.partitions)]
+
+
+def standings(era: Era, lasts: Iterable[UnitReceipt], names: Sequence[str] = ()) -> list[Vector]:
+    """Where each of `places_of` stands in an era, from the last receipts of all."""
+    reached = {last.target: last.reached for last in lasts if last.era == era.since}
+    return [reached.get(place, era.begins) for place in places_of(era, names)]
+
+
+def family(eras: Iterable[Era], era: Era) -> tuple[Era, ...]:
+    """The eras that began with this one, by target topic: one for each topic that the source topic's records go to."""
+    mine = (one for one in eras if (one.source_topic, one.since) == (era.source_topic, era.since))
+    return tuple(sorted(mine, key=lambda one: one.target_topic))
 
 
 def least_dealt(eras: Iterable[Era], lasts: Iterable[UnitReceipt]) -> dict[TopicPartition, int]:
-    """By source partition up to where all target partitions have come."""
+    """By source partition up to where all target partitions have come, by the newest rule of each topic."""
     of_target: dict[str, list[UnitReceipt]] = {}
     for last in lasts:
         of_target.setdefault(last.target.topic, []).append(last)
+    newest: dict[str, list[Era]] = {}
+    for era in sorted(eras, key=lambda one: one.since):
+        known = newest.get(era.source_topic, ())
+        newest[era.source_topic] = [*known, era] if known and known[0].since == era.since else [era]
     found: dict[TopicPartition, int] = {}
-    for era in eras:
-        places = standings(era, of_target.get(era.target_topic, ()))
+    for topic, mine in newest.items():
+        places = [place for era in mine for place in standings(era, of_target.get(era.target_topic, ()))]
         for number in range(min(map(len, places))):  # one that some do not know has no place yet
-            found[TopicPartition(era.source_topic, number)] = min(place[number] for place in places)
+            found[TopicPartition(topic, number)] = min(place[number] for place in places)
     return found
 
 
@@ -94,18 +110,28 @@ def is_level(vectors: Sequence[Vector]) -> bool:
     return all(_widened(vector, (), len(common)) == common for vector in vectors)
 
 
-def replanned(known: Era | None, lasts: Iterable[UnitReceipt], wish: Era, logs: Sequence[Log]) -> Replanned:
+def replanned(
+    known: Era | None,
+    lasts: Iterable[UnitReceipt],
+    wish: Era,
+    logs: Sequence[Log],
+    *,
+    before: Sequence[str] = (),
+    names: Sequence[str] = (),
+) -> Replanned:
     """What a run copies of a topic by now. Pure.
 
     `wish` is the rule that the file wants. Its `begins` count where nothing is `known`, and for partitions that the
     source has got since; else it begins where the era before it ends. `logs` are those of the source partitions, by
-    number. Raises BadInput when the source has fewer partitions than were read.
+    number. `names` are the wish's target topics, and `before` those of the known era; each its own where it has one
+    alone. They all stand at one place before another rule begins, for a record goes to one of them. Raises BadInput
+    when the source has fewer partitions than were read.
     """
     era, ends, finishing = known, tuple(log.end for log in logs), False
     if era is None:
-        era, places = wish, [wish.begins] * wish.partitions
+        era, places = wish, [wish.begins] * len(places_of(wish, names))
     else:
-        places = standings(era, lasts)
+        places = standings(era, lasts, before)
         if max(map(len, places)) > len(logs):
             raise BadInput(
                 f"topic {era.source_topic} has {len(logs)} partitions where {max(map(len, places))} were read: it was "
@@ -113,13 +139,14 @@ def replanned(known: Era | None, lasts: Iterable[UnitReceipt], wish: Era, logs: 
             )
     places = [_widened(place, wish.begins, len(logs)) for place in places]
     passed, cut = _passed(places, logs, ends), _cut(places, logs)
-    if (era.digest, era.partitions) != (wish.digest, wish.partitions):
+    is_other = known is not None and {*before} != {*names}
+    if is_other or (era.digest, era.partitions) != (wish.digest, wish.partitions):
         # What a log does not have any more keeps nobody waiting.
         here = [tuple(max(at, log.start) for at, log in zip(place, logs, strict=True)) for place in places]
         if is_level(here):
             begins = joined(here)
             era = _begun(wish, begins)
-            places = [begins] * era.partitions
+            places = [begins] * len(places_of(era, names))
         else:
             ends, finishing = joined(places), True
     starts = [_behind(place, logs, ends) for place in places]

@@ -265,10 +265,10 @@ def not_applied(
     copies: Sequence[DealtCopy], why: str, kind: NotComparedKind, *, asked: bool = True
 ) -> list[NotCompared]:
     """That nobody applied the rule to these again, by topic."""
-    topics = {one.topic: one for one in copies}
+    topics = {(one.topic, one.target.topic): one for one in copies}
     return [
-        _left_whole(topic, one.target.topic, one.partitions, why, kind, asked=asked)
-        for topic, one in sorted(topics.items())
+        _left_whole(topic, target, one.partitions, why, kind, asked=asked)
+        for (topic, target), one in sorted(topics.items())
     ]
 
 
@@ -279,8 +279,10 @@ def dealt_by_todays_rule(
     held, left = [], []
     for topic in dict.fromkeys(one.topic for one in copies):
         mine, rule = [one for one in copies if one.topic == topic], rules.get(topic)
-        if rule is not None and all(one.transform == rule.digest for one in mine):
-            held += mine
+        if rule is not None:  # topics that records may not choose any more have another rule than the others
+            held += [one for one in mine if one.transform == rule.digest]
+            mine = [one for one in mine if one.transform != rule.digest]
+        if not mine:
             continue
         today = (
             "the file has no transform for it any more"

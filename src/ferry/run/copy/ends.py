@@ -93,8 +93,10 @@ def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
 def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
     """Why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.source: receipt.end for receipt in end.receipts}
-    reached |= {TopicPartition(unit.source_topic, unit.target.partition): unit.end for unit in end.units}
-    pieces: list[Piece] = [*plan.of_slot(end.slot), *plan.units_of(end.slot)]
+    units = plan.units_of(end.slot)
+    dealt = {unit.target: unit.end for unit in end.units}
+    reached |= {unit.source: dealt[unit.target] for unit in units if unit.target in dealt}
+    pieces: list[Piece] = [*plan.of_slot(end.slot), *units]
     finished = {piece.source for piece in pieces if reached.get(piece.source, -1) >= piece.end}
     known = [refusal for refusal in end.refusals if _place(refusal) not in finished]  # a later try may have done it
     if end.failure is None:

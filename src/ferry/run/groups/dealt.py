@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from ferry.decide.groups.dealt_map import DealtMap, DealtPlace, connected, is_told
 from ferry.decide.groups.map_trouble import Cut, Present, dealt_cut, dealt_trouble
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.ledger.unit_codec import eras, last_units
 from ferry.decide.plan.truncation import reads_of_units
-from ferry.model import TopicPartition, Vector
+from ferry.decide.records.units import family
+from ferry.model import Era, TopicPartition, Vector
 from ferry.net.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.net.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.run.flow.connections import FlowConnections, TargetConnection
@@ -45,10 +47,13 @@ async def maps_of_dealt(
     )
     cuts = await target_cuts(target, lasts.values())
     sources = await _Sources.of(connection, lasts)
-    found = {}
+    found: dict[str, DealtMap] = {}
+    several = _several(rules.values())
     for name in dict.fromkeys(place.topic for place in sorted(lasts)):
         mine = {place: last for place, last in lasts.items() if place.topic == name}
         topic = next(iter(mine.values())).source_topic
+        if name not in several.get(topic, (name,)):  # records do not choose it any more
+            continue
         troubles = [
             dealt_trouble(
                 last,
@@ -64,7 +69,7 @@ async def maps_of_dealt(
         ]
         every = sorted(place for place in places | mine.keys() if place.topic == name)
         answers = [place for place in every if place in starts and place in stable]
-        found[topic] = DealtMap(
+        led = DealtMap(
             target=name,
             places={
                 place: DealtPlace(
@@ -76,7 +81,26 @@ async def maps_of_dealt(
             trouble=next((why for why in troubles if why is not None), None),
             cuts=sources.cuts(topic),
         )
+        found[topic] = _with(found[topic], led) if topic in several and topic in found else led
     return found
+
+
+def _several(eras: Iterable[Era]) -> dict[str, tuple[str, ...]]:
+    """By source topic whose records choose among several topics the names of those, by the newest rule."""
+    known = list(eras)
+    newest = {era.source_topic: era for era in sorted(known, key=lambda era: era.since)}
+    names = {topic: tuple(one.target_topic for one in family(known, era)) for topic, era in newest.items()}
+    return {topic: some for topic, some in names.items() if len(some) > 1}
+
+
+def _with(one: DealtMap, other: DealtMap) -> DealtMap:
+    """Where groups go on in both copies."""
+    return replace(
+        one,
+        places={**one.places, **other.places},
+        silent=one.silent | other.silent,
+        trouble=one.trouble or other.trouble,
+    )
 
 
 class _Sources:

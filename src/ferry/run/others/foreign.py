@@ -140,8 +140,8 @@ def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
     """Target partitions with records though no receipt of the lane names any of them, with their source topics."""
     found: dict[TopicPartition, str] = {}
     known = _lasts(facts)
-    for name in facts.sources:
-        topic = facts.targets.get(flow.policy.format_remote_topic(flow.flow.source, name))
+    for name, copy in ((source, one) for source in facts.sources for one in flow.copies_of(source)):
+        topic = facts.targets.get(copy)
         if topic is None or flow.merge.matches(name):
             continue
         places = (TopicPartition(topic=topic.name, partition=number) for number, end in topic.ends.items() if end > 0)

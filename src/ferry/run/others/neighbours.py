@@ -47,8 +47,9 @@ async def with_neighbours(
     """`facts` with what the ledgers of other flows add to them; `facts` and `view` are as they were read before."""
     if names_tell_flows_apart(flow):
         return facts
-    targets = {name: flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
-    merged = {remote for name, remote in targets.items() if flow.merge.matches(name)}
+    copies = {name: flow.copies_of(name) for name in facts.sources}
+    targets = {copy for some in copies.values() for copy in some}
+    merged = {copy for name, some in copies.items() if flow.merge.matches(name) for copy in some}
     places = _places(facts, merged)
     # Before any ledger: what is committed below these offsets has its receipt in a ledger by now.
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
@@ -56,7 +57,7 @@ async def with_neighbours(
     ends, begins = listed.found, begun.found
     facts = without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
     neighbours: tuple[Neighbour, ...] = ()
-    asked = merged | (set(targets.values()) - facts.claims.keys())
+    asked = merged | (targets - facts.claims.keys())
     before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
     unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
     # What was seen behind a cut, or written there by the own flow, was in another log.

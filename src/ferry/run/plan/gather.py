@@ -89,7 +89,7 @@ async def gather_facts(
     sizes = await log_sizes(source)
     settings = await topic_settings(source, sorted(chosen))
     absent = absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes)
-    targets = await gather_targets(flow, target, chosen.keys() | absent)
+    targets = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
     # A broker leaves topics that may not be seen out of a list of all, but says so of one that is asked for.
     unmatched = unmatched_names(flow.topics.include, listed)
     hidden = await source.hidden(unmatched)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.plan.facts import Facts, TargetTopic, by_topic
-from ferry.model import TopicPartition
+from ferry.model import Era, TopicPartition
 from ferry.net.admin.disks import broker_space
 from ferry.net.admin.topic_settings import default_settings, topic_settings
 from ferry.net.connect.cluster import Cluster
@@ -16,9 +16,12 @@ from ferry.net.fetch.requests import READ_UNCOMMITTED
 from ferry.net.write.ledger import ledger_topic
 
 
-async def gather_targets(flow: FlowConfig, target: Cluster, chosen: Collection[str]) -> dict[str, TargetTopic]:
-    """What the target has now of the copies of the source topics `chosen`."""
-    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in chosen}
+async def gather_targets(
+    flow: FlowConfig, target: Cluster, chosen: Collection[str], eras: Iterable[Era]
+) -> dict[str, TargetTopic]:
+    """What the target has now of the copies of the source topics `chosen`, also by rules that were in force."""
+    names = {copy for name in chosen for copy in flow.copies_of(name)}
+    names |= {era.target_topic for era in eras if era.source_topic in chosen}
     infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
     places = [
         TopicPartition(topic=name, partition=part.partition)

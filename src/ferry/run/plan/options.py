@@ -59,6 +59,7 @@ def rules_of(
             found.partitions,
             "" if found.partitions is None else rule_text(found, pyspark_version()),
             renames=found.target_of(topic, first) not in (None, first),
+            targets=found.targets,
             why_unknown=found.why_unknown(topic, first) or "",
         )
 

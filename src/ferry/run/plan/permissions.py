@@ -69,7 +69,7 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
         if flow.selection.heartbeats:
             sources.append(Resource(kind="topic", name=flow.policy.heartbeats_topic()))
     sources = _without_covered(sources)
-    copies = [_copied(flow, resource) for resource in sources]
+    copies = [copy for resource in sources for copy in _copied(flow, resource)]
     return [
         *_at_source(flow, sources),
         *_ledgers_at_source(flow, sources),
@@ -227,16 +227,16 @@ def _as_resource(flow: FlowConfig, pattern: str) -> Resource:
     return Resource(kind="topic", name=found.group(1).replace("\\", ""), prefixed=True)
 
 
-def _copied(flow: FlowConfig, resource: Resource) -> Resource:
-    """The resource of the copies."""
+def _copied(flow: FlowConfig, resource: Resource) -> list[Resource]:
+    """The resources of the copies."""
     if resource.name != EVERY and not resource.prefixed:
-        return Resource(kind="topic", name=flow.policy.format_remote_topic(flow.flow.source, resource.name))
+        return [Resource(kind="topic", name=copy) for copy in flow.copies_of(resource.name)]
     if not isinstance(flow.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
         who = "its transforms make" if isinstance(flow.policy, RoutedPolicy) else f"{flow.policy_name} makes"
         raise BadInput(f"flow {flow.flow}: what {who} of {resource} cannot be told; name the topics with --topic")
     begun = "" if resource.name == EVERY else resource.name
     name = flow.policy.format_remote_topic(flow.flow.source, begun)
-    return Resource(kind="topic", name=name, prefixed=True) if name else Resource(kind="topic", name=EVERY)
+    return [Resource(kind="topic", name=name, prefixed=True) if name else Resource(kind="topic", name=EVERY)]
 
 
 def _without_covered(resources: Collection[Resource]) -> list[Resource]:

@@ -260,7 +260,8 @@ class Planner:
             await self._append([Record(key=key, value=None) for key in await self.known.block_keys(view, gone)])
         facts = forgotten(facts, deleted)
         sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
-        targets = await gather_targets(self.flow, self.target, facts.sources.keys() | facts.absent)
+        names = facts.sources.keys() | facts.absent
+        targets = await gather_targets(self.flow, self.target, names, facts.eras.values())
         return await self._with_others(replace(facts, sources=sources, targets=targets), view)
 
     async def window(self, view: LedgerView, options: RunOptions) -> WindowLook:

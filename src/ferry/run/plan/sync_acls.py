@@ -72,7 +72,7 @@ class AclSyncer:
         """Topics of the target that the flow did not bring, without those of Kafka and MirrorMaker."""
         flow = self.flow
         taken = filter(flow.selection.takes, self.source.topics)
-        copies = {flow.policy.format_remote_topic(flow.flow.source, name) for name in taken}
+        copies = {copy for name in taken for copy in flow.copies_of(name)}
         others = self.target.topics.keys() - copies - claims(view).keys()
         return frozenset(name for name in others if not flow.policy.is_internal_topic(name))
 

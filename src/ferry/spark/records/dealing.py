@@ -14,13 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ferry.config.flow.transforms import Poison
-from ferry.decide.records.letters import PoisonRule, poison_sentence
+from ferry.decide.records.letters import PoisonRule, poison_sentence, unknown_target
 from ferry.decide.records.partition_columns import Longs, partitions_of_records
-from ferry.model import Slice, TopicPartition, Unit
+from ferry.model import RefusalKind, Slice, TopicPartition, Unit
 from ferry.run.records.rows import COLUMNS
+from ferry.run.records.withheld import Failure, Unread
 from ferry.spark.columns import ints, nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 
@@ -57,18 +60,58 @@ def dealt_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The records that some unit wants, with its target partition and its slot's index; `indexes` as above.
 
-    A record that the transform cannot be applied to is dealt by the key that it has.
+    A record that the transform cannot be applied to is dealt by the key that it has. Raises Unread behind the last
+    one where records go to topics that the rule does not list: nobody's transaction has a place for them.
     """
     of_topics: dict[str, list[Unit]] = {}
     for unit in units:
         of_topics.setdefault(unit.source_topic, []).append(unit)
-    deals = {topic: _Deal(indexes, mine) for topic, mine in of_topics.items()}
+    deals = {topic: _Deal(indexes, mine, rule.targets.get(topic, ())) for topic, mine in of_topics.items()}
+    unknown: dict[TopicPartition, Failure] = {}
     for topic, rows in chain.from_iterable(map(by_topic, batches)):
         deal = deals[topic]
-        kept, numbers, slots = deal.chosen(rows)
+        names = chosen_names(rows, rule.targets.get(topic, ()))
+        for place, failure in _unknown(rule, topic, rows, deal, names):
+            if place not in unknown or failure.offset < unknown[place].offset:
+                unknown[place] = failure
+        kept, aims, numbers, slots = deal.chosen(rows, names)
         if len(kept):
             chosen = rows.take(ints(kept.tolist()))
-            yield _rows(rule, chosen, ints(slots.tolist()), [deal.target] * len(kept), ints(numbers.tolist()))
+            yield _rows(rule, chosen, ints(slots.tolist()), aims, ints(numbers.tolist()))
+    if unknown:
+        raise Unread(unknown)
+
+
+def chosen_names(rows: pa.RecordBatch, targets: Sequence[str]) -> Longs:
+    """By row which one of the targets it goes to: -1 for one that is not among them. Without any it is 0.
+
+    What the transform cannot be applied to goes to the first.
+    """
+    if not targets:
+        return np.zeros(rows.num_rows, np.int64)
+    index = pc.index_in(rows.column("target"), value_set=pa.array(targets, pa.string()))
+    index = pc.if_else(pc.is_null(rows.column("poison")), index, 0)
+    return numbers_of(pc.fill_null(index, -1)).astype(np.int64)
+
+
+def _unknown(
+    rule: PoisonRule, topic: str, rows: pa.RecordBatch, deal: _Deal, names: Longs
+) -> Iterator[tuple[TopicPartition, Failure]]:
+    """By source partition the first record that goes to a topic which is not listed, of those that units ask for."""
+    found = np.flatnonzero(names < 0)
+    if not len(found):
+        return
+    some = rows.take(ints(found.tolist()))
+    some = some.filter(pa.array(deal.wanted_by_any(some), pa.bool_()))
+    columns = (*(some.column(name).to_pylist() for name in ("partition", "offset")), texts(some.column("target")))
+    firsts: dict[int, tuple[int, str | None]] = {}
+    for partition, offset, name in zip(*columns, strict=True):
+        if partition not in firsts or offset < firsts[partition][0]:
+            firsts[partition] = offset, name
+    for partition, (offset, name) in firsts.items():
+        message = unknown_target(rule, topic, partition, offset, name)
+        failure = Failure(kind=RefusalKind.TRANSFORM, message=message, offset=offset)
+        yield TopicPartition(topic, partition), failure
 
 
 def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -81,33 +124,47 @@ def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 class _Deal:
-    """The units of one source topic, as numbers."""
+    """The units of one source topic, as numbers: those of its targets lie behind each other."""
 
-    def __init__(self, indexes: Mapping[int, int], units: Sequence[Unit]) -> None:
-        self.target = units[0].target.topic
+    def __init__(self, indexes: Mapping[int, int], units: Sequence[Unit], targets: Sequence[str]) -> None:
+        self._targets = targets or [units[0].target.topic]
         self._count = units[0].partitions
         width = max(len(unit.starts) for unit in units)
         # Who is not there wants nothing.
-        self._starts, self._ends = np.zeros((2, self._count, width), np.int64)
-        self._slots = np.zeros(self._count, np.int64)
+        self._starts, self._ends = np.zeros((2, len(self._targets) * self._count, width), np.int64)
+        self._slots = np.zeros(len(self._targets) * self._count, np.int64)
         for unit in units:
-            number = unit.target.partition
+            number = self._targets.index(unit.target.topic) * self._count + unit.target.partition
             self._starts[number, : len(unit.starts)] = unit.starts
             self._ends[number, : len(unit.ends)] = unit.ends
             self._slots[number] = indexes[unit.slot]
 
-    def chosen(self, batch: pa.RecordBatch) -> tuple[Longs, Longs, Longs]:
-        """Which rows are wanted (`ferry.decide.records.units.wants`), their target partitions, and their slots."""
+    def wanted_by_any(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which rows lie in what is to be read for some unit, whichever they are for."""
+        partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
+        wanted = np.zeros(batch.num_rows, np.bool_)
+        for number, (starts, ends) in enumerate(zip(self._starts.T, self._ends.T, strict=True)):
+            rows = np.flatnonzero(partitions == number)
+            if len(rows):
+                at = offsets[rows][:, None]
+                wanted[rows] = ((starts <= at) & (at < ends)).any(axis=1)
+        return wanted
+
+    def chosen(self, batch: pa.RecordBatch, names: Longs) -> tuple[Longs, list[str], Longs, Longs]:
+        """Which rows are wanted (`ferry.decide.records.units.wants`), the topics and partitions that they are for, and
+        their slots. `names` are as of `chosen_names`."""
         keys = batch.column("key")
         partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
         edges, data = edges_of(keys), bytes_behind(keys)
         valid = valid_of(keys)
         numbers = partitions_of_records(data, edges[:-1], np.diff(edges), valid, (partitions, offsets), self._count)
-        is_known = partitions < self._starts.shape[1]
+        is_known = (partitions < self._starts.shape[1]) & (names >= 0)
         of_source = np.where(is_known, partitions, 0)
-        starts, ends = self._starts[numbers, of_source], self._ends[numbers, of_source]
+        of_unit = np.where(is_known, names, 0) * self._count + numbers
+        starts, ends = self._starts[of_unit, of_source], self._ends[of_unit, of_source]
         kept = np.flatnonzero(is_known & (starts <= offsets) & (offsets < ends))
-        return kept, numbers[kept], self._slots[numbers[kept]]
+        aims = [self._targets[name] for name in names[kept].tolist()]
+        return kept, aims, numbers[kept], self._slots[of_unit[kept]]
 
 
 def _rows(

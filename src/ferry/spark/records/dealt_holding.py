@@ -10,6 +10,7 @@ import pickle
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain, groupby, islice
 
 import numpy as np
@@ -28,7 +29,7 @@ from ferry.run.verify.compare import Compared
 from ferry.run.verify.pairing import SOURCE, TARGET, opened
 from ferry.run.verify.verifier import CompareSpec
 from ferry.spark.columns import binaries, ints, nullable_binaries, texts
-from ferry.spark.records.dealing import by_topic
+from ferry.spark.records.dealing import by_topic, chosen_names
 from ferry.spark.records.holding import HELD, NAMING, Row, held_rows, size_of, trouble
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 from ferry.wire.codecs import Malformed, TooLong
@@ -41,26 +42,40 @@ def numbered_dealt_rows(
     tasks: Mapping[int, int],
     copies: Sequence[DealtCopy],
     poison: Poison,
+    targets: Mapping[str, Sequence[str]],
     schema: pa.Schema,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The rows that belong to a chunk, with the numbers of its copy and of it; without those that are dead letters.
 
-    `tasks` are those of the copies, by their numbers.
+    `tasks` are those of the copies, by their numbers; `targets`, by source topic, as of a rule.
     """
-    of_topics: dict[str, list[int]] = {}
+    of_topics: dict[tuple[str, str], list[int]] = {}
     for number, copy in enumerate(copies):
-        of_topics.setdefault(copy.topic, []).append(number)
-    deals = {topic: _Deal(copies, numbers) for topic, numbers in of_topics.items()}
-    for topic, mine in chain.from_iterable(map(by_topic, batches)):
-        if topic not in deals:
+        of_topics.setdefault((copy.topic, copy.target.topic if targets.get(copy.topic) else ""), []).append(number)
+    deals = {places: _Deal(copies, numbers) for places, numbers in of_topics.items()}
+    for topic, name, mine in chain.from_iterable(map(partial(_by_target, targets), batches)):
+        deal = deals.get((topic, name))
+        if deal is None:
             continue
-        numbers, chunks = deals[topic].chosen(mine)
+        numbers, chunks = deal.chosen(mine)
         kept = np.flatnonzero(numbers >= 0)
         if poison is Poison.SKIP:
             kept = kept[~valid_of(mine.column("poison"))[kept]]
         if len(kept):
             yield _numbered(tasks, copies, poison, schema, mine.take(ints(kept.tolist())), numbers[kept], chunks[kept])
+
+
+def _by_target(
+    targets: Mapping[str, Sequence[str]], batch: pa.RecordBatch
+) -> Iterator[tuple[str, str, pa.RecordBatch]]:
+    """The rows of each source topic, and of each target that they choose; empty where there is nothing to choose."""
+    for topic, rows in by_topic(batch):
+        known = targets.get(topic, ())
+        names = chosen_names(rows, known)
+        for number in np.unique(names[names >= 0]).tolist():
+            mine = rows if (names == number).all() else rows.take(ints(np.flatnonzero(names == number).tolist()))
+            yield topic, known[number] if known else "", mine
 
 
 def _numbered(

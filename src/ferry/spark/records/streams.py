@@ -63,6 +63,11 @@ def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
     return found
 
 
+def _named(spec: TransformSpec, topic: str, target: str, aim: str) -> str:
+    """What the transform calls the topic that the plan calls `aim`; in a lane that has another name."""
+    return aim if spec.targets else spec.target_of(topic, target) or aim
+
+
 def check_transforms(spark: SparkSession, flow: FlowConfig) -> None:
     """Check all transforms of a flow before a run of it is opened. Raises as `transformed`."""
     prepare(spark)
@@ -79,13 +84,19 @@ def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) ->
     prepare(spark)
     found = []
     for spec, pieces in transforms:
-        aims = dict(sorted({piece.source.topic: piece.target.topic for piece in pieces}.items()))
-        targets = {topic: flow.first_name(topic) for topic in aims}
+        aims = sorted({(piece.source.topic, piece.target.topic) for piece in pieces})
+        targets = {topic: flow.first_name(topic) for topic, _ in aims}
         change = partial(transformed, spec=spec, targets=targets)
         plain = plain_change(spec, targets)
         if plain is None:  # plain steps are known to be sound
             change(spark.createDataFrame([], SCHEMA))
-        names = {aim: (targets[topic], spec.target_of(topic, targets[topic]) or aim) for topic, aim in aims.items()}
-        rule = PoisonRule(transform=spec.name, poison=spec.poison, letters=flow.dead_letters, names=names)
+        names = {aim: (targets[topic], _named(spec, topic, targets[topic], aim)) for topic, aim in aims}
+        rule = PoisonRule(
+            transform=spec.name,
+            poison=spec.poison,
+            letters=flow.dead_letters,
+            names=names,
+            targets={topic: spec.targets_of(topic, name) for topic, name in targets.items()},
+        )
         found.append(Stream(change=change, rule=rule, pieces=pieces, plain=plain))
     return found

@@ -159,7 +159,9 @@ def _compared_dealt(spark: SparkSession, flow: FlowConfig, transform: TransformS
     tasks = {numbers[id(one)]: task for task, share in enumerate(shares) for one in share}
     schema = to_arrow_schema(_HELD, timezone="UTC")
     changed = _transformed(spark, flow, transform, spec, _pieces(list(source_ranges(spec.dealt).items())))
-    rows = changed.mapInArrow(partial(numbered_dealt_rows, tasks, spec.dealt, transform.poison, schema), _HELD)
+    targets = {topic: transform.targets_of(topic, flow.first_name(topic)) for topic in _topics(spec.dealt)}
+    numbered = partial(numbered_dealt_rows, tasks, spec.dealt, transform.poison, targets, schema)
+    rows = changed.mapInArrow(numbered, _HELD)
     return _in_tasks(spark, rows, tasks, partial(held_dealt_tasks, spec))
 
 

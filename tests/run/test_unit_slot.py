@@ -154,7 +154,26 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units, tmp
     assert shown["receipts"] == []
     assert "dealt to 3 partitions of" in " ".join(shown["run"]["report"]["notes"])
     nowhere = ferry("ledger", "--topic", units.topic, "--offset", "3", config=file)
-    assert "no receipt says where one of its offsets went" in nowhere.err
+    assert "each of them has offsets of all of the source's: say which one --offset 3 counts in" in nowhere.err
+    place = ["--topic", units.topic, "--partition", "2", "--offset"]
+    there = ferry("ledger", *place, "3", "--json", config=file)
+    assert there.code == 0
+    shown = there.json("ledger-offset")["dealt"]
+    assert [(one["target_partition"], one["offset"], one["without_key"]) for one in shown] == [
+        (number, "passed", number == (2 + 3) % 3) for number in range(TARGETS)
+    ]
+    value = read_topic(units.lab.source.bootstrap, units.topic)[2][3][2]
+    (at,) = [
+        (number, row[0])
+        for number, rows in read_topic(units.lab.target.bootstrap, units.target).items()
+        for row in rows
+        if row[2] == value
+    ]
+    chunk = shown[at[0]]["chunk"]
+    assert chunk["target_start"] <= at[1] < chunk["target_next"]
+    assert "3 of 3 target partitions have a chunk with it" in ferry("ledger", *place, "3", config=file).out
+    ahead = ferry("ledger", *place, "999999", "--json", config=file)
+    assert (ahead.code, {one["offset"] for one in ahead.json("ledger-offset")["dealt"]}) == (1, {"ahead"})
     send(producer(units.lab.target), units.target, [Message(key=b"strange", value=b"x", partition=1)])
     assert {lag.records for lag in measure_lag(units.lab.flow)} == {0}
     with Verifier(units.lab.flow, Wanted()) as verifier:

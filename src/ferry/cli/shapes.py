@@ -14,6 +14,7 @@ from ferry.decide.acls import AclDiff
 from ferry.decide.ledger.acl_codec import acl_change_json, acl_json
 from ferry.decide.ledger.adoption_codec import adoption_json as adopted_json
 from ferry.decide.ledger.codec import gap_json
+from ferry.decide.ledger.dealt_at import DealtAt
 from ferry.decide.ledger.history import Holder, PastRun
 from ferry.decide.ledger.pruning import Pruned, pruned_json
 from ferry.decide.ledger.receipt_codec import receipt_json
@@ -234,9 +235,15 @@ def _past_run_json(past: PastRun) -> Json:
     return {"run": past.opened.record.run, "state": past.state.value, "report": told}
 
 
-def holders_json(found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned]) -> Json:
-    """`ferry ledger --offset`: the receipts that hold an offset, with segment and target offset (null: a gap)."""
+def holders_json(
+    found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], dealt: list[DealtAt]
+) -> Json:
+    """`ferry ledger --offset`: the receipts that hold an offset, with segment and target offset (null: a gap).
+
+    Of a topic that is dealt to other partitions the chunk of each of these; null where none has it.
+    """
     return {
+        **({"dealt": [_dealt_json(one) for one in dealt]} if dealt else {}),
         "adopted": [{name: value for name, value in adopted_json(one).items() if name != "v"} for one in adopted],
         "skipped": [gap_json(gap) for gap in skipped],
         "pruned": [
@@ -254,6 +261,16 @@ def holders_json(found: list[Holder], skipped: list[Gap], adopted: list[Adoption
             }
             for holder in found
         ],
+    }
+
+
+def _dealt_json(one: DealtAt) -> Json:
+    return {
+        "target_topic": one.target.topic,
+        "target_partition": one.target.partition,
+        "offset": one.state.value,
+        "without_key": one.keyless,
+        "chunk": None if one.chunk is None else unit_receipt_json(one.chunk),
     }
 
 

@@ -27,7 +27,9 @@ from ferry.errors import BadInput
 from ferry.words import to_the_second
 
 if TYPE_CHECKING:  # the command line starts light
+    from ferry.decide.ledger.dealt_at import DealtAt
     from ferry.decide.ledger.history import Holder, PastRun
+    from ferry.decide.ledger.ledger import LedgerView
     from ferry.decide.ledger.pruning import Pruned
     from ferry.model import Adoption, Gap, Pause, Receipt, UnitReceipt
     from ferry.run.ledger.access import LedgerAccess
@@ -71,7 +73,7 @@ def ledger_command(
     """Look up receipts, runs and pauses in the ledger; only the target cluster is asked.
 
     With --run alone also what became of that run: what it refused, noted and left. With --offset, exit code 1 when no
-    receipt holds the offset.
+    receipt holds the offset, or not that of each partition that it may have been dealt to.
     """
     # Imported here: the command line starts light.
     from ferry.run.ledger.access import LedgerAccess
@@ -128,10 +130,10 @@ class _Asked:
         # Imported here: the command line starts light.
         from ferry.cli.shapes import holders_json
         from ferry.decide.ledger.adoption_codec import adoptions
+        from ferry.decide.ledger.dealt_at import Dealt
         from ferry.decide.ledger.history import holders, skipped_at
         from ferry.decide.ledger.ledger import gaps
         from ferry.decide.ledger.pruning import pruned_at
-        from ferry.decide.ledger.unit_codec import eras
 
         view, topic = self.access.view(), self.topic or ""
         known = gaps(view, self.lane)
@@ -145,16 +147,34 @@ class _Asked:
             and one.start <= offset < one.end
         ]
         gone = [] if held else pruned_at(view, self.lane, topic, self.partition, offset)
-        if not held and any(era.source_topic == topic for era in eras(view, self.lane).values()):
-            raise BadInput(
-                f"topic {topic} is dealt to other partitions, and no receipt says where one of its offsets went: its "
-                "key does; look at what was dealt with ferry ledger --topic, without --offset"
-            )
+        dealt = [] if held else self._dealt(view, topic, offset)
         if self.as_json:
-            print_json(holders_json(held, skipped, adopted, gone))
+            print_json(holders_json(held, skipped, adopted, gone, dealt))
+        elif dealt:
+            _print_dealt(dealt, skipped, f"{topic}-{self.partition}", offset)
         else:
             _print_holders(held, skipped, adopted, gone, offset)
+        if dealt:
+            return 0 if all(one.state is Dealt.PASSED for one in dealt) else NOT_FOUND
         return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
+
+    def _dealt(self, view: LedgerView, topic: str, offset: int) -> list[DealtAt]:
+        """What is known of the offset where the topic is dealt to other partitions; empty where it is not."""
+        # Imported here: the command line starts light.
+        from ferry.decide.ledger.dealt_at import dealt_at
+        from ferry.decide.ledger.unit_codec import eras
+        from ferry.model import TopicPartition
+
+        known = [era for era in eras(view, self.lane).values() if era.source_topic == topic]
+        if not known:
+            return []
+        if self.partition is None:
+            raise BadInput(
+                f"topic {topic} is dealt to other partitions, and each of them has offsets of all of the source's: say "
+                f"which one --offset {offset} counts in, with --partition"
+            )
+        receipts = self.access.units_of(view, self.lane, topic)
+        return dealt_at(known, receipts, TopicPartition(topic, self.partition), offset)
 
     def receipts(self) -> int:
         # Imported here: the command line starts light.
@@ -270,6 +290,47 @@ def _print_units(rows: list[UnitReceipt]) -> None:
     )
 
 
+def _print_dealt(found: list[DealtAt], skipped: list[Gap], source: str, offset: int) -> None:
+    """The chunks that have an offset, one for each target partition: which of them has its record, its key decides."""
+    # Imported here: the command line starts light.
+    from ferry.decide.ledger.dealt_at import Dealt
+
+    passed = sum(one.state is Dealt.PASSED for one in found)
+    print(
+        f"offset {offset} of {source} went where the key says that its record has on the target, if the transform "
+        f"keeps it; {passed} of {len(found)} target partitions have a chunk with it:"
+    )
+    print_table(
+        ["target", "offset", "at", "run", "records", "letters", "from", "to", "without key"],
+        (
+            [
+                one.target,
+                one.state.value,
+                to_the_second(chunk.at_ms) if chunk else None,
+                chunk.run if chunk else None,
+                chunk.records if chunk else None,
+                chunk.dead_letters if chunk else None,
+                chunk.target_start if chunk and chunk.records else None,
+                chunk.target_next if chunk and chunk.records else None,
+                "here" if one.keyless else None,
+            ]
+            for one in found
+            for chunk in (one.chunk,)
+        ),
+        right=["records", "letters", "from", "to"],
+    )
+    _print_skipped(skipped, offset)
+
+
+def _print_skipped(skipped: list[Gap], offset: int) -> None:
+    for gap in skipped:
+        by = f", by {gap.who}" if gap.who else ""
+        print(
+            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {to_the_second(gap.at_ms)} with "
+            f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
+        )
+
+
 def _print_holders(
     found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], offset: int
 ) -> None:
@@ -297,12 +358,7 @@ def _print_holders(
                 f"that does not hold since run {gap.run} at {to_the_second(gap.at_ms)}: {gap.reason} "
                 f"[{gap.why}, {gap.how}]"
             )
-    for gap in skipped:
-        by = f", by {gap.who}" if gap.who else ""
-        print(
-            f"offset {offset} of {gap.source} was skipped by run {gap.run} at {to_the_second(gap.at_ms)} with "
-            f"[{gap.start}, {gap.end}){by}: {gap.reason or gap.why} [{gap.why}]"
-        )
+    _print_skipped(skipped, offset)
     for mark in gone:
         print(
             f"the receipt of offset {offset} of {mark.source} was pruned with all before {mark.end}, by run {mark.run} "

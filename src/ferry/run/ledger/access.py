@@ -9,8 +9,10 @@ from typing import Self, TypeVar
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.ledger import LedgerView, fold
 from ferry.decide.ledger.map_block import Chain
+from ferry.decide.ledger.unit_codec import last_units
 from ferry.model import Receipt, Record
 from ferry.run.flow.connections import TargetConnection
+from ferry.run.flow.unit_receipts import ByPlace, receipts_from_ledger
 from ferry.run.plan.options import DEFAULT_LEDGER_REPLICATION
 
 T = TypeVar("T")
@@ -65,6 +67,12 @@ class LedgerAccess:
             return of.lane == lane and of.source.topic == topic
 
         return self._run(lambda: self._connection.known.receipts_with(view, of_topic, offset))
+
+    def units_of(self, view: LedgerView, lane: str, topic: str) -> ByPlace:
+        """The receipts of what was dealt of a source topic, by target partition, as far back as the ledger goes."""
+        lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic == topic}
+        names = {place.topic for place in lasts}
+        return self._run(lambda: receipts_from_ledger(self._connection.ledger, view, lane, lasts, names))
 
     def _run(self, work: Callable[[], Awaitable[T]]) -> T:
         async def found() -> T:

@@ -122,6 +122,32 @@ def test_dead_letters_do_not_go_to_a_copy_that_a_transform_names() -> None:
     )
 
 
+CHOSEN = (
+    "ferry.transform.one.targets = {topic}-0, {topic}-1\nferry.transform.one.partitions = 2\n"
+    "a->b.topics = orders, users\n"
+)
+
+
+def test_none_of_the_topics_that_records_choose_goes_back_or_takes_dead_letters() -> None:
+    choosing = IDENTITY + target("concat(topic, '-', partition)") + CHOSEN
+    both = settings("b->a.enabled = true\n" + choosing.replace("ferry.transforms", "a->b.ferry.transforms", 1))
+    for name in ("users-0", "users-1"):
+        assert "a->b makes it by ferry.transform.one" in (both.flow("b->a").selection.why_not(name) or "")
+    assert both.flow("b->a").selection.why_not("users-2") is None
+    letters = "ferry.transform.one.poison = skip\nerrors.deadletterqueue.topic.name = users-1\n"
+    (found,) = examine(BASE + choosing + letters, "f").problems
+    assert "users-1 is where the flow copies topic users to" in str(found)
+
+
+def test_a_circle_through_any_of_the_topics_that_records_choose_is_seen() -> None:
+    choosing = target("concat(topic, '-', partition)").replace("ferry.transforms", "a->b.ferry.transforms")
+    more = "b->a.enabled = true\nb->a.ferry.transforms = back\nferry.transform.back.topics = users-1\n"
+    more += "ferry.transform.back.target = 'users'\n"
+    flow = settings(IDENTITY + choosing + CHOSEN + more).flow("a->b")
+    assert [str(one) for one in flow.selection.way_back("users")] == ["b->a"]
+    assert flow.selection.way_back("orders") == ()
+
+
 def test_a_router_by_time_that_is_for_other_topics_leaves_a_name_known() -> None:
     text = "transforms = t\ntransforms.t.type = @TimestampRouter\ntransforms.t.predicate = eu\n" + BY_NAME
     (spec,) = flow_of(text).transforms

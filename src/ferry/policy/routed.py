@@ -9,6 +9,12 @@ from ferry.policy.names import ReplicationPolicy
 from ferry.policy.wrapped import WrappedPolicy
 
 
+def _none(topic: str, target: str) -> tuple[str, ...]:
+    """No topic has several copies."""
+    del topic, target
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutedPolicy(WrappedPolicy):
     """`orders` of `primary` becomes what a route makes of `primary.orders`; all else is as `base` says.
@@ -18,7 +24,7 @@ class RoutedPolicy(WrappedPolicy):
 
     route: Callable[[str, str], str] = field(repr=False, compare=False)
     """Source topic and the base's name of its copy -> the name of its copy."""
-    several: Callable[[str, str], tuple[str, ...]] = field(default=lambda *_: (), repr=False, compare=False)
+    several: Callable[[str, str], tuple[str, ...]] = field(default=_none, repr=False, compare=False)
     """The same -> the names of its copies, where each record chooses one; the first one is what `route` says."""
 
     def copies(self, source_alias: str, topic: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ferry.config.text.filters import LEGAL_NAME, TopicSelection
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import Providers
 from ferry.model import Flow
-from ferry.policy import ReplicationPolicy, illegal_name
+from ferry.policy import ReplicationPolicy, copies_of, illegal_name
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def _not_free(
 ) -> str | None:
     """What else the flow writes to a topic of the target; None: nothing. `named` are topics that transforms name."""
     for upstream in (topic, policy.upstream_topic(topic), *named):
-        if upstream and selection.takes(upstream) and policy.format_remote_topic(flow.source, upstream) == topic:
+        if upstream and selection.takes(upstream) and topic in copies_of(policy, flow.source, upstream):
             return f"where the flow copies topic {upstream} to"
     own = (policy.checkpoints_topic(flow.source), policy.offset_syncs_topic(flow.source), policy.heartbeats_topic())
     if topic in own or topic.startswith("ferry-ledger."):

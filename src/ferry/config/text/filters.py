@@ -18,6 +18,7 @@ from ferry.policy import (
     DefaultReplicationPolicy,
     ReplicationPolicy,
     RoutedPolicy,
+    copies_of,
     is_ferry_internal,
     is_heartbeats_topic,
     would_loop,
@@ -135,8 +136,8 @@ class TopicSelection:
 
     def way_back(self, topic: str) -> tuple[Flow, ...]:
         """The flows that would bring a copy of `topic` back to be copied by this flow again; empty when none do."""
-        start = (self.flow.target, self.policy.format_remote_topic(self.flow.source, topic))
-        ways: dict[tuple[str, str], tuple[Flow, ...]] = {start: ()}
+        copies = copies_of(self.policy, self.flow.source, topic)
+        ways: dict[tuple[str, str], tuple[Flow, ...]] = {(self.flow.target, name): () for name in copies}
         waiting = deque(ways)
         while waiting:
             place = cluster, name = waiting.popleft()
@@ -144,12 +145,12 @@ class TopicSelection:
                 if other.flow.source != cluster or other.flow in ways[place] or not other.takes(name):
                     continue
                 way = (*ways[place], other.flow)
-                arrived = (other.flow.target, other.policy.format_remote_topic(cluster, name))
-                if arrived[0] == self.flow.source and self.takes(arrived[1]):
-                    return way
-                if arrived not in ways:
-                    ways[arrived] = way
-                    waiting.append(arrived)
+                for arrived in ((other.flow.target, copy) for copy in copies_of(other.policy, cluster, name)):
+                    if arrived[0] == self.flow.source and self.takes(arrived[1]):
+                        return way
+                    if arrived not in ways:
+                        ways[arrived] = way
+                        waiting.append(arrived)
         return ()
 
 
@@ -172,7 +173,7 @@ class Transforming:
             return None
         for name, topics in self.topics:
             for item in topics.items:
-                if LEGAL_NAME.fullmatch(item) and self.policy.format_remote_topic(self.flow.source, item) == topic:
+                if LEGAL_NAME.fullmatch(item) and topic in copies_of(self.policy, self.flow.source, item):
                     return name
         return None
 

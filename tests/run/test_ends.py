@@ -11,13 +11,14 @@ import pytest
 
 from ferry.decide.ledger.report import RunState
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
-from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition, Unit
 from ferry.run import local
 from ferry.run.copy.ends import SlotEnd, failure_of, joined, refusals_of, told_report
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import TaskSpec
 from ferry.run.micro_run import MicroRuns
 from ferry.spark import stage
+from tests.decide.test_deal import receipt as unit_receipt
 from tests.decide.values import PLAN, RECEIPT, piece, refusal
 
 TWO = replace(PLAN, slices=(piece("orders", 0), piece("orders", 1), piece("users", 0, slot=1)), slots=2)
@@ -34,6 +35,27 @@ def test_a_slot_that_gave_up_is_held_against_the_slices_that_it_did_not_finish()
     found = [(item.topic, item.partition, item.kind) for item in refusals_of(TWO, [half, gave_up(1)])]
     assert found == [("orders", 1, RefusalKind.TOO_LARGE), ("users", 0, RefusalKind.SLOT_FAILED)]
     assert refusals_of(TWO, [SlotEnd(slot=1)]) == []
+
+
+def test_units_of_several_topics_are_told_apart() -> None:
+    first = Unit(
+        source_topic="orders",
+        target=TopicPartition("x", 0),
+        starts=(0,),
+        ends=(9,),
+        slot=0,
+        era=1,
+        partitions=1,
+        digest="",
+    )
+    second = replace(first, target=TopicPartition("y", 0), name=1)
+    done = replace(unit_receipt(0, (9,)), source_topic="orders", target=second.target, generation=PLAN.generation)
+    plan = replace(PLAN, slices=(), units=(first, second))
+    (left,) = refusals_of(plan, [SlotEnd(slot=0, units=(done,), failure=Retryable("no luck"))])
+    assert left.message.startswith("x-0, dealt from topic orders, was not (wholly) copied")
+    refused = replace(refusal("orders", second.source.partition or 0), message="y is full")
+    (found,) = refusals_of(plan, [SlotEnd(slot=0, units=(replace(done, target=first.target),), refusals=(refused,))])
+    assert found == refused, "what stands against the other topic's partition is not taken for done"
 
 
 def test_two_tries_are_one_end() -> None:

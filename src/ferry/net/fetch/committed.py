@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from kafka.record.default_records import DefaultRecordBatch
 
-from ferry.errors import Corrupt, Refused, Retryable
+from ferry.errors import Corrupt
 from ferry.model import TopicPartition
-from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.requests import READ_COMMITTED, fetch_request, fetched
+from ferry.net.fetch.one_partition import read_batches
+from ferry.net.fetch.requests import READ_COMMITTED
 from ferry.wire.aborted import AbortedTransactions
-from ferry.wire.batch import MAGIC, Batch, batches
+from ferry.wire.batch import MAGIC, Batch
 from ferry.wire.content import contents
 
-_FETCH_BYTES = 8 << 20
 _MOST_BYTES = 256 << 20
 """What a batch may take decompressed."""
 
@@ -39,64 +37,19 @@ async def read_committed(
 ) -> None:
     """Hand over the committed records of `[start, end)` in order; `end` must not lie behind the last stable offset.
 
-    Raises Refused when the topic may not be read, Unreachable when its leader does not answer, and Corrupt.
+    Raises as `read_batches`.
     """
-    aborted, at = AbortedTransactions(), start
-    until = time.monotonic() + cluster.patience_s
+    aborted = AbortedTransactions()
 
-    def feed(batch: Batch) -> None:
-        if aborted.leaves_out(batch):
-            return
-        for record in _records(batch, place):
-            if start <= record.offset < end:
-                take(record)
-
-    while at < end:
-        before = at
-        at = await cluster.retrying(partial(_read_on, cluster, place, at, end, aborted, feed))
-        if at != before:
-            until = time.monotonic() + cluster.patience_s
-        elif time.monotonic() > until:
-            raise Retryable(f"{place} stays unreadable at offset {at} on cluster {cluster.alias}")
-
-
-async def _read_on(
-    cluster: Cluster,
-    place: TopicPartition,
-    at: int,
-    end: int,
-    aborted: AbortedTransactions,
-    feed: Callable[[Batch], None],
-) -> int:
-    request = fetch_request(
-        cluster,
-        {place: at},
-        isolation=READ_COMMITTED,
-        max_bytes=_FETCH_BYTES,
-        partition_bytes=_FETCH_BYTES,
-        max_wait_ms=200,
-    )
-    try:
-        answer = await cluster.ask(request, cluster.leader(place))
-    except Retryable:
-        await cluster.refresh([place.topic])
-        raise
-    for part in fetched(cluster, {place: at}, answer):
-        if part.error_code in codes.UNAUTHORIZED:
-            raise Refused(f"not allowed to read topic {place.topic} on cluster {cluster.alias}: grant READ on it")
-        if part.error_code == codes.OFFSET_OUT_OF_RANGE and part.log_start_offset > at:
-            return int(part.log_start_offset)  # retention was faster
-        if part.error_code:
-            await cluster.refresh([place.topic])
-            raise Retryable(f"{place} on cluster {cluster.alias}: {codes.advised(part.error_code)}")
+    def judge(found: Sequence[Batch], part: Any) -> None:
         aborted.learn(part.aborted)
-        for batch in batches(part.records):
-            if batch.next_offset > at and batch.base_offset < end:
-                feed(batch)
-                at = batch.next_offset
-        if not part.records and part.last_stable_offset >= end:
-            at = end  # compaction left nothing between here and the end
-    return at
+        for batch in found:
+            if not aborted.leaves_out(batch):
+                for record in _records(batch, place):
+                    if start <= record.offset < end:
+                        take(record)
+
+    await read_batches(cluster, place, start, end, judge, isolation=READ_COMMITTED)
 
 
 def _records(batch: Batch, place: TopicPartition) -> list[ReadRecord]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
+from collections.abc import Sequence
+from typing import Any
 
-from ferry.errors import Refused, Retryable
+from ferry.errors import Refused
 from ferry.model import LedgerRecord, TopicPartition
-from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import EARLIEST, LATEST, list_offsets
-from ferry.net.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
-from ferry.wire.batch import batches
+from ferry.net.fetch.one_partition import read_batches
+from ferry.net.fetch.requests import READ_UNCOMMITTED
+from ferry.wire.batch import Batch
 from ferry.wire.resolve import Resolver
-
-_FETCH_BYTES = 8 << 20
 
 
 async def topic_ends(cluster: Cluster, topic: str) -> dict[TopicPartition, int] | None:
@@ -45,48 +43,19 @@ async def read_topic(
             "sure: bring its brokers back"
         )
     begins = await list_offsets(cluster, dict.fromkeys(ends, EARLIEST), isolation=READ_UNCOMMITTED)
-    records: list[tuple[int, LedgerRecord]] = []
-    for place, end in ends.items():
-        resolver = Resolver()
-        at = max(begins.get(place, 0), (start or {}).get(place, 0))
-        until = time.monotonic() + cluster.patience_s
-        while at < end:
-            before = at
-            at = await cluster.retrying(partial(_read_on, cluster, place, resolver, at, end))
-            if at == before and time.monotonic() > until:
-                raise Retryable(f"{place} stays unreadable at offset {at} on cluster {cluster.alias}")
-        records += ((place.partition, record) for record in resolver.records())
-    return records
+    return [
+        (place.partition, record)
+        for place, end in ends.items()
+        for record in await _read(cluster, place, max(begins.get(place, 0), (start or {}).get(place, 0)), end)
+    ]
 
 
-async def _read_on(cluster: Cluster, place: TopicPartition, resolver: Resolver, at: int, end: int) -> int:
-    request = fetch_request(
-        cluster,
-        {place: at},
-        isolation=READ_UNCOMMITTED,
-        max_bytes=_FETCH_BYTES,
-        partition_bytes=_FETCH_BYTES,
-        max_wait_ms=200,
-    )
-    try:
-        answer = await cluster.ask(request, cluster.leader(place))
-    except Retryable:
-        await cluster.refresh([place.topic])
-        raise
-    for part in fetched(cluster, {place: at}, answer):
-        if part.error_code in codes.UNAUTHORIZED:
-            raise Refused(f"not allowed to read topic {place.topic} on cluster {cluster.alias}: grant READ on it")
-        if part.error_code == codes.OFFSET_OUT_OF_RANGE:
-            begins = await list_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
-            if begins.get(place, 0) > at:
-                return begins[place]  # retention was faster
-        if part.error_code:
-            await cluster.refresh([place.topic])
-            raise Retryable(f"{place} on cluster {cluster.alias}: {codes.advised(part.error_code)}")
-        for batch in batches(part.records):
-            if batch.next_offset > at:
-                resolver.feed(batch)
-                at = batch.next_offset
-        if not part.records and part.high_watermark >= end:
-            at = end  # compaction left nothing between here and the end
-    return at
+async def _read(cluster: Cluster, place: TopicPartition, start: int, end: int) -> list[LedgerRecord]:
+    resolver = Resolver()
+
+    def feed(found: Sequence[Batch], _: Any) -> None:
+        for batch in found:
+            resolver.feed(batch)
+
+    await read_batches(cluster, place, start, end, feed, isolation=READ_UNCOMMITTED)
+    return list(resolver.records())

@@ -15,7 +15,13 @@ if TYPE_CHECKING:  # the command line starts light
     from ferry.config.flow.flow import FlowConfig
     from ferry.spark.records.sample import Pair, Sample, Side
 
-_WHAT = {"left out": "left out", "poison": "poison", "changed": "changed", "same": "as it is"}
+_WHAT = {
+    "left out": "left out",
+    "poison": "poison",
+    "not listed": "for topics that are not listed",
+    "changed": "changed",
+    "same": "as it is",
+}
 
 
 def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_json: bool) -> int:
@@ -26,7 +32,13 @@ def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_j
     else:
         for one in found:
             _print(one, see)
-    return 1 if any(pair.poison and one.transform.poison == "fail" for one in found for pair in one.pairs) else 0
+    return 1 if any(_stops(one, pair) for one in found for pair in one.pairs) else 0
+
+
+def _stops(one: Sample, pair: Pair) -> bool:
+    """Whether a run would not go on behind the record."""
+    what = _what(one, pair)
+    return what == "not listed" or (what == "poison" and one.transform.poison == "fail")
 
 
 class _Seer:
@@ -46,6 +58,9 @@ def _what(one: Sample, pair: Pair) -> str:
         return "poison"
     if pair.after is None:
         return "left out"
+    listed = one.transform.targets_of(one.topic or "", one.named or "")
+    if listed and pair.after.topic not in listed:
+        return "not listed"
     before, after = pair.before, pair.after
     same = (after.key, after.value, after.headers, after.timestamp) == (
         before.key, before.value, before.headers, before.timestamp,
@@ -111,8 +126,9 @@ def _rows(one: Sample, see: _Seer) -> Iterator[list[object]]:
     for pair in one.pairs:
         yield [pair.partition, pair.offset, "before", pair.before.topic, *_fields(pair, pair.before, see)]
         what = _what(one, pair)
-        if what == "changed" and pair.after is not None:
-            yield ["", "", "after", pair.after.topic, *_fields(pair, pair.after, see)]
+        if what in ("changed", "not listed") and pair.after is not None:
+            name = "after" if what == "changed" else what
+            yield ["", "", name, pair.after.topic, *_fields(pair, pair.after, see)]
         elif what == "poison":
             yield ["", "", f"poison, {one.transform.poison}", pair.poison or "", "", "", ""]
         else:

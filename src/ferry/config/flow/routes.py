@@ -44,7 +44,10 @@ def why_by_record(step: Step) -> str | None:
     try:
         target_by_steps([step], "orders", "orders")
     except NotKnown as why:
-        return f"names copies record by record ({why}): ferry plan --sample shows them, and runs refuse their topics"
+        return (
+            f"names copies record by record ({why}): ferry plan --sample shows them, and runs refuse their topics, but "
+            "for those that ferry.transform.NAME.targets lists"
+        )
     return None
 
 

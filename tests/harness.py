@@ -204,7 +204,7 @@ class Message:
     value: bytes | None
     key: bytes | None = None
     partition: int = 0
-    headers: tuple[tuple[str | bytes, bytes | None], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
     timestamp: int = 0
 
 

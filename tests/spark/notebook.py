@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -60,13 +61,16 @@ class Notebook:
         )
         return Read(rows=_rows(found), tasks=found["tasks"], partitions=found["partitions"], plan=found["plan"])
 
-    def transformed(self, file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    def transformed(
+        self, file: str, records: Sequence[Sequence[Any]], settings: Mapping[str, str] = MappingProxyType({})
+    ) -> list[dict[str, Any]]:
         """What the only transform of the only flow in a file's text makes of rows. Raises Failed.
 
-        Where its steps are plain, what Python alone makes of them has to be the same.
+        `settings` are the session's before. Where its steps are plain, what Python alone makes of them has to be the
+        same.
         """
         rows = [[_plain(value) for value in row] for row in records]
-        found = _rows(self._asked({"file": file, "records": rows}))
+        found = _rows(self._asked({"file": file, "records": rows, "settings": dict(settings)}))
         alone = changed_alone(file, records)
         assert alone is None or alone == found
         return found
@@ -159,6 +163,8 @@ def _plain(value: Any) -> Any:
 def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
     from ferry.spark.records.transform import prepare, transformed  # noqa: PLC0415 - in the notebook's own process only
 
+    for name, value in question["settings"].items():
+        spark.conf.set(name, value)
     prepare(spark)
     try:
         (flow,) = parse_settings(question["file"], "f").flows

@@ -103,6 +103,21 @@ def test_filters_masks_and_hashes_are_those_of_the_model(book: Notebook, records
             assert now_value == value
 
 
+def test_sql_means_what_it_means_by_sparks_defaults_whatever_the_cluster_has(book: Notebook) -> None:
+    """Else the same transform, by its digest, would make something else of a record."""
+    sql = "CAST(concat(to_json(named_struct('a', CAST(NULL AS STRING))), '\\\\t', `TOPIC`) AS BINARY)"
+    file = ours(f"sql = SELECT * EXCEPT (value), {sql} AS value FROM records")
+    settings = {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.jsonGenerator.ignoreNullFields": "false",
+        "spark.sql.parser.escapedStringLiterals": "true",
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+    }
+    (row,) = book.transformed(file, [("orders", 0, 1, 2, 0, b"k", b"v", [])], settings)
+    assert row["value"] == b"{}\torders"
+
+
 @FEW
 @given(records=RECORDS)
 def test_a_sample_is_of_whole_keys_and_the_same_each_time(book: Notebook, records: list[Row]) -> None:

@@ -6,7 +6,8 @@ hold for. Names of topics are those of the target, as Connect's transforms see t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 
@@ -158,3 +159,29 @@ Step = (
     Drop | Keep | Sample | AddHeader | DropHeaders | Provenance | Json | OnlyFields | HashKey
     | Route | RouteByTime | Rename
 )  # fmt: skip
+
+STEP_VERSIONS: Mapping[type[Step], int] = {
+    Drop: 1,
+    Keep: 1,
+    Sample: 1,
+    AddHeader: 1,
+    DropHeaders: 1,
+    Provenance: 1,
+    Json: 1,
+    OnlyFields: 1,
+    HashKey: 1,
+    Route: 1,
+    RouteByTime: 1,
+    Rename: 1,
+}
+"""One more where a step makes something else of a record than the Ferry before did. It is part of the digest of a
+transform that has the step: what was copied before was then made by an earlier transform, and is not called altered."""
+
+
+def meaning_of(steps: Iterable[Step]) -> list[list[object]]:
+    """What the steps do, for a digest: names, parameters, and the version behind the first one."""
+    found: list[list[object]] = []
+    for step in steps:
+        version = STEP_VERSIONS[type(step)]
+        found.append([type(step).__name__, asdict(step), *([version] if version > 1 else [])])
+    return found

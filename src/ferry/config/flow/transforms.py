@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import partial
 
 from ferry.config.flow.routes import NotKnown, target_by_steps
-from ferry.config.flow.steps import Rename, Route, Step
+from ferry.config.flow.steps import Rename, Route, Step, meaning_of
 from ferry.config.text.filters import PatternList
 from ferry.config.text.secrets import Providers
 from ferry.errors import Refused
@@ -98,7 +98,7 @@ class TransformSpec:
             "topics": sorted(set(self.topics.items)),
             "sql": self.sql,
             "function": [self.function, code],
-            "steps": [[type(step).__name__, asdict(step)] for step in self.steps],
+            "steps": meaning_of(self.steps),
             "partitions": self.partitions,
             "poison": self.poison,
             "spark": [spark_version, time_zone, ansi],

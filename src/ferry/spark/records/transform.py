@@ -11,19 +11,16 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from ferry.config.flow.transforms import ANSI, TIME_ZONE, TransformSpec
+from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.run.records.transform_digest import imported
+from ferry.spark.records.meaning import SETTINGS, other_meanings
 from ferry.spark.records.selection import own_columns, selected, selected_by
 from ferry.spark.records.steps import about, carried_out
 
 COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
 """What `transformed` answers, in this order. `topic`, `partition`, `offset` say where a record came from, `target` is
 the whole name of the topic that it goes to; `poison` says why the transform cannot be applied to it, else null."""
-
-SETTINGS: Mapping[str, str] = {"spark.sql.session.timeZone": TIME_ZONE, "spark.sql.ansi.enabled": str(ANSI).lower()}
-"""Settings of the session, which decide what an expression means: part of the digest."""
-
 
 ARROW_BYTES = 8 << 20
 """Most bytes that Spark hands to a Python worker at once, or one record: else it is 10,000 records, however large."""
@@ -36,6 +33,8 @@ def prepare(spark: SparkSession) -> None:
     catches the error tells in one sentence.
     """
     logging.getLogger("SQLQueryContextLogger").disabled = True
+    for name in other_meanings(spark):
+        spark.conf.unset(name)
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(ARROW_BYTES))
@@ -51,6 +50,8 @@ def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, s
     cannot be imported or raises, and for a salt that cannot be looked up.
     """
     spark = records.sparkSession
+    for name in other_meanings(spark):
+        raise Refused(f"transforms need a session without {name}: call prepare(spark) first")
     for name, value in SETTINGS.items():
         if spark.conf.get(name) != value:
             raise Refused(f"transforms need a session with {name} = {value}: call prepare(spark) first")

@@ -1,0 +1,50 @@
+"""Settings of a Spark session that decide what an expression means: transforms have Spark's own defaults of them.
+
+The digest of a transform has the version of PySpark, and so its defaults. With a cluster's own (`spark-defaults.conf`)
+the same SQL would make something else of a record, and nothing would tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from ferry.config.flow.transforms import ANSI, TIME_ZONE
+
+SETTINGS: Mapping[str, str] = {"spark.sql.session.timeZone": TIME_ZONE, "spark.sql.ansi.enabled": str(ANSI).lower()}
+"""What transforms set themselves: part of the digest."""
+
+_FAMILIES = (
+    "spark.sql.ansi.",
+    "spark.sql.collation.",
+    "spark.sql.decimalOperations.",
+    "spark.sql.function.",
+    "spark.sql.jsonGenerator.",
+    "spark.sql.legacy.",
+    "spark.sql.parser.",
+    "spark.sql.variable.",
+)
+_SINGLE = frozenset(
+    {
+        "spark.sql.caseSensitive",
+        "spark.sql.charAsVarchar",
+        "spark.sql.mapKeyDedupPolicy",
+        "spark.sql.preserveCharVarcharTypeInfo",
+        "spark.sql.readSideCharPadding",
+        "spark.sql.timestampType",
+    }
+)
+"""Of SQLConf. What else is there decides how fast something is done, or how files and catalogues are read."""
+
+
+def other_meanings(spark: SparkSession) -> list[str]:
+    """The settings of a session by which SQL may mean something else than by Spark's defaults: unset, they are these.
+
+    What a session of its own cannot change is not among them.
+    """
+    return [
+        name
+        for name in sorted(spark.conf.getAll)
+        if (name.startswith(_FAMILIES) or name in _SINGLE) and name not in SETTINGS and spark.conf.isModifiable(name)
+    ]

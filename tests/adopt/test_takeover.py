@@ -12,11 +12,11 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.decide.groups.offset_map import Approximate, Exact
 from ferry.decide.ledger.adoption_codec import adoptions
+from ferry.decide.records.partitioner import partition_of_key
 from ferry.decide.takeover.connect_offsets import SOURCE_CONNECTOR, dedicated_offsets_topic, format_key
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind
 from ferry.run.groups.translate import translate
-from ferry.run.takeover.hand_back import java_partition
 from tests.adopt.mirror_maker import SETTINGS, MirrorMaker
 from tests.cli.program import Answer, ferry
 from tests.cli.test_groups import commit
@@ -180,7 +180,7 @@ def its_keys_are_those_that_ferry_would_write(scene: Scene) -> None:
     found = {(row[1], number) for number, rows in parts.items() for row in rows}
     for partition in range(PARTITIONS):
         key = format_key(SOURCE_CONNECTOR, scene.lab.alias, place(scene.topic, partition))
-        assert (key, java_partition(key, len(parts))) in found
+        assert (key, partition_of_key(key, len(parts))) in found
 
 
 def ferry_hands_back_and_pauses(scene: Scene) -> None:

@@ -21,10 +21,10 @@ from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.skipping import Wish, skip_gap
 from ferry.decide.plan.truncation import Read, reads_of_units
-from ferry.decide.records.units import least_dealt, reached_at, resumed, wants
+from ferry.decide.records.units import least_dealt, reached_at, resumed
 from ferry.errors import Refused
 from ferry.model import Era, Pause, Plan, Refusal, RefusalKind, TopicPartition, Unit, UnitReceipt, Vector
-from tests.decide.dealt_model import KEYS, number_of, selects
+from tests.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.decide.values import FACTS, FLOW, LANE, RECEIPT, RULES, part, place, target, topic
 
 SKIP = replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP)))

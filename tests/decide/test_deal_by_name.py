@@ -13,11 +13,11 @@ from ferry.decide.plan.dealt_parts import Deal
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.rules import Transform
-from ferry.decide.records.units import least_dealt, reached_at, resumed, wants
+from ferry.decide.records.units import least_dealt, reached_at, resumed
 from ferry.model import ChangeKind, Era, RefusalKind, TopicPartition, Unit, UnitReceipt
 from ferry.policy import RoutedPolicy
 from ferry.run.records.withheld import Failure, narrowed, withheld_at
-from tests.decide.dealt_model import KEYS, number_of, selects
+from tests.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.decide.test_deal import parse_plan_of, receipt
 from tests.decide.values import FACTS, RULES, part, place, target, topic
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ferry.decide.records import partition_columns
 from ferry.decide.records.partition_columns import murmur2_of, partitions_of_records
-from ferry.decide.records.partitioner import murmur2, partition_of_record
+from ferry.decide.records.partitioner import murmur2
+from tests.decide.dealt_model import partition_of_record
 
 KEYS = st.none() | st.binary(max_size=70)
 RECORDS = st.lists(st.tuples(KEYS, st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)), max_size=40)

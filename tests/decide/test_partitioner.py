@@ -11,8 +11,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.decide.records.partitioner import murmur2, partition_of_key, partition_of_record
+from ferry.decide.records.partitioner import murmur2, partition_of_key
 from ferry.dev.jars import jars, java
+from tests.decide.dealt_model import partition_of_record
 from tests.oracle import Oracle
 
 SOURCE = Path(__file__).with_name("PartitionerOracle.java")

@@ -18,11 +18,10 @@ from ferry.decide.records.units import (
     replanned,
     resumed,
     standings,
-    wants,
 )
 from ferry.errors import BadInput
 from ferry.model import Era, Flow, TopicPartition, Unit, UnitReceipt, Vector
-from tests.decide.dealt_model import KEYS, number_of, selects
+from tests.decide.dealt_model import KEYS, number_of, selects, wants
 
 FLOW = Flow(source="a", target="b")
 

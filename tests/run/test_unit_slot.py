@@ -12,7 +12,6 @@ import pytest
 
 from ferry.decide.ledger.report import RunState
 from ferry.decide.ledger.unit_codec import eras, unit_receipts
-from ferry.decide.records.partitioner import partition_of_record
 from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
 from ferry.model import ChangeKind, NotComparedKind, Plan, RefusalKind
@@ -25,6 +24,7 @@ from ferry.run.records.rows import Rows
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
 from tests.cli.program import ferry
+from tests.decide.dealt_model import partition_of_record
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
 from tests.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.run.unit_flows import SOURCES, TARGETS, Units, lab_of, messages

@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from ferry.clock import wall_ms
-from ferry.decide.records.partitioner import partition_of_record
-from ferry.decide.records.units import wants
 from ferry.model import Plan
 from ferry.run.copy.task import run_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import COLUMNS, Rows
+from tests.decide.dealt_model import partition_of_record, wants
 from tests.harness import Lab, Message, read_topic
 
 SOURCES, TARGETS = 5, 3

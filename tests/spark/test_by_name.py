@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry.decide.records.partitioner import partition_of_record
 from ferry.dev import RunningCluster
 from tests.cli.program import ferry
+from tests.decide.dealt_model import partition_of_record
 from tests.harness import (
     Lab,
     Message,

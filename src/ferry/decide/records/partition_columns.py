@@ -1,4 +1,8 @@
-"""Which partitions records go to, many at a time: what `ferry.decide.records.partitioner` says of one. Pure.
+"""Which partitions of a target records go to: by their keys as Kafka's default partitioner does, or in turn. Pure.
+
+A producer sends records without a key wherever it likes. Here their source partition and offset decide, so that a retry
+sends them to the same place; source partitions begin beside each other, so that the first records of all of them do not
+meet in one.
 
 Keys of one length are hashed together, word by word, by numpy. For those alone who have Spark.
 """

@@ -1,8 +1,6 @@
-"""Which partition of a target a record goes to: by its key as Kafka's default partitioner does, or in turn.
+"""Where Kafka's default partitioner puts a key. Of many at a time `ferry.decide.records.partition_columns` says it.
 
 Sources: `Utils.murmur2` and `BuiltInPartitioner.partitionForKey` of Kafka 4.3.0, the same since 0.8.2.
-A producer sends records without a key wherever it likes. Here their source offset decides, so that a retry sends them
-to the same place.
 """
 
 from __future__ import annotations
@@ -35,14 +33,3 @@ def murmur2(data: bytes) -> int:
 def partition_of_key(key: bytes, partitions: int) -> int:
     """The partition, of so many, that Kafka's default partitioner gives to a key. An empty key is one."""
     return (murmur2(key) & _POSITIVE) % partitions
-
-
-def partition_of_record(key: bytes | None, source_partition: int, source_offset: int, partitions: int) -> int:
-    """The partition, of so many, that a record goes to.
-
-    By its key. One without goes by its offset, in turn; source partitions begin beside each other, so that the first
-    records of all of them do not meet in one.
-    """
-    if key is None:
-        return (source_partition + source_offset) % partitions
-    return partition_of_key(key, partitions)

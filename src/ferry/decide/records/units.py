@@ -194,11 +194,6 @@ def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tupl
     return tuple(found)
 
 
-def wants(unit: Unit, partition: int, offset: int) -> bool:
-    """Whether a unit wants a record of the source, if it is dealt to it at all; not of partitions that are newer."""
-    return partition < len(unit.starts) and unit.starts[partition] <= offset < unit.ends[partition]
-
-
 def reached_at(unit: Unit, partition: int, offset: int) -> Vector:
     """How far a unit has come when its next record is behind this one: partitions are taken one after the other."""
     return (*unit.ends[:partition], offset + 1, *unit.starts[partition + 1 :])

@@ -54,7 +54,7 @@ class UnitPart:
         return self.reached != self.begins
 
     def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
-        """Whether each of the rows is still to be written, as `units.wants`: `piece` is what is left."""
+        """Whether each of the rows is still to be written: `piece` is what is left; nothing of newer partitions."""
         unit, partitions = self.piece, stretch.partitions
         known = partitions < len(unit.starts)
         at = np.where(known, partitions, 0)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kafka.partitioner.default import murmur2
-
 from ferry.decide.ledger.codec import pause_record
 from ferry.decide.ledger.deployments import admitted
 from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.skipping import idle_plan, refuse_while_at_work
+from ferry.decide.records.partitioner import partition_of_key
 from ferry.decide.takeover.connect_offsets import ConnectorOffsets, connector_offsets
 from ferry.decide.takeover.hand_back import Handed, HandedRow, hand_back_rows, position_records
 from ferry.decide.takeover.wanted import refuse_unknown_topics
@@ -134,12 +133,7 @@ async def _write(target: Cluster, topic: str, found: HandedBack, theirs: Connect
     count = len(target.topics[topic].partitions)
     parts: dict[int, list[Record]] = {}
     for source, record in zip(sources, found.records, strict=True):
-        number = theirs.partitions.get(source, java_partition(record.key, count))
+        number = theirs.partitions.get(source, partition_of_key(record.key, count))
         parts.setdefault(number, []).append(record)
     for number, records in sorted(parts.items()):
         await Appender(target, TopicPartition(topic=topic, partition=number), "topic").append(records)
-
-
-def java_partition(key: bytes, partitions: int) -> int:
-    """Where Kafka's own producer puts a key (`BuiltInPartitioner.partitionForKey`)."""
-    return int((murmur2(key) & 0x7FFFFFFF) % partitions)

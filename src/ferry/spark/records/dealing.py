@@ -151,7 +151,7 @@ class _Deal:
         return wanted
 
     def chosen(self, batch: pa.RecordBatch, names: Longs) -> tuple[Longs, list[str], Longs, Longs]:
-        """Which rows are wanted (`ferry.decide.records.units.wants`), the topics and partitions that they are for, and
+        """Which rows are wanted, by their units' starts and ends; the topics and partitions that they are for, and
         their slots. `names` are as of `chosen_names`."""
         keys = batch.column("key")
         partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))

@@ -48,7 +48,7 @@ def pytest_configure_node(node: WorkerController) -> None:
     node.workerinput[SEED_VARIABLE] = node.config.stash[SEED]
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Deals whole files, or whole folders, to the processes of `pytest -n`, in their order."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
@@ -226,7 +227,7 @@ def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
                     value=message.value,
                     key=message.key,
                     partition=message.partition,
-                    headers=list(message.headers),
+                    headers=list(message.headers),  # type: ignore[arg-type]  # names may be bytes too
                     timestamp=message.timestamp,
                     on_delivery=delivered,
                 )
@@ -279,15 +280,8 @@ def read_topics(
                     assert error.code() == KafkaError._PARTITION_EOF, error
                     waiting.discard((message.topic(), message.partition()))
                     continue
-                rows[message.topic()][message.partition()].append(
-                    (
-                        message.offset(),
-                        message.key(),
-                        message.value(),
-                        tuple(message.headers() or ()),
-                        _time(message),
-                    )
-                )
+                topic, number, row = _row(message)
+                rows[topic][number].append(row)
         return rows
     finally:
         consumer.close()
@@ -330,6 +324,16 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < until, "the condition did not come true"
         time.sleep(0.05)
+
+
+def _row(message: KafkaMessage) -> tuple[str, int, Row]:
+    """Topic, partition and row of a message that is no error."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])  # what is read is never a dict
+    return topic, partition, (offset, message.key(), message.value(), tuple(headers), _time(message))
 
 
 def _time(message: KafkaMessage) -> int:

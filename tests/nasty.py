@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from kafka import KafkaProducer
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
@@ -156,7 +156,7 @@ class Writers:
                     value=message.value,
                     key=message.key,
                     partition=message.partition,
-                    headers=list(message.headers),
+                    headers=list(message.headers),  # type: ignore[arg-type]  # names may be bytes too
                     timestamp=message.timestamp,
                 )
         assert client.flush(60) == 0
@@ -294,7 +294,7 @@ def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
 
     with busy_cleaner(cluster):
         wait_until(has_holes)
-        alter(cluster, ConfigResource.Type.TOPIC, names, "min.compaction.lag.ms", FOR_EVER)
+        alter(cluster, ResourceType.TOPIC, names, "min.compaction.lag.ms", FOR_EVER)
         before: list[dict[str, dict[int, list[Row]]]] = [{}]
 
         def is_still() -> bool:
@@ -323,16 +323,14 @@ def stored(cluster: RunningCluster, names: Iterable[str]) -> Iterator[Batch]:
 def busy_cleaner(cluster: RunningCluster) -> Iterator[None]:
     """The log cleaner rests a tenth of a second between its rounds instead of 15 s."""
     broker = [str(cluster.brokers[0].node_id)]
-    alter(cluster, ConfigResource.Type.BROKER, broker, "log.cleaner.backoff.ms", "100")
+    alter(cluster, ResourceType.BROKER, broker, "log.cleaner.backoff.ms", "100")
     try:
         yield
     finally:
-        alter(cluster, ConfigResource.Type.BROKER, broker, "log.cleaner.backoff.ms", None)
+        alter(cluster, ResourceType.BROKER, broker, "log.cleaner.backoff.ms", None)
 
 
-def alter(
-    cluster: RunningCluster, kind: ConfigResource.Type, names: Sequence[str], setting: str, value: str | None
-) -> None:
+def alter(cluster: RunningCluster, kind: ResourceType, names: Sequence[str], setting: str, value: str | None) -> None:
     """Set a setting of topics or brokers; None takes it away."""
     operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
     entry = ConfigEntry(setting, value or "", incremental_operation=operation)

@@ -17,6 +17,9 @@ class Oracle:
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._asks, self._tells = self._process.stdin, self._process.stdout
         atexit.register(self._end)
 
     def ask(self, questions: Sequence[str]) -> list[str]:
@@ -35,15 +38,15 @@ class Oracle:
 
     def _put(self, questions: Sequence[str]) -> None:
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write("".join(f"{question}\n" for question in questions))
-            self._process.stdin.flush()
+            self._asks.write("".join(f"{question}\n" for question in questions))
+            self._asks.flush()
 
     def _answers(self) -> Iterator[str]:
-        for line in iter(self._process.stdout.readline, ""):
+        for line in iter(self._tells.readline, ""):
             if line.startswith(_ANSWERS):
                 yield line.rstrip("\n")
 
     def _end(self) -> None:
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+            self._asks.close()
         self._process.wait(SECONDS)

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # it exports them without saying so
+from confluent_kafka.admin import AdminClient, NewTopic
 from PIL import Image
 from playwright.sync_api import Frame, Page, ViewportSize, sync_playwright
 

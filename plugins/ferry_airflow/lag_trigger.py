@@ -59,7 +59,7 @@ class LagTrigger(BaseEventTrigger):
             if found is not None:
                 last = found
                 self.log.info("flow %s is %d records behind: a run is called for", self.flow, found.total.records)
-                yield TriggerEvent(self._payload(found))  # type: ignore[no-untyped-call]
+                yield TriggerEvent(self._payload(found))
             await asyncio.sleep(self.every_seconds)
 
     def look(self, last: Call | None) -> Call | None:

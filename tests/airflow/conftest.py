@@ -147,8 +147,8 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     own = {
         f"{flow}.{key}": value for key, value in {"ferry.retries": "0", "ferry.schedule": "none", **settings}.items()
     }
+    back = f"t{alias}->{alias}"
     if alias in SWITCHED:
-        back = f"t{alias}->{alias}"
         own |= {f"{back}.enabled": "true", f"{back}.topics": f"{alias}-.*", f"{back}.ferry.schedule": "none"}
     if alias == MOVED:
         own |= {f"{flow}.groups": f"{alias}-.*", f"{back}.groups": f"{alias}-.*"}

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import psutil
 
-from ferry.run.plan.planner import RunOptions
+from ferry.run.plan.options import RunOptions
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_ITSELF, Flows
 from tests.harness import (

@@ -62,8 +62,10 @@ def reading(cluster: RunningCluster, group: str, topic: str) -> Iterator[int]:
     try:
         while (message := client.poll(0.1)) is None:
             pass
-        client.commit(message, asynchronous=False)
-        yield message.partition()
+        client.commit(message=message, asynchronous=False)
+        partition = message.partition()
+        assert partition is not None
+        yield partition
     finally:
         client.close()
 
@@ -180,8 +182,8 @@ def test_all_offsets_of_a_group_are_translated_at_once(lab: Lab, config: Path, t
     # After the source is lost the answer is what was copied, and says that nobody could look.
     lost = config.with_name("lost.properties")
     lost.write_text(config.read_text().replace(lab.source.bootstrap, f"{LOOPBACK}:{free_ports(1)[0]}"))
-    for words in (["--group", resting, "--reverse"], [f"{lab.alias}->t{lab.alias}", copied, "0", "30"]):
-        answer = ferry("translate", *words, config=lost)
+    for arguments in (["--group", resting, "--reverse"], [f"{lab.alias}->t{lab.alias}", copied, "0", "30"]):
+        answer = ferry("translate", *arguments, config=lost)
         assert (answer.code, " 30" in answer.out) == (0, True), answer.err
         assert f"whether the source still has what was copied is not known: cluster {lab.alias} at" in answer.err
 

@@ -8,6 +8,7 @@ from ferry.config.reading.examine import examine
 from ferry.config.reading.fix import fix
 from ferry.config.settings import parse_settings
 from ferry.config.text.problem import Severity
+from ferry.model import Flow
 from tests.config.java_oracle import as_mapping, ask, encoded
 
 WEST_EAST = """\
@@ -246,7 +247,7 @@ def test_what_works_in_mirror_maker_works_unchanged(example: Example) -> None:
             assert theirs[name] == value
 
 
-def parse_flow(example: Example) -> object:
+def parse_flow(example: Example) -> Flow:
     return parse_settings(example.text, "mm2.properties").flow(example.flow).flow
 
 
@@ -456,7 +457,9 @@ def test_each_slip_is_named_with_its_correction(slip: Slip) -> None:
 
 def test_java_takes_what_ferry_takes() -> None:
     examples = [(example.text, *example.flow.split("->")) for example in WORKING]
-    fixed = [(fix(slip.text, "f").text, *("us-west", "us-east")) for slip in SLIPS if "us-west" in slip.text]
+    fixed: list[tuple[str, ...]] = [
+        (fix(slip.text, "f").text, "us-west", "us-east") for slip in SLIPS if "us-west" in slip.text
+    ]
     answers = ask([f"flow {encoded(text)} {source} {target}" for text, source, target in examples + fixed])
     assert [text for (text, _, _), answer in zip(examples + fixed, answers, strict=True) if answer == "error"] == []
 

@@ -25,18 +25,16 @@ def test_options_say_everything(tmp_path: Path, capsys: pytest.CaptureFixture[st
     authorities = tmp_path / "ca.pem"
     authorities.write_text("not looked at before a client is made")
     code = run(
-        *(
-            out,
-            *BROKERS,
-            "--source",
-            "west",
-            "--target",
-            "east",
-            "--topics",
-            "orders.*, pay",
-            "--target-ca",
-            authorities,
-        ),
+        out,
+        *BROKERS,
+        "--source",
+        "west",
+        "--target",
+        "east",
+        "--topics",
+        "orders.*, pay",
+        "--target-ca",
+        authorities,
         "--source-tls",
     )
     assert code == 2

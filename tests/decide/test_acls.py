@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,13 @@ from ferry.decide.ledger.plan_codec import plan_records
 from ferry.decide.ledger.run_codec import run_record
 from ferry.decide.ledger.runs import sealed_plan
 from ferry.model import AclBinding, AclChange
-from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, RoutedPolicy
+from ferry.policy import (
+    DefaultReplicationPolicy,
+    IdentityReplicationPolicy,
+    ReplicationPolicy,
+    RoutedPolicy,
+    load_policy,
+)
 from tests.config.policies import Suffixed
 from tests.decide.values import FLOW, LANE, PLAN, lying, run_of
 
@@ -38,7 +45,11 @@ READ = AclRules(
 )
 FULL = replace(READ, sync=AclSync(policy=AclPolicy.FULL))
 IDENTITY = replace(FULL, policy=IdentityReplicationPolicy(source_alias="a"))
-OWN_POLICY = replace(FULL, policy=Suffixed({"source.cluster.alias": "a"}), policy_name="mine.Suffixed")
+OWN_POLICY = replace(
+    FULL,
+    policy=load_policy(f"{Suffixed.__module__}.Suffixed", {"source.cluster.alias": "a"}),
+    policy_name="mine.Suffixed",
+)
 EVERYTHING = replace(FULL, takes_topic=lambda _: True, takes_group=lambda _: True)
 
 PERMISSIONS = ("allow", "deny")
@@ -397,11 +408,11 @@ def steps(diff: AclDiff, own: dict[AclBinding, OwnAcl], target: set[AclBinding])
     found: list[Callable[[], object]] = []
     for change in (*diff.created, *diff.moved):
         entry = OwnAcl(source=change.source, source_cluster_id="cluster-a")
-        found.append(lambda change=change, entry=entry: own.__setitem__(change.binding, entry))
-    found += [lambda change=change: target.add(change.binding) for change in diff.created]
-    found += [lambda change=change: target.discard(change.binding) for change in diff.deleted]
+        found.append(partial(own.__setitem__, change.binding, entry))
+    found += [partial(target.add, change.binding) for change in diff.created]
+    found += [partial(target.discard, change.binding) for change in diff.deleted]
     gone = [*diff.forgotten, *(change.binding for change in diff.deleted)]
-    return found + [lambda binding=binding: own.pop(binding, None) for binding in gone]
+    return found + [partial(own.pop, binding, None) for binding in gone]
 
 
 # The ledger

@@ -54,7 +54,7 @@ def only(one: Takeover) -> Row:
 
 
 def with_seam(seam: Seam, *, align: bool = False, **positions: int) -> Row:
-    return only(judged(found(**positions), {ORDERS: seam}, align=align))
+    return only(judged(found(SIDES, held=None, **positions), {ORDERS: seam}, align=align))
 
 
 def test_a_clean_end_is_adopted_where_the_position_says() -> None:
@@ -103,7 +103,7 @@ def test_what_nobody_could_compare_may_be_doubled_up_to_the_sources_end() -> Non
     ],
 )
 def test_what_does_not_fit_together_is_refused_by_name(facts: Facts, positions: dict[str, int], words: str) -> None:
-    row = only(found(facts, **positions))
+    row = only(found(facts, held=None, **positions))
     assert (row.verdict, words in row.why) == (Verdict.REFUSED, True), row.why
 
 

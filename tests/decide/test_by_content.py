@@ -121,7 +121,7 @@ def test_an_altered_record_is_one_difference_of_its_field(field: int) -> None:
     targets = log(range(900), first=30)
     altered = list(targets[400])
     altered[field] = 9 if field == 1 else b"x"
-    targets[400] = Content(*altered)
+    targets[400] = Content._make(altered)
     kinds = {1: Kind.TIMESTAMP, 2: Kind.KEY, 3: Kind.VALUE, 4: Kind.HEADERS}
     assert told(compared(log(range(900)), targets)) == [(kinds[field], (400, 401), (430, 431))]
 

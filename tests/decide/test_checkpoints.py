@@ -32,7 +32,7 @@ class Mapped:
     offsets: OffsetMap
     trouble: str | None = None
 
-    def translate(self, offset: int) -> Translated | None:
+    def translate(self, offset: int) -> Translated:
         return self.offsets.translate(offset)
 
     def trouble_at(self, offset: int) -> str | None:

@@ -87,8 +87,8 @@ def test_others_in_the_topic_are_named_and_left_alone() -> None:
     )
     assert (found.next_offsets, found.others, found.clusters) == (
         {},
-        {"MirrorHeartbeatConnector", "files"},
-        {"c"},
+        frozenset({"MirrorHeartbeatConnector", "files"}),
+        frozenset("c"),
     )
 
 

@@ -14,12 +14,13 @@ from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.ledger.plan_codec import parse_plan, plan_records
 from ferry.decide.plan.deal import deal_of, dealt_before
 from ferry.decide.plan.dealt_parts import Deal
-from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic, TopicSettings
+from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic
 from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.lag import lag_of
 from ferry.decide.plan.planning import decide_plan, without_foreign
 from ferry.decide.plan.rules import Rules, Transform
 from ferry.decide.plan.skipping import Wish, skip_gap
+from ferry.decide.plan.topic_settings import TopicSettings
 from ferry.decide.plan.truncation import Read, reads_of_units
 from ferry.decide.records.units import least_dealt, reached_at, resumed
 from ferry.errors import Refused
@@ -378,7 +379,9 @@ STEPS = st.lists(
 
 @settings(max_examples=400, deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS, wish=DIGESTS)
-def test_each_record_is_dealt_once_by_one_rule_and_in_order(source, steps, wish) -> None:
+def test_each_record_is_dealt_once_by_one_rule_and_in_order(
+    source: list[list[int]], steps: list[tuple[Any, ...]], wish: str
+) -> None:
     world = World([list(keys) for keys in source], [0] * len(source))
     for step in steps:
         match step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -121,7 +122,9 @@ STEPS = st.lists(
 
 @settings(max_examples=400, deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS)
-def test_each_record_is_written_once_to_the_topic_that_it_names(source: list, steps: list) -> None:
+def test_each_record_is_written_once_to_the_topic_that_it_names(
+    source: list[list[int]], steps: list[tuple[Any, ...]]
+) -> None:
     world = World([list(keys) for keys in source])
     world.plan("all", 1, frozenset("x"))
     for step in steps:
@@ -134,12 +137,13 @@ def test_each_record_is_written_once_to_the_topic_that_it_names(source: list, st
                 world.source[at % len(world.source)] += keys
             case ("grow", keys):
                 world.source.append(list(keys))
+    deals = []
     for _ in range(2):  # one plan may have to finish what the rule before began
-        found = world.plan("all", 2, frozenset(NAMES))
+        deals.append(world.plan("all", 2, frozenset(NAMES)))
         for number in range(len(world.planned)):
             world.attempt(number, 1000, 2)
-    assert not found.finishing
-    assert not found.refusals
+    assert not deals[-1].finishing
+    assert not deals[-1].refusals
     rows = [(at, *row) for at, some in world.target.items() for row in some]
     assert len(rows) == len(set(rows))
     assert set(rows) == expected(world)
@@ -204,6 +208,7 @@ def test_one_name_that_cannot_be_written_stops_the_topic_and_says_which() -> Non
     assert "target topic x belongs to lane other" in other.message
     assert not decide_plan(BY_NAME, replace(FIRST, claims={"y": RULES.lane}), "r", 7).refusals
     both = replace(FIRST, sources={"t": FIRST.sources["t"], "x": topic("x", part())})
+    assert isinstance(BY_NAME.policy, RoutedPolicy)
     clash = decide_plan(
         replace(BY_NAME, policy=replace(BY_NAME.policy, route=lambda name, copy: {"t": "y"}.get(name, name))),
         both,

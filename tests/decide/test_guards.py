@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
-from ferry.decide.plan.facts import Facts, Unserved
+from ferry.decide.plan.facts import Facts, SourceTopic, TargetTopic, Unserved
 from ferry.decide.plan.guards import position_note
 from ferry.decide.plan.planning import decide_plan
 from ferry.errors import Refused
@@ -33,11 +33,11 @@ def planned(facts: Facts) -> Plan:
     return decide_plan(RULES, facts, "run-2", 9)
 
 
-def source(changed: object) -> Facts:
+def source(changed: SourceTopic) -> Facts:
     return replace(SOUND, sources={**SOUND.sources, "orders": changed})
 
 
-def at_target(changed: object) -> Facts:
+def at_target(changed: TargetTopic) -> Facts:
     return replace(SOUND, targets={**SOUND.targets, "a.orders": changed})
 
 

@@ -152,7 +152,7 @@ def test_masked_fields_are_those_of_kafkas_class(
 ) -> None:
     written = json.dumps(value).encode()
     more = {} if replacement is None else {"replacement": replacement}
-    wanted = kafkas("MaskField", written, fields=",".join(fields), **more)
+    wanted = kafkas("MaskField", written, "t", 0, fields=",".join(fields), **more)
     try:
         found = json.loads(edited(written, [(name,) for name in fields], redacted(replacement)))
     except NotJson:
@@ -169,7 +169,7 @@ def test_replaced_fields_are_those_of_kafkas_class(
 ) -> None:
     written = json.dumps(value).encode()
     renames = {} if new is None else {"renames": f"a:{new}"}
-    wanted = kafkas("ReplaceField", written, exclude=",".join(exclude), include=",".join(include), **renames)
+    wanted = kafkas("ReplaceField", written, "t", 0, exclude=",".join(exclude), include=",".join(include), **renames)
     left = edited(written, [(name,) for name in exclude], removed) if exclude else written
     found = only_fields(left, frozenset(include), {} if new is None else {"a": new})
     assert wanted is not None

@@ -250,7 +250,8 @@ def test_the_map_is_cut_where_a_run_went_back_and_goes_on_with_what_it_copied() 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30)), max_size=8))
 def test_no_source_offset_has_two_places_however_often_runs_go_back(steps: list[tuple[int, int]]) -> None:
     """Each step: back to an offset that was copied, as a restart would, and on from there."""
-    receipts, gaps, truth = [], [], {}
+    receipts, gaps = [], []
+    truth: dict[int, int] = {}
     stands = target_end = 0
     for generation, (back, count) in enumerate(steps):
         to = min(back, stands)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,14 +25,14 @@ def laid(keys: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @given(records=RECORDS, count=st.integers(1, 2**31 - 1))
-def test_they_are_the_same(records: list, count: int) -> None:
+def test_they_are_the_same(records: list[tuple[bytes | None, int, int]], count: int) -> None:
     valid = np.array([key is not None for key, _, _ in records], np.bool_)
     places = np.array([row[1] for row in records], np.int32), np.array([row[2] for row in records], np.int64)
     found = partitions_of_records(*laid([key or b"" for key, _, _ in records]), valid, places, count)
     assert found.tolist() == [partition_of_record(*row, count) for row in records]
 
 
-def test_every_length_and_every_byte(monkeypatch) -> None:
+def test_every_length_and_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_columns, "_AT_ONCE", 600)
     keys = [bytes(range(256))[:length] for length in range(257)] + [bytes([byte]) * 3 for byte in range(256)]
     assert murmur2_of(*laid(keys)).tolist() == [murmur2(key) for key in keys]

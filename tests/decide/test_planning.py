@@ -73,7 +73,7 @@ rules_ = st.builds(
 
 @given(situations(), rules_)
 def test_the_same_facts_give_the_same_plan(facts: Facts, rules: Rules) -> None:
-    backwards = replace(facts, sources=dict(reversed(facts.sources.items())))
+    backwards = replace(facts, sources=dict(reversed(list(facts.sources.items()))))
     assert planned(facts, rules) == planned(facts, rules) == planned(backwards, rules)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from ferry.model import TopicPartition
 
 TOPICS = ("", "a", "ab", "abc", "b")
 NUMBERS = st.integers(-3, 12)
-MEANING: Mapping[Operator, Callable[[object, object], bool]] = {
+MEANING: Mapping[Operator, Callable[[Any, Any], bool]] = {
     Operator.EQUAL: lambda found, value: found == value,
     Operator.LESS: lambda found, value: found < value,
     Operator.AT_MOST: lambda found, value: found <= value,
@@ -45,7 +46,7 @@ CONDITIONS = st.one_of(
         Condition, st.just("topic"), st.just(Operator.ONE_OF), st.lists(st.sampled_from(TOPICS), max_size=3).map(tuple)
     ),
 )  # fmt: skip
-RECORDS = [
+RECORDS: list[dict[str, Any]] = [
     {"topic": topic, "partition": partition, "offset": offset, "timestamp": (offset * 7) % 11 - 1}
     for topic in TOPICS
     for partition in range(3)

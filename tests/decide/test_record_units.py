@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -151,7 +152,9 @@ def assert_in_order(world: World) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS, wish=st.sampled_from(["all", "odd", "even"]))
-def test_each_record_is_written_once_by_one_rule_and_in_order(source, steps, wish) -> None:
+def test_each_record_is_written_once_by_one_rule_and_in_order(
+    source: list[list[int]], steps: list[tuple[Any, ...]], wish: str
+) -> None:
     world = World([list(keys) for keys in source])
     world.plan("all", 2)
     for step in steps:
@@ -164,6 +167,7 @@ def test_each_record_is_written_once_by_one_rule_and_in_order(source, steps, wis
                 world.source[part % len(world.source)] += keys
             case ("grow", keys):
                 world.source.append(list(keys))
+    in_force = False
     for _ in range(2):  # one plan may have to finish what the rule before began
         in_force = world.plan(wish, 3)
         for number in range(len(world.units)):

@@ -84,8 +84,15 @@ def test_the_record_goes_with_its_run() -> None:
 
 def receipt(partition: int, start: int, size: int) -> Receipt:
     segment = Segment(source_start=start, target_start=start, count=10)
-    here = {"source": place("t", partition), "target": place("a.t", partition)}
-    return replace(RECEIPT, **here, start=start, end=start + 10, segments=(segment,), bytes=size)
+    return replace(
+        RECEIPT,
+        source=place("t", partition),
+        target=place("a.t", partition),
+        start=start,
+        end=start + 10,
+        segments=(segment,),
+        bytes=size,
+    )
 
 
 def stretch(partition: int, start: int, end: int, *, compacted: bool = False) -> Stretch:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.decide.ledger.ledger import fold
+from ferry.decide.plan.facts import SourceTopic
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.skipping import Wish, skip_gap
 from ferry.decide.plan.starts import (
@@ -92,7 +93,7 @@ def test_partitions_that_come_later_are_recorded_by_the_first_plan_that_sees_the
 
 @given(st.integers(0, 100), st.integers(0, 100))
 def test_the_second_run_begins_where_the_first_would_have(start: int, configured_later: int) -> None:
-    def facts(at: int) -> dict[str, object]:
+    def facts(at: int) -> dict[str, SourceTopic]:
         return {"orders": topic("orders", part(end=101, start=at))}
 
     first = replace(FACTS, first_run=True, sources=facts(start))

@@ -9,13 +9,13 @@ import pytest
 
 from ferry.decide.groups.held import Held, HeldGroup, Wrote
 from ferry.decide.groups.offset_map import Ahead, Before, Exact, InGap, Translated
+from ferry.decide.groups.translated import Maps
 from ferry.decide.ledger.ledger import fold
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.decide.plan.starts import first_run, recorded_starts
 from ferry.decide.switch.beginning import beginnings, latest_beginnings
 from ferry.decide.switch.moving import (
     BackMaps,
-    Maps,
     Moving,
     NewSide,
     Placed,

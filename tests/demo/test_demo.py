@@ -12,11 +12,13 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import KafkaException
 
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.dev import RunningCluster
 from ferry.errors import Refused, Unreachable
 from ferry_airflow.demo import __main__ as demo
 from ferry_airflow.demo.compare import Compared
+from ferry_airflow.demo.data import TOPICS
 from ferry_airflow.home import LocalHome
 from ferry_airflow.rest import AirflowRest
 
@@ -162,9 +164,9 @@ def test_sides_are_equal_when_nothing_differs_and_nothing_is_lost(
     side = cast("RunningCluster", Side())
     monkeypatch.setattr(demo, "compare", compare)
     assert demo.show_comparison(flow(), side, side, at_least=at_least) is equal
-    assert asked == {topic.name: f"primary.{topic.name}" for topic in demo.TOPICS}
+    assert asked == {topic.name: f"primary.{topic.name}" for topic in TOPICS}
 
 
-def flow() -> demo.FlowConfig:
+def flow() -> FlowConfig:
     """The demo's flow, between clusters that are not there."""
     return parse_settings(FILE, "f").flow(demo.FLOW)

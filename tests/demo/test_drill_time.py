@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ferry_airflow.demo import __main__ as demo
@@ -24,7 +26,7 @@ def test_a_drill_that_takes_too_long_fails(
     said: str,
 ) -> None:
     times = iter((0.0, took_s))
-    monkeypatch.setattr(demo.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
     monkeypatch.setattr(demo, "ferry", lambda *_: drilled)
     assert demo.drill() == code
     assert said in capsys.readouterr().out

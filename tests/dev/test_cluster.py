@@ -51,13 +51,13 @@ def produce(cluster: RunningCluster, topic: str, values: list[bytes], **settings
     assert producer.flush(30) == 0
 
 
-def consume(cluster: RunningCluster, topic: str, count: int) -> list[bytes]:
+def consume(cluster: RunningCluster, topic: str, count: int) -> list[bytes | None]:
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap, "group.id": f"{topic}-reader", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe([topic])
     deadline = time.monotonic() + 60
-    found: list[bytes] = []
+    found: list[bytes | None] = []
     while len(found) < count and time.monotonic() < deadline:
         found += [message.value() for message in consumer.consume(count, timeout=1) if message.error() is None]
     consumer.close()
@@ -79,8 +79,7 @@ def test_a_killed_broker_comes_back_with_its_data(source_cluster: RunningCluster
     before, address = broker.pid, broker.address
 
     broker.kill()
-    assert broker.state == "stopped"
-    assert broker.pid is None
+    assert (broker.state, broker.pid) == ("stopped", None)
     broker.start()
 
     assert broker.pid not in (None, before)

@@ -99,7 +99,7 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
 def test_the_commands_of_the_page_work_there(stack: Stack) -> None:
     environment = stack.environment("airflow-scheduler")
     for arguments in (["lag"], ["verify", "primary->backup"]):
-        command = [stack.programs / "ferry", *arguments]
+        command = [str(stack.programs / "ferry"), *arguments]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, **as_(stack.user))
         assert done.returncode == 0, done.stdout + done.stderr
 

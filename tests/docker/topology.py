@@ -96,8 +96,8 @@ class Stack:
             text = re.sub(rf"(?<![\w./-]){host}(?![\w:/-])", "127.0.0.1", text)
             if host == name:
                 text = re.sub(rf"(?<![\w.:-]){port}(?!\w)", here.rpartition(":")[2], text)
-        for container, here in self._places(name).items():
-            text = re.sub(rf"{container}(?=[/\s:;\"']|$)", str(here), text)
+        for container, place in self._places(name).items():
+            text = re.sub(rf"{container}(?=[/\s:;\"']|$)", str(place), text)
         return text
 
     def environment(self, name: str) -> dict[str, str]:

@@ -312,7 +312,7 @@ def heartbeats(cluster: RunningCluster) -> list[Heartbeat]:
     if "heartbeats" not in topics(cluster):
         return []
     rows = read_topic(cluster.bootstrap, "heartbeats")[0]
-    return [parse_heartbeat(key, value) for _, key, value, _, _ in rows if len(value) == HEARTBEAT_BYTES]
+    return [parse_heartbeat(key, value) for _, key, value, _, _ in rows if len(value or b"") == HEARTBEAT_BYTES]
 
 
 def step(atlas: Atlas, flow: str) -> None:

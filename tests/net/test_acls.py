@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 
 import pytest
 from kafka.protocol.admin import ACLOperation, ACLPermissionType, ACLResourcePatternType, ACLResourceType
@@ -19,7 +20,7 @@ from ferry.net.admin import acls
         (acls._PERMISSIONS, ACLPermissionType),
     ],
 )
-def test_the_words_are_those_of_kafka(known: dict[int, str], theirs: type) -> None:
+def test_the_words_are_those_of_kafka(known: dict[int, str], theirs: type[Enum]) -> None:
     """kafka-python's numbers, but for UNKNOWN, ANY and MATCH, which no ACL has; and two that are younger than it."""
     numbers = {member.name: member.value for member in theirs if member.name not in ("UNKNOWN", "ANY", "MATCH")}
     words = {re.sub(r"(?<=[a-z])(?=[A-Z])|-", "_", word).upper(): code for code, word in known.items()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from ferry.errors import Retryable
-from ferry.net.connect import cluster as module
 from ferry.net.connect.cluster import Cluster, event_loop
 
 
@@ -16,7 +16,7 @@ def test_pauses_that_brokers_ask_for_count_once_where_they_overlap(monkeypatch: 
     cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"})
     # Seconds, and what the answer says then: five requests are under way to a broker that asks for pauses.
     for now, pause_ms in ((10.0, 0), (10.0, 2_000), (10.1, 1_000), (11.5, 1_500), (20.0, 250)):
-        monkeypatch.setattr(module.time, "monotonic", lambda now=now: now)
+        monkeypatch.setattr(time, "monotonic", lambda now=now: now)
         cluster._note_throttling(SimpleNamespace(throttle_time_ms=pause_ms))
     cluster._note_throttling(SimpleNamespace())
     monkeypatch.undo()

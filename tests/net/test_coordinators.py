@@ -87,7 +87,8 @@ class Scripted(Cluster):
 
     def commit(self, *groups: str) -> CommittedOffsets:
         offsets = {group: {place: CommittedOffset(offset=7) for place in PLACES} for group in groups}
-        return self.loop.run(partial(commit_offsets, self, offsets))
+        found: CommittedOffsets = self.loop.run(partial(commit_offsets, self, offsets))
+        return found
 
 
 @pytest.fixture

@@ -100,7 +100,8 @@ def test_the_end_of_a_ledger_without_leader_is_waited_for(
     cluster.topics[ledger.place.topic] = TopicInfo(
         name=ledger.place.topic, topic_id=None, partitions={}, internal=False
     )
-    answers = iter([{}] * leaderless)
+    nowhere: dict[TopicPartition, int] = {}
+    answers = iter([nowhere] * leaderless)
 
     async def listed(_: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> dict[TopicPartition, int]:
         return next(answers, dict.fromkeys(wanted, 7))

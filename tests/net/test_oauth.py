@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from ferry.config.login.security import OAuthLogin
-from ferry.net.connect import oauth
 from ferry.net.connect.oauth import Tokens
 from ferry.net.connect.refusal import LoginDelayed, LoginFailed
 
@@ -79,7 +79,7 @@ class Endpoint:
 def test_a_token_serves_until_four_fifths_of_its_life(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = Endpoint((200, '{"access_token": "one", "expires_in": 100}'), (200, '{"access_token": "two"}'))
     now = [1_000.0]
-    monkeypatch.setattr(oauth.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with endpoint.serving() as login:
         tokens = Tokens(login, None)
         assert [tokens.token(), tokens.token()] == ["one", "one"]

@@ -52,7 +52,9 @@ class Scripted(Cluster):
 
     def list(self, *places: TopicPartition) -> ListedOffsets:
         """All at once, as a plan asks."""
-        return self.loop.run(partial(listed_offsets, self, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED))
+        wanted = dict.fromkeys(places, LATEST)
+        found: ListedOffsets = self.loop.run(partial(listed_offsets, self, wanted, isolation=READ_UNCOMMITTED))
+        return found
 
 
 def well(place: TopicPartition) -> tuple[int, int]:

@@ -106,7 +106,7 @@ def test_a_run_of_some_seconds_keeps_within_a_tenth_of_the_rate(slots: list[int]
 def test_a_batch_larger_than_the_rate_is_waited_for_afterwards() -> None:
     clock = Clock()
     task = Task(clock, 10_000_000, 200_000)
-    fetched_at = []
+    fetched_at: list[float] = []
     while len(fetched_at) < 3:
         if task.work(answer=1_000_000):
             fetched_at.append(clock.now)

@@ -66,6 +66,12 @@ def told() -> Iterator[Callable[..., Transaction]]:
         cluster.loop.close()
 
 
+def coordinator(writer: Transaction) -> Coordinator:
+    """Whom its requests go to."""
+    assert isinstance(writer.cluster, Coordinator)
+    return writer.cluster
+
+
 def added(**found: int) -> SimpleNamespace:
     """The answer to AddPartitionsToTxn: a code for partition 0 of each topic."""
     return SimpleNamespace(
@@ -98,9 +104,9 @@ def test_partitions_that_may_not_join_are_told_from_those_that_were_not_tried(
     with pytest.raises(PartitionsRefused) as caught:
         writer.cluster.loop.run(writer.join, [OPEN, CLOSED])
     assert caught.value.codes == {CLOSED: code}
-    writer.cluster.answers = lambda _: added(open=0)
+    coordinator(writer).answers = lambda _: added(open=0)
     writer.cluster.loop.run(writer.join, [OPEN])
-    assert [topic.name for topic in writer.cluster.asked[-1].v3_and_below_topics] == ["open"], "it had not joined"
+    assert [topic.name for topic in coordinator(writer).asked[-1].v3_and_below_topics] == ["open"], "it had not joined"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,7 @@ def test_a_transaction_is_joined_when_the_one_before_is_complete(told: Callable[
     busy = [codes.CONCURRENT_TRANSACTIONS] * 3
     writer = told(lambda _: added(open=busy.pop() if busy else 0))
     writer.cluster.loop.run(writer.join, [OPEN])
-    assert len(writer.cluster.asked) == 4
+    assert len(coordinator(writer).asked) == 4
 
 
 def test_a_ledger_that_may_not_be_written_refuses_the_slot(told: Callable[..., Transaction]) -> None:
@@ -175,7 +181,7 @@ def described(state: str = "Ongoing", *, epoch: int = 3, error_code: int = 0) ->
 
 def initialisations(writer: Transaction) -> list[tuple[int, int]]:
     """Producer id and epoch of the InitProducerId requests that were sent."""
-    asked = [request for request in writer.cluster.asked if isinstance(request, InitProducerIdRequest)]
+    asked = [request for request in coordinator(writer).asked if isinstance(request, InitProducerIdRequest)]
     return [(request.producer_id, request.producer_epoch) for request in asked]
 
 
@@ -245,6 +251,6 @@ def test_a_transaction_that_was_open_for_too_long_names_a_quota_that_was_the_cau
     writer.cluster.loop.run(writer.join, [OPEN])
     writer.cluster.throttled_s += paused_s
     later = time.monotonic() + 61
-    monkeypatch.setattr(transaction.time, "monotonic", lambda: later)
+    monkeypatch.setattr(time, "monotonic", lambda: later)
     with pytest.raises(Fenced, match=remedy):
         writer.raise_for(codes.INVALID_PRODUCER_EPOCH, "writing")

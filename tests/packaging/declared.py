@@ -16,7 +16,7 @@ def requirements(wheel: Path, *extras: str) -> list[Requirement]:
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = {name for name in archive.namelist() if name.endswith(".dist-info/METADATA")}
         folder = zipfile.Path(archive, metadata.removesuffix("METADATA"))
-        return _wanted(PathDistribution(folder), ("", *extras))  # type: ignore[arg-type]  # a zipfile.Path will do
+        return _wanted(PathDistribution(folder), ("", *extras))
 
 
 def closure(wanted: Iterable[Requirement]) -> list[Distribution]:
@@ -43,7 +43,7 @@ def lend(lent: Iterable[Distribution], site: Path) -> None:
             if ".." in file.parts or place.is_symlink():  # pyspark and pyspark-client have files in common
                 continue
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(library.locate_file(file))
+            place.symlink_to(str(library.locate_file(file)))
 
 
 def _wanted(library: Distribution, extras: Iterable[str]) -> list[Requirement]:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from airflow.api_fastapi.core_api.security import get_user
@@ -40,7 +41,7 @@ class Still(Watcher):
         super().__init__(self._nobody, "primary", "backup")
 
     @staticmethod
-    def _nobody() -> None:
+    def _nobody() -> NoReturn:
         raise Unreachable("nobody is there")
 
     def _start(self) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ferry_airflow.page import lag_history
 from ferry_airflow.page.lag_history import MOST_CELLS, Column, column_of, kept, points_of
+from ferry_airflow.page.lag_point import SPAN_MS
 from ferry_airflow.page.snapshot import by_topic
 from tests.page.conftest import lag
 
@@ -30,8 +31,8 @@ def test_ten_thousand_partitions_over_a_day_stay_within_their_memory() -> None:
     assert columns[-1].at_ms == 2_879 * 30_000, "the newest is there"
     assert len(columns) == 100
     gaps = [after.at_ms - before.at_ms for before, after in pairwise(columns)]
-    assert sum(gaps) > 0.9 * lag_history.SPAN_MS
-    assert max(gaps) <= 4 * lag_history.SPAN_MS / len(columns), "no part of the time is left empty"
+    assert sum(gaps) > 0.9 * SPAN_MS
+    assert max(gaps) <= 4 * SPAN_MS / len(columns), "no part of the time is left empty"
 
 
 @given(st.lists(st.tuples(st.integers(1, 10), st.integers(0, 30)), max_size=40))

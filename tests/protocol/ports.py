@@ -10,10 +10,22 @@ from ferry.decide.ledger.codec import decode_key
 from ferry.decide.ledger.receipt_codec import receipt_records
 from ferry.errors import Fenced as FencedOff
 from ferry.errors import FerryError, OutcomeUnknown, Retryable
-from ferry.model import LedgerRecord, Origin, Plan, Receipt, Record, Refusal, RefusalKind, Slice, TopicPartition
+from ferry.model import (
+    LedgerRecord,
+    Origin,
+    Piece,
+    Plan,
+    Receipt,
+    Record,
+    Refusal,
+    RefusalKind,
+    Slice,
+    TopicPartition,
+)
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Dropped, drop
 from ferry.run.copy.outgoing import as_it_is
+from ferry.run.copy.port import AnyReceipt
 from ferry.run.copy.slot import SlotRef
 from ferry.wire.batch import Batch
 from tests.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Rejected, Target
@@ -117,9 +129,12 @@ class ModelSlot:
         self._joined.clear()
         self._sequences.clear()
 
-    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Slice, int, int]]) -> None:
-        """As SlotPort."""
-        self._plan, self._todo = plan, dict(todo)
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
+        """As SlotPort; plans without transforms have slices only."""
+        self._plan, self._todo = plan, {}
+        for place, (piece, source_next, target_next) in todo.items():
+            assert isinstance(piece, Slice)
+            self._todo[place] = piece, source_next, target_next
 
     async def copy_chunk(self) -> Sequence[PartProgress]:
         """As SlotPort: batch by batch, whole ones, the partitions in turn."""
@@ -180,9 +195,11 @@ class ModelSlot:
         """As SlotPort."""
         await self._send("positions", POSITIONS, list(positions.items()), sequenced=False)
 
-    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+    async def append_receipts(self, receipts: Sequence[AnyReceipt]) -> frozenset[int]:
         """As SlotPort."""
-        records = [record for receipt in receipts for record in receipt_records(receipt)]
+        plain = [receipt for receipt in receipts if isinstance(receipt, Receipt)]
+        assert len(plain) == len(receipts)
+        records = [record for receipt in plain for record in receipt_records(receipt)]
         base = await self._send("receipts", LEDGER, records)
         return frozenset(range(base, base + len(records)))
 

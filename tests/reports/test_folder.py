@@ -103,9 +103,10 @@ def test_what_was_written_holds_and_openssl_agrees(tmp_path: Path, kind: str) ->
     algorithm = json.loads((tmp_path / "report-000001.json").read_bytes())["signer"]["algorithm"]
     for name in ("report-000002.json", "report-000002.html"):
         file, signature = tmp_path / name, tmp_path / f"{name}.sig"
-        how = ["pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin", "-in", file, "-sigfile", signature]
+        how: tuple[str | Path, ...]
+        how = ("pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin", "-in", file, "-sigfile", signature)
         if algorithm != "Ed25519":
-            how = ["dgst", "-sha256", "-verify", public, "-signature", signature, file]
+            how = ("dgst", "-sha256", "-verify", public, "-signature", signature, file)
         assert openssl(*how).returncode == 0
     assert not list(tmp_path.glob(".*")), "nothing half-written is left"
     index = json.loads((tmp_path / "index.json").read_text())
@@ -133,6 +134,11 @@ def rewritten(folder: Path) -> None:
     shutil.copy(other / "report-000002.json", folder)
 
 
+def remove(at: Path, names: str) -> None:
+    for file in at.glob(names):
+        file.unlink()
+
+
 TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "figure": (
         lambda at: flip(at / "report-000002.json", b'"records":94', b'"records":0'),
@@ -145,12 +151,12 @@ TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
         "the signature of report-000002.html does not hold",
     ),
     "removed": (
-        lambda at: [file.unlink() for file in at.glob("report-000002*")],
+        lambda at: remove(at, "report-000002*"),
         "report-000002.json is missing",
         "report-000002.json is missing",
     ),
     "first removed": (
-        lambda at: [file.unlink() for file in at.glob("report-000001*")],
+        lambda at: remove(at, "report-000001*"),
         "report-000001.json is missing",
         "report-000001.json is missing",
     ),
@@ -259,7 +265,7 @@ def test_an_object_store_keeps_reports_and_gives_no_number_twice() -> None:
     assert [(one.kept.number, one.problem) for one in checked(url)] == [(1, ""), (2, ""), (3, "")]
 
 
-class Minio(MemoryFileSystem):
+class Minio(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
     """Refuses a taken name as s3fs does where the store does not name the condition: with EINVAL, as a bad request."""
 
     protocol = "minio"

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from ferry.decide.ledger.neighbours import Range
 from ferry.errors import Retryable, Unreachable
-from ferry.model import Record, RefusalKind, TopicPartition
+from ferry.model import Range, Record, RefusalKind, TopicPartition
 from ferry.net.connect import codes
 from ferry.net.connect.cluster import Cluster, TopicInfo, event_loop
 from ferry.run.others.strangers import Strangers, first_strangers
@@ -88,7 +87,8 @@ def judge() -> Iterator[Callable[..., Strangers]]:
         used.append(cluster)
         cluster.leaders[FIRST] = leader
         cluster.loop.run(partial(cluster.refresh, None))
-        return cluster.loop.run(partial(first_strangers, cluster, OPEN))
+        found: Strangers = cluster.loop.run(partial(first_strangers, cluster, OPEN))
+        return found
 
     yield judge
     for cluster in used:

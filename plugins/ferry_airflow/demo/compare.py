@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # it exports them without saying so
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from ferry.errors import Unreachable
 
@@ -131,7 +131,7 @@ def _ends(bootstrap: str, places: Sequence[Place]) -> dict[Place, int]:
         return {}
     admin = AdminClient({"bootstrap.servers": bootstrap})  # held: its answers die with it
     asked = admin.list_offsets(
-        {TopicPartition(*place): OffsetSpec.latest() for place in places},  # type: ignore[no-untyped-call]  # half typed
+        {TopicPartition(*place): OffsetSpec.latest() for place in places},
         isolation_level=IsolationLevel.READ_UNCOMMITTED,
         request_timeout=PATIENCE_SECONDS,
     )

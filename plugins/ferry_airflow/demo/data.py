@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # it exports them without saying so
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.errors import Unreachable
 from ferry.spark.call import Call

@@ -224,3 +224,13 @@ def test_one_name_that_cannot_be_written_stops_the_topic_and_says_which() -> Non
 def test_a_lane_with_scratch_topics_has_none_for_it() -> None:
     (one,) = decide_plan(replace(BY_NAME, scratch=True), FIRST, "r", 7).refusals
     assert "leave the topic out here (--topic)" in one.message
+
+
+def test_a_rule_that_the_ledger_has_for_some_of_its_topics_alone_begins_anew() -> None:
+    """The process died between two records of it: nothing was written by it."""
+    begun = Era(source_topic="t", target_topic="x", since=5, begins=(0, 0), digest="d", partitions=2)
+    plan = decide_plan(BY_NAME, replace(FIRST, eras={"x": begun}, first_run=False), "r", 7)
+    assert {(era.target_topic, era.since) for era in plan.eras} == {("x", 7), ("y", 7)}
+    assert {unit.target.topic for unit in plan.units} == {"x", "y"}
+    both = replace(FIRST, eras={name: replace(begun, target_topic=name) for name in ("x", "y")}, first_run=False)
+    assert {era.since for era in decide_plan(BY_NAME, both, "r", 7).eras} == {5}

@@ -53,7 +53,7 @@ def report_lines(report: Report) -> list[str]:
         lines += table(["source", "target", "records", "bytes", "chunks"], _dealt(report.units))
     said = missing_sentence(report.missing), throttled_sentence(report.throttled)
     lines += [sentence for sentence in said if sentence is not None]
-    lines += [f"refused: {refusal.message}" for refusal in report.refusals]
+    lines += [f"refused: {message}" for message in dict.fromkeys(refusal.message for refusal in report.refusals)]
     lines += [f"missing: {piece.told} up to {piece.end}" for piece in report.unfinished]
     lines += [f"left to the next run, for time was over: {piece.told} up to {piece.end}" for piece in report.left]
     if report.groups is not None and not report.groups.is_empty:

@@ -76,6 +76,8 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
         "ferry.transform.days.targets does not list: add it there, and the next runs go on from that record; or leave "
         "such records out by ferry.transform.days.where"
     )
+    shown = ferry("ledger", "--run", "r-1", config=lab.write(tmp_path)).out
+    assert shown.count("refused: ") == shown.count(f"refused: {message}") == 1, "not for each target partition"
     assert_written(source_cluster, target_cluster, topic, names[:2], {1: stuck})
 
     more = replace(lab, settings={**settings, "ferry.transform.days.targets": ", ".join(reversed(names))})

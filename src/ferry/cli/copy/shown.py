@@ -29,8 +29,9 @@ def show_report(report: Report, state: str | None = None) -> None:
         print(line)
     for topic in report.plan.paused:
         print(f"paused: {topic}")
-    for refusal in report.refusals:
-        print(f"refused: {refusal.message} [{refusal.kind}]")
+    # Once, where all target partitions of a topic wait for the same.
+    for message, kind in dict.fromkeys((refusal.message, refusal.kind) for refusal in report.refusals):
+        print(f"refused: {message} [{kind}]")
     for piece in report.unfinished:
         print(f"unfinished: {unfinished_sentence(report, piece)}")
     if report.left:

@@ -29,8 +29,8 @@ def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, 
             continue
         if now != era.digest:
             found[target] = (
-                "PySpark, the module of its function or its salt is another one than then: bring back what it was, for "
-                f"one run{spark_of(era.spec)}"
+                "PySpark, Ferry, the module of its function or its salt is another one than then: bring back what it "
+                f"was, for one run{spark_of(era.spec)}"
             )
     return found
 

@@ -37,8 +37,8 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
         if spec is None or transform_digest(spec) != digest:
             what = "is not in the file any more" if spec is None else "is another one by now"
             raise Refused(
-                f"ferry.transform.{name} {what}, or PySpark or its function's module is, since run {plan.run} was "
-                "planned: start a new run, which goes on where this one stands"
+                f"ferry.transform.{name} {what}, or PySpark, Ferry or its function's module is, since run {plan.run} "
+                "was planned: start a new run, which goes on where this one stands"
             )
         found.append((spec, tuple(mine)))
     return found + _dealt(flow, plan)
@@ -56,8 +56,8 @@ def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
         if transform_digest(spec) != digest:
             raise Refused(
                 f"ferry.transform.{spec.name} cannot be carried out here as run {plan.run} has planned it: PySpark, "
-                "the module of its function or its salt is another one: start a new run where Spark's driver has the "
-                "same, which goes on where this one stands"
+                "Ferry, the module of its function or its salt is another one: start a new run where Spark's driver "
+                "has the same, which goes on where this one stands"
             )
         found.append((spec, tuple(mine)))
     return found

@@ -80,7 +80,7 @@ def test_what_the_source_topic_decides_is_the_name_of_the_copy(text: str, names:
         (target("CASE WHEN length(value) > 9 THEN 'big' ELSE target END"), "its target asks each record for its value"),
         (target("upper(CAST(value AS STRING))"), "its target asks each record for its value"),
         (target("reverse(topic)"), "its target has REVERSE, which Spark alone works out"),
-        (target("concat('a'"), "its target is understood by Spark alone"),
+        (target("concat('a' 'b' WITH 'c')"), "its target is understood by Spark alone"),
         (target("topic = 'a'"), "its target is no text"),
         ("transforms = t\ntransforms.t.type = @TimestampRouter\n", "TimestampRouter asks each record for its timest"),
         (

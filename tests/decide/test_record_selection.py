@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.decide.records.selection import KEPT, Node, check_columns, check_nodes
+from ferry.config.flow.selection_rules import KEPT
+from ferry.decide.records.selection import Node, check_columns, check_nodes
 from ferry.errors import BadInput, Refused
 
 

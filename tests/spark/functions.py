@@ -1,7 +1,11 @@
 """Functions of records as somebody would write them for `selected_by`."""
 
+import tempfile
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
+
+from ferry.spark.records.selection import selected
 
 
 def upper(records: DataFrame) -> DataFrame:
@@ -26,3 +30,23 @@ def shifted(records: DataFrame) -> DataFrame:
 
 def nothing(records: DataFrame) -> None:
     """Nothing at all."""
+
+
+def beside_a_table(records: DataFrame) -> DataFrame:
+    """By SQL where the catalog has a table called records, of which none is asked."""
+    spark = records.sparkSession
+    with tempfile.TemporaryDirectory() as folder:
+        spark.sql(f"CREATE TABLE records (x INT) USING csv LOCATION '{folder}'")
+        try:
+            return selected(records, "SELECT * FROM records")
+        finally:
+            spark.sql("DROP TABLE records")
+
+
+def beside_a_view(records: DataFrame) -> DataFrame:
+    """By SQL where somebody else calls his own records so."""
+    records.limit(0).createTempView("records")
+    try:
+        return selected(records, "SELECT * FROM records")
+    finally:
+        records.sparkSession.catalog.dropTempView("records")

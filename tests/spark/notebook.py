@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -73,6 +74,11 @@ class Notebook:
         found = _rows(self._asked({"file": file, "records": rows, "settings": dict(settings)}))
         alone = changed_alone(file, records)
         assert alone is None or alone == found
+        return found
+
+    def examples(self) -> list[str]:
+        """Expressions that Spark's documents of its functions show, each as it stands in a query without FROM."""
+        found: list[str] = self._asked({"examples": True})["examples"]
         return found
 
     def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,7 +183,19 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
     return {"rows": [{name: _plain(row[name]) for name in frame.columns} for row in rows]}
 
 
+def _examples(spark: Any) -> dict[str, Any]:
+    found: list[str] = []
+    for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect():
+        told = spark.sql(f"DESCRIBE FUNCTION EXTENDED `{row[0]}`").collect()
+        text = "\n".join(one[0] for one in told)
+        shown = re.findall(r"> SELECT (.*?);\s*$", text, re.MULTILINE)
+        found += [example for example in shown if " FROM " not in example.upper()]
+    return {"examples": found}
+
+
 def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    if "examples" in question:
+        return _examples(spark)
     if "file" in question:
         return _transformed(spark, question)
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - in the notebook's own process only

@@ -69,7 +69,7 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     create_topic(source_cluster, topic)
-    file = file_of(tmp_path, source_cluster, target_cluster, topic, "ferry.transform.masked.where = foo = 1")
+    file = file_of(tmp_path, source_cluster, target_cluster, topic, "ferry.transform.masked.where = nosuch(1)")
     told = ferry("plan", "--sample", "1", config=file)
     assert (told.code, told.out) == (2, "")
     sentence = told.err.splitlines()[-1]
@@ -87,12 +87,12 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     [
         (
             ("plan", "--sample", "1"),
-            "sql = SELECT * EXCEPT (timestamp) FROM records",
+            "sql = SELECT * EXCEPT (timestamp) FROM (SELECT * FROM records)",
             "sql: the transform drops the column timestamp: select it too",
         ),
         (
             ("run", "--spark"),
-            "where = rand() < 0.5",
+            "where = `rand`() < 0.5",
             "where: the transform, line 1, column 1, calls rand(), which is not the same each time",
         ),
     ],

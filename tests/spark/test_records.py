@@ -213,6 +213,12 @@ def test_a_selection_makes_rows_of_single_records(book: Notebook, source_cluster
     assert [(row["offset"], row["value"]) for row in found.rows] == [(n, f"V{n}".encode()) for n in (0, 2, 4)]
 
 
+def test_a_table_of_the_name_is_no_concern_and_a_view_is(book: Notebook) -> None:
+    assert "headers" in str(book.read(NO_RECORDS, {}, function="beside_a_table").plan)
+    with pytest.raises(Failed, match="has a temporary view named records already: drop it, or use another session"):
+        book.read(NO_RECORDS, {}, function="beside_a_view")
+
+
 OLDER = "SELECT * FROM records WHERE timestamp_millis(timestamp) <"
 
 

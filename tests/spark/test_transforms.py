@@ -215,21 +215,27 @@ def test_names_that_a_plan_works_out_are_those_of_spark(book: Notebook) -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (["where = foo = 1"], "ferry.transform.one.where: the transform's SQL is not understood, line 1, column 1: "),
-        (["where = partition >"], "ferry.transform.one.where: the transform's SQL is not understood"),
+        (["where = nosuch(1)"], "ferry.transform.one.where: the transform's SQL is not understood, line 1, column 1: "),
+        (["where = partition WHER 1"], "ferry.transform.one.where: the transform's SQL is not understood"),
         (["where = value"], "ferry.transform.one.where: the transform's SQL is not understood"),
         (
-            ["target = rand()"],
+            ["target = `rand`()"],
             "ferry.transform.one.target: the transform, line 1, column 1, calls rand(), which",
         ),
-        (["sql = SELECT * FROM records LIMIT 1"], "ferry.transform.one.sql: the transform, line 1, column"),
-        (["sql = SELECT * EXCEPT (key) FROM records"], "ferry.transform.one.sql: the transform drops the column key"),
         (
-            ["sql = SELECT * EXCEPT (timestamp) FROM records"],
+            ["sql = SELECT * FROM (SELECT * FROM records LIMIT 1)"],
+            "ferry.transform.one.sql: the transform, line 1, column",
+        ),
+        (
+            ["sql = SELECT * EXCEPT (key) FROM (SELECT * FROM records)"],
+            "ferry.transform.one.sql: the transform drops the column key",
+        ),
+        (
+            ["sql = SELECT * EXCEPT (timestamp) FROM (SELECT * FROM records)"],
             "ferry.transform.one.sql: the transform drops the column timestamp: select it too",
         ),
         (
-            ["sql = SELECT * EXCEPT (topic), 'x' AS topic FROM records"],
+            ["sql = SELECT * EXCEPT (topic), 'x' AS topic FROM (SELECT * FROM records)"],
             "ferry.transform.one.sql: the transform changes the column topic, which says where",
         ),
         (

@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import TypeVar
 
+from ferry.config.flow.record_sql import Slip, condition_slip, expression_slip, query_slip
 from ferry.config.flow.routes import why_by_record
 from ferry.config.flow.steps import Change, HashKey, Json, Keep, Provenance, Rename, Sample, Step
 from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec
@@ -18,7 +20,7 @@ from ferry.config.reading.findings import Findings, Setting
 from ferry.config.text.json_path import parse_path
 from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property
-from ferry.config.text.secrets import Providers
+from ferry.config.text.secrets import Providers, has_reference
 from ferry.model import Flow
 from ferry.policy import illegal_name
 
@@ -50,7 +52,7 @@ class TransformReader:
 
     def _one(self, name: str) -> TransformSpec:
         topics = self._value(name, "topics", values.pattern_list)
-        sql = self._value(name, "sql", values.optional_text)
+        sql = self._sql(name, "sql", query_slip)
         function = self._value(name, "function", _function)
         targets = self._value(name, "targets", _targets)
         steps = tuple(self._steps(name, by_record=bool(targets)))
@@ -67,7 +69,7 @@ class TransformReader:
         if not topics.items:
             message = f"names no topic, so transform {name!r} would change none; write {key} = payments, orders.*"
             self.findings.report(self._entry(name, "topics") or line, key, message)
-        if sql is not None and function is not None:
+        if self._says(name, "sql") and function is not None:
             self._report(name, "function", "stands beside sql; a transform begins with one of both: remove the other")
         partitions = self._value(name, "partitions", values.optional_integer(1, 2**31 - 1))
         if targets and partitions is None:
@@ -77,14 +79,14 @@ class TransformReader:
                 f"needs ferry.transform.{name}.partitions: records that choose their topic are dealt to its partitions "
                 "by their keys; write how many each of the topics has",
             )
-        if targets and sql is None and function is None and not any(map(why_by_record, steps)):
+        if targets and not self._says(name, "sql") and function is None and not any(map(why_by_record, steps)):
             self._report(
                 name,
                 "targets",
                 f"lists topics, and no record chooses one: write ferry.transform.{name}.target by columns of the "
                 "record, as concat(topic, '.', date_format(timestamp_millis(timestamp), 'yyyy')), or remove the line",
             )
-        if sql is None and function is None and not steps and partitions is None:
+        if not steps and partitions is None and not any(map(partial(self._says, name), ("sql", "function", *_IN_SQL))):
             self.findings.report(
                 line,
                 f"ferry.transform.{name}",
@@ -106,7 +108,9 @@ class TransformReader:
 
     def _steps(self, name: str, *, by_record: bool) -> Iterator[Step]:
         """The ready-made ones, in the order in which they are carried out whatever the order of lines."""
-        where = self._value(name, "where", values.optional_text)
+        # What SQL or a function ahead of them makes has columns of its own.
+        known = not self._says(name, "sql") and not self._says(name, "function")
+        where = self._sql(name, "where", partial(condition_slip, columns_known=known))
         if where is not None:
             yield Keep(sql=where)
         sample = self._value(name, "sample", _percent)
@@ -120,13 +124,28 @@ class TransformReader:
             yield HashKey()
         if self._value(name, "provenance", values.boolean):
             yield Provenance(cluster=self.flow.source)
-        target = self._value(name, "target", values.optional_text)
+        target = self._sql(name, "target", partial(expression_slip, columns_known=known))
         if target is not None:
             step = Rename(sql=target)
             entry, why = self._entry(name, "target"), why_by_record(step)
             if why is not None and not by_record:
                 self.findings.warn(entry, f"ferry.transform.{name}.target" if entry is None else entry.key, why)
             yield step
+
+    def _sql(self, name: str, part: str, slip_of: Callable[[str], Slip | None]) -> str | None:
+        """Text that Spark is to understand; what is certain to be wrong with it is said without Spark."""
+
+        def read(text: str) -> str | None:
+            found = slip_of(text) if text.strip() else None
+            if found is not None and found.is_sure:
+                raise BadValue(str(found))
+            return values.optional_text(text)
+
+        sql = self._value(name, part, read)
+        doubt, entry = None if sql is None else slip_of(sql), self._entry(name, part)
+        if doubt is not None and entry is not None and not has_reference(entry.value):
+            self.findings.warn(entry, entry.key, str(doubt))
+        return sql
 
     def _salt(self, name: str, steps: tuple[Step, ...]) -> str:
         """As written. It is looked up here, too, so that one that is missing or short is told by its line."""
@@ -157,6 +176,11 @@ class TransformReader:
     def _entry(self, name: str, part: str) -> Property | None:
         return self.entries.of_flow(self.flow, f"ferry.transform.{name}.{part}")
 
+    def _says(self, name: str, part: str) -> bool:
+        """Whether a line says anything of it, be it wrong."""
+        entry = self._entry(name, part)
+        return entry is not None and bool(entry.value.strip())
+
     def _report(self, name: str, part: str, message: str) -> None:
         entry = self._entry(name, part)
         self.findings.report(entry, entry.key if entry is not None else f"ferry.transform.{name}.{part}", message)
@@ -169,7 +193,9 @@ class TransformReader:
         return self.findings.read(entry, convert(default), convert, self.providers)
 
 
-_DOING = ("sql", "function", "where", "sample", "redact", "hash", "partitions")
+_DOING = tuple(part for part in TRANSFORM_PARTS if part not in ("topics", "targets", "salt", "poison"))
+"""Keys by which a transform changes anything."""
+_IN_SQL = ("where", "target")
 
 
 def transform_names(text: str) -> tuple[str, ...]:

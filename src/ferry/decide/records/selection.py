@@ -6,24 +6,21 @@ partition and the next to another would be there twice, or never.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ferry.config.flow.selection_rules import (
+    KEPT,
+    MOMENTARY,
+    UNCHANGED,
+    changes,
+    drops,
+    is_momentary,
+    not_of_one_record,
+    not_the_same,
+    of_the_moment,
+)
 from ferry.errors import BadInput, Refused
-
-KEPT: Mapping[str, str] = {
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "bigint",
-    "key": "binary",
-    "value": "binary",
-    "headers": "array<struct<key:string,value:binary>>",
-}
-"""Columns that a selection has to have, with Spark's names of their types."""
-
-UNCHANGED = ("partition", "offset")
-"""Of these the record's own: they say where it came from."""
 
 _PLANS = frozenset(("Project", "Filter", "SubqueryAlias", "View"))
 """Operators that make at most one row of each, and look at no other."""
@@ -46,18 +43,6 @@ _WRITTEN: Mapping[str, str] = {
 }
 """Other operators in the words of those who write them."""
 
-_MOMENTARY = frozenset(
-    (
-        "current_catalog", "current_database", "current_date", "current_path", "current_schema", "current_time",
-        "current_timestamp", "current_timezone", "current_user", "input_file_block_length", "input_file_block_start",
-        "input_file_name", "localtimestamp", "now", "session_user", "user", "version",
-    )
-)  # fmt: skip
-"""Functions that Spark calls deterministic, for they are so within one query. The next attempt is another query."""
-
-
-_MOMENT = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
-
 
 class Node(NamedTuple):
     """An operator or an expression of an analysed plan."""
@@ -76,11 +61,6 @@ class Node(NamedTuple):
     """Of a date or time that is written as text: that text."""
 
 
-def is_momentary(text: str) -> bool:
-    """Whether Spark reads a text as a time of the moment in which it plans: 'now', 'today', also with a zone."""
-    return _MOMENT.match(text) is not None
-
-
 def check_nodes(nodes: Iterable[Node]) -> None:
     """Raise Refused for the first that a selection may not have: operators and expressions above the records."""
     for node in nodes:
@@ -94,19 +74,13 @@ def _why_not(node: Node) -> str | None:
         if node.kind in _PLANS:
             return None
         what = _WRITTEN.get(node.kind, node.kind)
-        return f"has {what}: each row has to come of one record, by SELECT, FROM records and WHERE alone"
+        return not_of_one_record(what)
     if node.has_plan:
-        return "has a subquery: each row has to come of one record, by SELECT, FROM records and WHERE alone"
-    if not node.deterministic or node.name in _MOMENTARY:
-        return (
-            f"calls {node.name}(), which is not the same each time: a retry would write other records than the attempt "
-            "before it; use the record's timestamp, partition and offset instead, or a constant"
-        )
+        return not_of_one_record("a subquery")
+    if not node.deterministic or node.name in MOMENTARY:
+        return not_the_same(node.name)
     if node.text is not None and is_momentary(node.text):
-        return (
-            f"has the time '{node.text}', which is not the same each time: a retry would write other records than the "
-            "attempt before it; use the record's timestamp instead, or a constant"
-        )
+        return of_the_moment(node.text)
     return None
 
 
@@ -122,11 +96,9 @@ def check_columns(types: Mapping[str, str], own: Iterable[str]) -> None:
     for column, wanted in KEPT.items():
         found = types.get(column)
         if found is None:
-            raise BadInput(f"the transform drops the column {column}: select it too, as by SELECT * EXCEPT (...)")
+            raise BadInput(f"the transform {drops(column)}")
         if found != wanted:
             raise BadInput(f"the transform makes the column {column} {found}, it has to be {wanted}: cast it")
     for column in UNCHANGED:
         if column not in own:
-            raise BadInput(
-                f"the transform changes the column {column}, which says where a record came from: leave it as it is"
-            )
+            raise BadInput(f"the transform {changes(column)}")

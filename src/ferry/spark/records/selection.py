@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from ferry.config.flow.selection_rules import reads
 from ferry.decide.records.selection import Node, check_columns, check_nodes
 from ferry.errors import BadInput, Refused
 from ferry.spark.session import is_remote
@@ -34,15 +35,19 @@ def selected(records: DataFrame, sql: str) -> DataFrame:
     """
     spark = records.sparkSession
     _check_session(spark)
-    if spark.catalog.tableExists(VIEW):
-        raise BadInput(f"the session has a table or view named {VIEW} already: drop it, or use another session")
     try:
         # Parsed first: a command would be carried out at once.
         parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)  # noqa: SLF001 - no other way
     except ParseException as error:
         raise BadInput(_said(error)) from None
     check_nodes(_written(parsed))
-    records.createTempView(VIEW)
+    try:
+        # Ahead of a catalog's table of that name, which is nobody's concern.
+        records.createTempView(VIEW)
+    except AnalysisException:
+        raise BadInput(
+            f"the session has a temporary view named {VIEW} already: drop it, or use another session"
+        ) from None
     try:
         found = spark.sql(sql)
     except AnalysisException as error:
@@ -105,7 +110,7 @@ def _written(plan: Any) -> Iterator[Node]:
     if plan.getClass().getSimpleName() == "UnresolvedRelation":
         name = plan.tableName()
         if name.lower() != VIEW:
-            raise BadInput(f"the transform reads {name}: FROM {VIEW} is all there is")
+            raise BadInput(f"the transform {reads(name)}")
         return
     yield _node(plan, is_plan=True)
     for child in _each(plan.children()):

@@ -1,0 +1,75 @@
+"""What a selection of records may not have, in the words of those who write it (ADR 39).
+
+Asked twice: of a text where a file is read (`ferry.config.flow.record_sql`), and of Spark's analysed plan before
+anything is copied (`ferry.decide.records.selection`). The sentences are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+KEPT: Mapping[str, str] = {
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "bigint",
+    "key": "binary",
+    "value": "binary",
+    "headers": "array<struct<key:string,value:binary>>",
+}
+"""Columns that a selection has to have, with Spark's names of their types."""
+
+UNCHANGED = ("partition", "offset")
+"""Of these the record's own: they say where it came from."""
+
+MOMENTARY = frozenset(
+    (
+        "current_catalog", "current_database", "current_date", "current_path", "current_schema", "current_time",
+        "current_timestamp", "current_timezone", "current_user", "input_file_block_length", "input_file_block_start",
+        "input_file_name", "localtimestamp", "now", "session_user", "user", "version",
+    )
+)  # fmt: skip
+"""Functions that Spark calls deterministic, for they are so within one query. The next attempt is another query."""
+
+_MOMENT = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+
+
+def is_momentary(text: str) -> bool:
+    """Whether Spark reads a text as a time of the moment in which it plans: 'now', 'today', also with a zone."""
+    return _MOMENT.match(text) is not None
+
+
+def not_of_one_record(what: str) -> str:
+    """Of a part of SQL by which a row does not come of one record."""
+    return f"has {what}: each row has to come of one record, by SELECT, FROM records and WHERE alone"
+
+
+def not_the_same(function: str) -> str:
+    """Of a call of a function."""
+    return (
+        f"calls {function}(), which is not the same each time: a retry would write other records than the attempt "
+        "before it; use the record's timestamp, partition and offset instead, or a constant"
+    )
+
+
+def of_the_moment(text: str) -> str:
+    """Of a time that is written as text."""
+    return (
+        f"has the time '{text}', which is not the same each time: a retry would write other records than the attempt "
+        "before it; use the record's timestamp instead, or a constant"
+    )
+
+
+def drops(column: str) -> str:
+    """Of a query without a column that a record needs."""
+    return f"drops the column {column}: select it too, as by SELECT * EXCEPT (...)"
+
+
+def changes(column: str) -> str:
+    """Of a query that gives a record another place."""
+    return f"changes the column {column}, which says where a record came from: leave it as it is"
+
+
+def reads(table: str) -> str:
+    """Of a query of something else."""
+    return f"reads {table}: FROM records is all there is"

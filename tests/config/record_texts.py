@@ -1,0 +1,87 @@
+"""Texts of SQL, for a look without Spark and for Spark itself, which is the oracle."""
+
+from __future__ import annotations
+
+SOUND = (
+    "SELECT * FROM records",
+    "select * from RECORDS where VALUE is not null",
+    "SELECT r.* FROM records r WHERE r.key IS NULL AND records.offset > 1".replace("records.", "r."),
+    "SELECT * EXCEPT (value), CAST(upper(CAST(value AS STRING)) AS BINARY) AS value FROM records",
+    "SELECT *, timestampType AS kind, kind + 1 AS more FROM records",
+    "SELECT * FROM records WHERE exists(headers, h -> h.key = 'x' AND h.value = value)",
+    "SELECT *, headers.key AS names, headers[0].value AS first FROM records",
+    "SELECT * FROM records WHERE timestamp_millis(timestamp) < TIMESTAMP '2026-01-01' -- not now()",
+    "SELECT * FROM records WHERE CAST(value AS STRING) = 'rand()' OR CAST(key AS STRING) LIKE 'it\\'s%'",
+    "SELECT *, transform(headers, (h, i) -> i) AS `rand` FROM records",
+    "SELECT *, timestampadd(MONTH, 1, timestamp_millis(timestamp)) AS later FROM records",
+    "SELECT *, extract(YEAR FROM timestamp_millis(timestamp)) AS y FROM records",
+    "SELECT *, dateadd(DAY, 1, timestamp_millis(timestamp)) AS later FROM records",
+    "SELECT *, CAST(key AS STRING) COLLATE UTF8_LCASE AS folded FROM records",
+    "SELECT *, struct(key AS k, value AS v) AS both FROM records",
+    "SELECT *, x'1F' AS a, 1L AS b, 1.5BD AS c, r'\\d' AS d, \"it's\" AS e FROM records",
+    "SELECT *, value AS user FROM records",
+    "SELECT topic, partition, offset, timestamp, key, value, headers FROM records WHERE partition IN (1, 2)",
+    "SELECT *, overlay(CAST(value AS STRING) PLACING 'x' FROM 2) AS o, trim(BOTH 'x' FROM topic) AS t FROM records",
+    "FROM records SELECT *",
+    "SELECT * FROM (SELECT *, offset AS mine FROM records) WHERE mine > 1",
+    "SELECT *, get_json_object(CAST(value AS STRING), '$.a') AS a, try_cast(topic AS INT) AS n FROM records",
+    "SELECT *, CASE topic WHEN 'a' THEN 1 ELSE 2 END AS n FROM records WHERE NOT (key <=> value) AND offset DIV 2 = 1",
+)
+"""Spark takes them, and nothing is told of them."""
+
+WRONG = (
+    ("SELCT * FROM records", "at line 1, column 1 begins with SELCT: write SELECT ... FROM records"),
+    ("DROP TABLE records", "begins with DROP"),
+    ("WITH a AS (SELECT * FROM records) SELECT * FROM a", "has WITH"),
+    ("SELECT * FROM records WHERE (offset > 1", "at line 1, column 29 opens ( and does not close it"),
+    ("SELECT * FROM records WHERE offset > 1)", "at line 1, column 39 has a ) that nothing opens"),
+    ("SELECT * FROM records WHERE topic = 'x", "at line 1, column 37 opens ' that nothing closes"),
+    ("SELECT * FROM records WHERE offset =", "at line 1, column 36 ends with =, which wants something behind it"),
+    ("SELECT *\nFROM records WHERE valu = '1'", "at line 2, column 20 names a column valu, which records do not have"),
+    ("SELECT * FROM records r WHERE r.valu = '1'", "at line 1, column 33 names a column valu"),
+    ("SELECT * FROM records WHERE vakue.x = '1'", "column vakue, which records do not have; did you mean value?"),
+    ("SELECT *, nothing AS x FROM records", "there are topic, partition, offset"),
+    ("SELECT *, offset AS mine FROM records WHERE mine > 1", "column 45 names a column mine"),
+    ("SELECT * EXCEPT (valu) FROM records", "names a column valu"),
+    ("SELECT * FROM records WHERE key = now", "names a column now"),
+    (
+        "SELECT * FROM records WHERE\n rand () < 0.5",
+        "at line 2, column 2 calls rand(), which is not the same each time",
+    ),
+    ("SELECT *, uuid() AS id FROM records", "calls uuid()"),
+    ("SELECT *, shuffle(headers) AS h FROM records", "calls shuffle()"),
+    ("SELECT * FROM records WHERE timestamp_millis(timestamp) < now()", "calls now()"),
+    ("SELECT *, current_timestamp AS at FROM records", "at line 1, column 11 calls current_timestamp()"),
+    ("SELECT *, user AS who FROM records", "calls user()"),
+    ("SELECT * FROM records WHERE timestamp_millis(timestamp) < TIMESTAMP 'now'", "column 69 has the time 'now'"),
+    ("SELECT * FROM records WHERE timestamp_millis(timestamp) < CAST('today' AS DATE)", "has the time 'today'"),
+    ("SELECT * FROM records ORDER BY offset", "has ORDER BY: each row has to come of one record"),
+    ("SELECT * FROM records LIMIT 1", "has LIMIT"),
+    ("SELECT DISTINCT * FROM records", "has DISTINCT"),
+    ("SELECT a.* FROM records a JOIN records b ON a.key = b.key", "has a join"),
+    ("SELECT a.* FROM records a, records b", "has a join"),
+    ("SELECT max(key) AS key FROM records", "has an aggregate"),
+    ("SELECT topic FROM records GROUP BY topic", "has an aggregate"),
+    ("SELECT *, row_number() OVER (ORDER BY offset) AS n FROM records", "has a window function"),
+    ("SELECT *, explode(headers) AS h FROM records", "has a generator such as explode"),
+    ("SELECT * FROM records LATERAL VIEW explode(headers) x AS h", "has a generator"),
+    ("SELECT 1", "has a query without FROM records"),
+    ("SELECT * FROM another", "at line 1, column 15 reads another: FROM records is all there is"),
+    ("SELECT * FROM mine.records", "reads mine.records"),
+    ("SELECT * EXCEPT (timestamp) FROM records", "drops the column timestamp: select it too"),
+    ("SELECT topic, offset, timestamp, key, value, headers FROM records", "drops the column partition"),
+    ("SELECT * EXCEPT (offset), offset + 1 AS offset FROM records", "changes the column offset"),
+)
+"""Spark, or Ferry by Spark's plan, refuses them; this is told of them."""
+
+DOUBTFUL = (
+    "SELECT * FROM records WHER value IS NULL",
+    "SELECT * FROM records WHERE value IS NULL AND",
+    "SELECT * FROM records WHERE",
+    "SELECT *, nosuch(key) AS more FROM records",
+    "SELECT * FROM records UNION ALL SELECT * FROM records",
+    "SELECT * FROM records WHERE offset = (SELECT max_by(offset, key) FROM records)",
+    "SELECT * EXCEPT (value), 'x' AS value FROM records",
+    "TABLE records",
+)
+"""Only Spark is to say of them whether they are right."""

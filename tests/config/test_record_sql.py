@@ -1,0 +1,70 @@
+"""What is told of a transform's SQL without Spark; tests/spark/test_record_sql.py asks Spark of the same texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferry.config.flow.record_sql import RECORD_COLUMNS, condition_slip, expression_slip, query_slip
+from ferry.config.reading.examine import examine
+from ferry.config.text.problem import Severity
+from ferry.spark.records.schema import SCHEMA
+from tests.config.record_texts import DOUBTFUL, SOUND, WRONG
+
+BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+OURS = BASE + "ferry.transforms = one\nferry.transform.one.topics = x\nferry.transform.one."
+
+
+def test_columns_are_those_of_spark_and_of_ferry() -> None:
+    assert (*SCHEMA.fieldNames(), "target", "poison") == RECORD_COLUMNS
+
+
+@pytest.mark.parametrize("sql", SOUND)
+def test_a_selection_has_no_slip(sql: str) -> None:
+    assert query_slip(sql) is None
+
+
+@pytest.mark.parametrize(("sql", "words"), WRONG)
+def test_what_is_certain_is_told_with_its_place(sql: str, words: str) -> None:
+    found = query_slip(sql)
+    assert found is not None
+    assert found.is_sure
+    assert words in str(found)
+
+
+@pytest.mark.parametrize("sql", DOUBTFUL)
+def test_what_only_spark_knows_is_no_error(sql: str) -> None:
+    found = query_slip(sql)
+    assert found is None or not found.is_sure
+
+
+def test_places_are_those_in_the_writers_text() -> None:
+    for sql, place in [("valu = '1'", (1, 1)), ("offset > 1 AND\n  rand() < 1", (2, 3)), ("offset > (1", (1, 10))]:
+        found = condition_slip(sql, columns_known=True)
+        assert found is not None
+        assert (found.line, found.column) == place
+    found = expression_slip("concat(topik, '-x')", columns_known=True)
+    assert found is not None
+    assert str(found) == "at line 1, column 8 names a column topik, which records do not have; did you mean topic?"
+    for sql in ("offset > 1 -- more", "key IS NULL", "exists(headers, h -> h.key = 'x' AND h.value = value)"):
+        assert condition_slip(sql, columns_known=True) is None
+    assert condition_slip("mine > 1", columns_known=False) is None
+
+
+def test_a_file_says_it_by_its_line() -> None:
+    (problem,) = examine(OURS + "where = valu IS NOT NULL\n", "f").problems
+    assert str(problem) == (
+        "f:7: ferry.transform.one.where: at line 1, column 1 names a column valu, which records do not have; did you "
+        "mean value?"
+    )
+    assert problem.severity is Severity.ERROR
+    (problem,) = examine(OURS + f"sql = {DOUBTFUL[0]}\n", "f").problems
+    assert problem.severity is Severity.WARNING
+    assert "is not understood without Spark (near value): correct it if it is a slip" in str(problem)
+    more = "sql = SELECT *, offset AS mine FROM records\nferry.transform.one.where = mine > 1\n"
+    assert examine(OURS + more, "f").problems == ()
+
+
+def test_what_a_reference_leads_to_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED", "hunter2")
+    (problem,) = examine(OURS + "where = ${env:PLANTED} = 'x'\n", "f").problems
+    assert "hunter2" not in str(problem)

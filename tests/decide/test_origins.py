@@ -115,6 +115,17 @@ def test_a_topic_whose_records_name_its_copy_is_refused_alone(partitions: int | 
     assert [change.topic for change in plan.changes] == ["a.payments"]
 
 
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_a_topic_whose_transform_cannot_be_carried_out_is_refused_alone(partitions: int | None) -> None:
+    lost = Transform("small", partitions=partitions, why_lost="ferry.transform.small.function: a:b cannot be imported")
+    rules = replace(RULES, transform_of=lambda topic: lost if topic == "orders" else None)
+    plan = decide_plan(rules, facts("orders", "payments"), "r", 1)
+    assert refused(plan) == [("orders", RefusalKind.TRANSFORM)]
+    assert plan.refusals[0].message == "ferry.transform.small.function: a:b cannot be imported"
+    assert [piece.source.topic for piece in plan.slices] == ["payments"]
+    assert not plan.units
+
+
 def test_of_two_topics_of_one_name_the_one_that_was_copied_goes_on() -> None:
     rules = replace(RULES, policy=Table({"orders": "all", "payments": "all"}))
     last = replace(RECEIPT, target=place("all"), target_topic_id="id-all")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
+from ferry.decide.ledger.report import RunState
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind, Sifted
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
@@ -102,3 +104,57 @@ def test_what_breaks_off_or_is_gone_is_refused_from_there_on_and_all_else_is_wri
         **{f"{topic}-{name}": Sifted(RECORDS + 3, RECORDS + 3) for name in (*BROKEN, "dealt")},
         **{f"{topic}-{name}": Sifted(RECORDS, RECORDS) for name in ("fine", "alone")},
     }
+
+
+UNCHECKED = {
+    "unknown": "where = nosuch(1)",
+    "dealt": "where = nosuch(1)",
+    "elsewhere": "function = tests.spark.functions_of_flows:small",  # found where runs are planned, and not in the job
+    "first": f"sql = {SQL}",
+    "changed": "where = TRUE",  # and another one when it is copied
+    "alone": "redact = $.card",
+}
+
+
+def test_a_transform_that_does_not_check_refuses_its_topics_alone(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    settings = {"ferry.transforms": ", ".join(UNCHECKED), "ferry.transform.dealt.partitions": "2", "tasks.max": "2"}
+    for name in (*UNCHECKED, "bytes"):
+        create_topic(source_cluster, f"{topic}-{name}")
+        given = [b"bad", b"1"] if name == "first" else [b"0", b"1"]
+        send(producer(source_cluster), f"{topic}-{name}", [Message(value=value, partition=0) for value in given])
+        part, _, text = UNCHECKED.get(name, "").partition(" = ")
+        if part:
+            settings |= {f"ferry.transform.{name}.topics": f"{topic}-{name}", f"ferry.transform.{name}.{part}": text}
+    topics = tuple(f"{topic}-{name}" for name in (*UNCHECKED, "bytes"))
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=topics, settings=settings)
+
+    made = plan(lab, "r-1")
+    assert len(made.row_slots) == 1, "what is lost, what is plain and what breaks off share a slot"
+    by_then = replace(lab, settings={**settings, "ferry.transform.changed.where": "FALSE"})
+    job = submit(by_then, "r-1", tmp_path, master="local[2]")
+    assert job.wait(240) == 0, job.text()
+    with lab.runs() as runs:
+        report = runs.report("r-1")
+    told = {refusal.topic: refusal for refusal in report.refusals}
+    assert told.keys() == {f"{topic}-{name}" for name in UNCHECKED if name != "alone"}
+    assert {one.kind for one in told.values()} == {RefusalKind.TRANSFORM}
+    for name, said in {
+        "unknown": ".where: the transform's SQL is not understood, line 1, column 1: ",
+        "dealt": ".where: the transform's SQL is not understood, line 1, column 1: ",
+        "elsewhere": ".function: tests.spark.functions_of_flows:small cannot be imported: there is no module tests",
+        "changed": " is another one by now, or PySpark, Ferry or its function's module is, since run r-1 was planned: ",
+        "first": f" breaks off at the record at offset 0 of {topic}-first-0: CAST_INVALID_INPUT",
+    }.items():
+        assert told[f"{topic}-{name}"].message.startswith(f"ferry.transform.{name}{said}")
+    assert report.state is RunState.PARTIAL
+    for name in (*UNCHECKED, "bytes"):
+        copied = read_topic(target_cluster.bootstrap, lab.target_topic(f"{topic}-{name}"))
+        wanted = [b"0", b"1"] if name in ("alone", "bytes") else []
+        assert [row[2] for rows in copied.values() for row in rows] == wanted
+    again = plan(lab, "r-2")
+    assert sorted(piece.source.topic for piece in again.slices) == sorted(
+        f"{topic}-{name}" for name in ("unknown", "elsewhere", "first", "changed")
+    )
+    assert {unit.source_topic for unit in again.units} == {f"{topic}-dealt"}

@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from pyspark.sql import SparkSession
 
 from ferry.decide.plan.portions import is_whole
 from ferry.dev import RunningCluster
-from ferry.errors import Refused
 from ferry.model import Receipt, Sifted
-from ferry.run.micro_run import local_origin
-from ferry.spark.copy_job import CopyRequest, copy_run
 from tests.cli.program import ferry
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, read_topics, send
 from tests.run.unit_flows import messages
@@ -77,18 +73,13 @@ def test_a_masked_topic_and_a_verbatim_one_in_one_run(
     ends = ends_of(lab)
     send(producer(source_cluster), masked, messages(300, start=800))
     send(producer(source_cluster), plain, messages(100, start=800))
-    plan(lab, "r-2")
     other = replace(lab, settings={**lab.settings, "ferry.transform.masked.sql": PLAIN_SQL})
-    request = CopyRequest(flow=other.flow, run="r-2", origin=local_origin(), say=lambda _: None)
-    with pytest.raises(Refused, match=r"ferry.transform.masked is another one by now.*start a new run"):
-        copy_run(request, no_spark)
-
-    told = ferry("run", "--run", "r-3", "--spark", "--json", config=other.write(tmp_path))
+    told = ferry("run", "--run", "r-2", "--spark", "--json", config=other.write(tmp_path))
     assert told.code == 0, told.err
     report = told.json("run")
     assert (report["state"], report["refusals"], report["missing"]) == ("success", [], 0)
     assert_written(other, changed_at=ends)
-    assert not plan(other, "r-4").slices
+    assert not plan(other, "r-3").slices
 
     assert f"made by transforms ({lab.target_topic(masked)} by ferry.transform.masked)" in readiness(other, tmp_path)[1]
     lost = {key: value for key, value in other.settings.items() if key != "ferry.transform.masked.sql"}
@@ -139,10 +130,6 @@ def test_workers_that_are_killed_lose_nothing_and_write_nothing_twice(
         report = runs.report("r-1")
     assert report.sifted == {masked: Sifted(8_000, report.records)}, "of all portions, once, whatever Spark repeats"
     assert f"ferry: topic {masked}: 8000 records read, {8_000 - report.records} of them left out" in job.text()
-
-
-def no_spark() -> SparkSession:
-    raise AssertionError("Spark was started")
 
 
 def ends_of(lab: Lab) -> dict[int, int]:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
-from ferry.errors import FerryError, Retryable
+from ferry.errors import FerryError, Refused, Retryable
 from ferry.model import Attempt, Origin, Plan, Receipt, Sifted, TopicPartition, UnitReceipt
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, failure_of, joined
 from ferry.run.copy.task import TaskSpec
@@ -109,24 +109,32 @@ def _both_kinds(
     reached: Mapping[TopicPartition, int],
     sifted: dict[str, Sifted],
 ) -> list[SlotEnd]:
-    """Copy what goes as bytes and write what is transformed; nothing before all transforms are checked.
+    """Copy what goes as bytes and write what is transformed; nothing before all transforms are checked. Where they
+    cannot be carried out at all, on Spark Connect, that is their slots' failure alone.
 
     Both at the same time, as `tasks.max` has it for both, so that neither waits until the run's time is over; one after
     the other where they share a rate.
     """
-    streams = streams_of(spark, request.flow, transforms)
     of_rows = {slot: spec for slot, spec in specs.items() if slot in plan.row_slots}
     of_bytes = {slot: spec for slot, spec in specs.items() if slot not in of_rows}
+
+    try:
+        streams = streams_of(spark, request.flow, transforms)
+    except Refused as failure:
+        lost = [SlotEnd(slot=slot, failure=failure) for slot in of_rows]
+        of_rows, streams = {}, []
+    else:
+        lost = []
 
     def copied() -> list[SlotEnd]:
         spark.addTag(_tag(plan))  # each thread has its own
         return _rounds(spark, of_bytes, request.say) if of_bytes else []
 
     if any(spec.limits.rate is not None for spec in specs.values()):
-        return [*copied(), *_changed(spark, request, plan, of_rows, streams, reached, sifted)]
+        return [*lost, *copied(), *_changed(spark, request, plan, of_rows, streams, reached, sifted)]
     copying = Call(copied)
     changed = _changed(spark, request, plan, of_rows, streams, reached, sifted)
-    return sorted([*copying.result(), *changed], key=attrgetter("slot"))
+    return sorted([*lost, *copying.result(), *changed], key=attrgetter("slot"))
 
 
 def _changed(

@@ -20,7 +20,7 @@ def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
     for name, copies in targets.items():
         if rules.only is not None and name not in rules.only:
             continue
-        refusal = _unknown(rules, name) or _of_copies(rules, facts, name, copies, writers)
+        refusal = _lost(rules, name) or _unknown(rules, name) or _of_copies(rules, facts, name, copies, writers)
         if refusal is not None:
             found[name] = refusal
     return found
@@ -40,6 +40,14 @@ def _of_copies(
         if refusal is not None:
             return refusal
     return None
+
+
+def _lost(rules: Rules, topic: str) -> Refusal | None:
+    """A topic whose transform cannot be carried out; what others are for is copied."""
+    found = rules.transform_of(topic)
+    if found is None or not found.why_lost:
+        return None
+    return Refusal(topic=topic, partition=None, kind=RefusalKind.TRANSFORM, message=found.why_lost)
 
 
 def _unknown(rules: Rules, topic: str) -> Refusal | None:

@@ -27,6 +27,8 @@ class Transform(NamedTuple):
     """The topics of which each record names one; empty: the copy has one name."""
     why_unknown: str = ""
     """Why the copy's name is not known before its records are, as half a sentence; empty: it is."""
+    why_lost: str = ""
+    """Why it cannot be carried out where the run is planned, as a sentence; empty: it can, or nobody has looked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

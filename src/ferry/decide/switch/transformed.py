@@ -82,7 +82,7 @@ def transforms_check(flow: Flow, found: Transformed) -> Check:
     """Whether runs can carry the flow's transforms out, which a switchover needs; and what to know of their copies."""
     if found.lost:
         more = f"; and {len(found.lost) - 1} more" if len(found.lost) > 1 else ""
-        return Check(name=NAME, ok=False, message=f"a run would be refused: {found.lost[0]}{more}")
+        return Check(name=NAME, ok=False, message=f"a run would refuse topics: {found.lost[0]}{more}")
     said = [check.message for check in leaving(flow, found.made)]
     if found.changed:
         named = several([f"{topic} by ferry.transform.{name}" for topic, name in found.changed])

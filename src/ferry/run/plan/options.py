@@ -41,11 +41,15 @@ WHOLE = RunOptions()
 
 
 def rules_of(
-    flow: FlowConfig, lane: str, options: RunOptions, digests: Mapping[str, str] = MappingProxyType({})
+    flow: FlowConfig,
+    lane: str,
+    options: RunOptions,
+    digests: Mapping[str, str] = MappingProxyType({}),
+    lost: Mapping[str, str] = MappingProxyType({}),
 ) -> Rules:
     """What planning obeys: the flow's configuration, narrowed to what one run is for.
 
-    `digests` of the flow's transforms by name, as far as the plan is to be written.
+    `digests` of the flow's transforms by name, as far as the plan is to be written; why others are `lost`.
     """
 
     def transform_of(topic: str) -> Transform | None:
@@ -61,6 +65,7 @@ def rules_of(
             renames=found.target_of(topic, first) not in (None, first),
             targets=found.targets,
             why_unknown=found.why_unknown(topic, first) or "",
+            why_lost=lost.get(found.name, ""),
         )
 
     budget, kind = flow.budget, lane_kind(lane)

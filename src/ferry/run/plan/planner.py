@@ -121,7 +121,7 @@ class Planner:
         word, so `open_run` reads on from there, to records of its own. Superseded while a switch drains the flow.
         """
         refuse_endless(self.lane, options.window)
-        digests = transform_digests(self.flow)
+        digests, lost = transform_digests(self.flow)
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
         known = await self.known.view()
         await self._refuse_swapped(known)
@@ -135,7 +135,7 @@ class Planner:
             await self.window(known, options)
 
         async def decide(view: LedgerView, opened: OpenedRun) -> Plan:
-            return await self._decide(view, opened, options, digests)
+            return await self._decide(view, opened, options, digests, lost)
 
         plan = await open_run(self.fencing_lane(), record, decide, known)
         await self._keep_short(plan)
@@ -200,13 +200,18 @@ class Planner:
             )
 
     async def _decide(
-        self, view: LedgerView, opened: OpenedRun, options: RunOptions, digests: Mapping[str, str]
+        self,
+        view: LedgerView,
+        opened: OpenedRun,
+        options: RunOptions,
+        digests: Mapping[str, str],
+        lost: Mapping[str, str],
     ) -> Plan:
         self.known.learn(view)
         clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
         if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)
-        rules = rules_of(self.flow, self.lane, options, digests)
+        rules = rules_of(self.flow, self.lane, options, digests, lost)
         gathered = facts = self._with_lost_rules(await self.facts(view), digests)
         found = None if options.window is None else await self._windowed(view, facts, options, opened.record.run)
         if found is not None:

@@ -36,13 +36,18 @@ def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, 
 
 
 def digests_to_show(flow: FlowConfig) -> dict[str, str]:
-    """As `transform_digests`, for a plan that is only shown; empty where they cannot be told here."""
-    try:
-        return transform_digests(flow)
-    except (BadInput, Refused):
-        return {}
+    """The digests of a flow's transforms, for a plan that is only shown; empty where not all can be told here."""
+    digests, lost = transform_digests(flow)
+    return {} if lost else digests
 
 
-def transform_digests(flow: FlowConfig) -> dict[str, str]:
-    """The digests of a flow's transforms by name. Raises as `transform_digest`."""
-    return {one.name: transform_digest(one) for one in flow.transforms}
+def transform_digests(flow: FlowConfig) -> tuple[dict[str, str], dict[str, str]]:
+    """The digests of a flow's transforms by name; and of those that cannot be carried out here, why, as a sentence."""
+    digests: dict[str, str] = {}
+    lost: dict[str, str] = {}
+    for one in flow.transforms:
+        try:
+            digests[one.name] = transform_digest(one)
+        except (BadInput, Refused) as error:
+            lost[one.name] = str(error)
+    return digests, lost

@@ -13,7 +13,6 @@ from ferry.decide.ledger.ledger import LedgerView
 from ferry.decide.plan.lag import lag_of
 from ferry.decide.switch.readiness import Looked, Readiness, Rpo, readiness_of
 from ferry.decide.switch.transformed import Transformed, changed_topics, transformed_topics, transforms_check
-from ferry.errors import BadInput, Refused
 from ferry.model import Left, Plan, Why
 from ferry.net.admin.acls import NoAuthorizer
 from ferry.run.flow.connections import FlowConnections
@@ -22,7 +21,7 @@ from ferry.run.groups.checkpoint import GroupSync
 from ferry.run.plan.lag import first_timestamps, with_oldest
 from ferry.run.plan.options import WHOLE
 from ferry.run.plan.planner import Planner
-from ferry.run.records.transform_digest import transform_digest
+from ferry.run.plan.transforms import transform_digests
 
 
 def check_readiness(
@@ -84,17 +83,13 @@ async def _checked(
 
 def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) -> Transformed:
     """The flow's transforms as a run of here would find them, beside what they have made up to now."""
-    lost: list[str] = []
-    digests: dict[str, str] = {}
-    for spec in flow.transforms:
-        try:
-            digests[spec.name] = transform_digest(spec)
-        except (BadInput, Refused) as error:
-            lost.append(str(error))
+    digests, lost = transform_digests(flow)
     specs = ((topic, flow.transform_of(topic)) for topic in topics)
     wanted = {topic: (spec.name, digests[spec.name]) for topic, spec in specs if spec and spec.name in digests}
     return Transformed(
-        made=transformed_topics(view, flow.lane), changed=changed_topics(view, flow.lane, wanted), lost=lost
+        made=transformed_topics(view, flow.lane),
+        changed=changed_topics(view, flow.lane, wanted),
+        lost=list(lost.values()),
     )
 
 

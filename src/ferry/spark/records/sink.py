@@ -10,7 +10,7 @@ repeated writes what it has not written: the ledger says what that is. So does a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
@@ -25,7 +25,7 @@ from ferry.decide.records.locating import Ranges
 from ferry.decide.records.ranges import Piece as Part
 from ferry.decide.records.ranges import dealt
 from ferry.errors import FerryError, Refused, Retryable
-from ferry.model import Piece, Plan, Sifted, Slice, TopicPartition, Unit
+from ferry.model import Piece, Plan, Refusal, RefusalKind, Sifted, Slice, TopicPartition, Unit
 from ferry.run.copy.ends import AGAIN, TRIES, SlotEnd, joined
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec, marks_of
@@ -78,6 +78,8 @@ class Stream:
     pieces: tuple[Piece, ...]
     plain: PlainChange | None = None
     """The same as `change`, where Python can do it alone."""
+    lost: str = ""
+    """Why it cannot be carried out, as a sentence: nothing of it is read, and its pieces are refused; empty: it can."""
 
     def of_slots(self, slots: Collection[int]) -> Stream:
         """The part that these slots write."""
@@ -96,6 +98,8 @@ class _Job:
     tally: Tally
     seen: Marks = field(default_factory=dict)
     """What `seen_before` has found of what passes through Spark."""
+    alone: frozenset[int] = frozenset()
+    """The slots that Python writes alone."""
 
     @property
     def spec(self) -> TaskSpec:
@@ -121,7 +125,10 @@ class _Job:
         return replace(self, streams=streams, withheld=dict(withheld))
 
     def plain_slots(self) -> set[int]:
-        """The slots that have nothing but slices of plain transforms: Python writes them alone."""
+        """The slots that have nothing but slices of plain transforms, which Python can write alone.
+
+        To be asked of all pieces: one of which nothing is left to read is still refused by its slot, which knows why.
+        """
         plain: set[int] = set()
         other: set[int] = set()
         for stream in self.streams:
@@ -140,12 +147,13 @@ def write_rows(
 ) -> list[SlotEnd]:
     """Write what the streams make, `specs` by slot; every slot's end. Those that gave up are tried once more.
 
-    What a transform breaks off at, or cannot be read, is refused from there on, and all else is written. `counts`, by
-    topic, are added to. Raises Refused on Spark Connect, whose server logs functions with the connection data in them.
+    What is lost, what a transform breaks off at, and what cannot be read is refused, and all else is written.
+    `counts`, by topic, are added to. Raises Refused on Spark Connect, whose server logs functions with the connection
+    data in them.
     """
     refuse_remote(spark)
     ends: dict[int, SlotEnd] = {}
-    withheld: dict[TopicPartition, Withheld] = {}
+    withheld = lost_of(streams)
     found: Mapping[str, Sifted] = {}
     every = _Job(spark=spark, plan=plan, specs=specs, streams=streams, withheld=withheld, tally=Tally(spark))
     todo = set(specs)
@@ -162,11 +170,25 @@ def write_rows(
     return [end for _, end in sorted(ends.items())]
 
 
+def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
+    """All that lost streams would read, withheld from where it begins."""
+    found: dict[TopicPartition, Withheld] = {}
+    for piece, why in ((piece, one.lost) for one in streams if one.lost for piece in one.pieces):
+        places = {piece.source: piece.start}
+        if isinstance(piece, Unit):
+            places = {TopicPartition(piece.source_topic, number): 0 for number in range(len(piece.starts))}
+        for place, offset in places.items():
+            refusal = Refusal(topic=place.topic, partition=place.partition, kind=RefusalKind.TRANSFORM, message=why)
+            found[place] = Withheld(offset=offset, refusal=refusal)
+    return found
+
+
 def _despite_faults(every: _Job, withheld: dict[TopicPartition, Withheld]) -> list[SlotEnd]:
     """As `_written`, again without what a transform breaks off at, or cannot be read: that joins `withheld`.
 
     Nothing that passes through Spark is written while it is changed: a job that breaks off there has written nothing.
     """
+    every = replace(every, alone=frozenset(every.plain_slots()))
     while True:
         job = every.left(withheld)
         try:
@@ -191,8 +213,7 @@ def _despite_faults(every: _Job, withheld: dict[TopicPartition, Withheld]) -> li
 
 def _seen(job: _Job) -> Seen:
     """Where logs reach what is to be read of them for slots that write when all is read. Raises Unreachable."""
-    alone = job.plain_slots()
-    ranges = ranges_of([piece for piece in job.pieces if piece.slot not in alone])
+    ranges = ranges_of([piece for piece in job.pieces if piece.slot not in job.alone])
     return seen_before(job.plan.flow.source, job.spec.source, ranges, patience_s=job.spec.patience_s)
 
 
@@ -223,9 +244,8 @@ def refuse_remote(spark: SparkSession) -> None:
 
 
 def _written(job: _Job) -> list[SlotEnd]:
-    plain = job.plain_slots()
-    of_python = job.of_slots(plain)
-    of_spark = job.of_slots(job.specs.keys() - plain)
+    of_python = job.of_slots(job.alone)
+    of_spark = job.of_slots(job.specs.keys() - job.alone)
     answers = [_alone(of_python)] if of_python.specs else []
     if of_spark.specs:
         answers.append(_shuffled(of_spark))

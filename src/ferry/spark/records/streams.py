@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.transforms import TransformSpec
+from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.decide.records.letters import PoisonRule
 from ferry.decide.records.rule_text import parse_rule
-from ferry.errors import Refused
+from ferry.errors import BadInput, Refused
 from ferry.model import Piece, Plan
 from ferry.run.records.transform_digest import transform_digest
 from ferry.spark.records.plain import plain_change
@@ -18,14 +19,22 @@ from ferry.spark.records.schema import SCHEMA
 from ferry.spark.records.sink import Stream, refuse_remote
 from ferry.spark.records.transform import prepare, transformed
 
-Transforms = list[tuple[TransformSpec, tuple[Piece, ...]]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A transform that a plan names, with what it makes; without `spec` the sentence why it cannot be carried out."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+    spec: TransformSpec | None = None
+    why: str = ""
+
+
+Transforms = list[Named]
 
 
 def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
-    """The transforms that a plan names, each with what it makes.
-
-    Raises Refused for one that is not what it was when the run was planned, and as `transform_digest`.
-    """
+    """The transforms that a plan names. One that is not what it was when the run was planned is told in its place."""
     pieces: dict[tuple[str, str], list[Piece]] = {}
     for piece in plan.slices:
         if piece.transform:
@@ -34,14 +43,23 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
     found: Transforms = []
     for (name, digest), mine in sorted(pieces.items()):
         spec = known.get(name)
-        if spec is None or transform_digest(spec) != digest:
-            what = "is not in the file any more" if spec is None else "is another one by now"
-            raise Refused(
-                f"ferry.transform.{name} {what}, or PySpark, Ferry or its function's module is, since run {plan.run} "
-                "was planned: start a new run, which goes on where this one stands"
-            )
-        found.append((spec, tuple(mine)))
+        what = "is not in the file any more" if spec is None else "is another one by now"
+        other = (
+            f"ferry.transform.{name} {what}, or PySpark, Ferry or its function's module is, since run {plan.run} was "
+            "planned: start a new run, which goes on where this one stands"
+        )
+        found.append(_held_against(name, spec, digest, tuple(mine), other))
     return found + _dealt(flow, plan)
+
+
+def _held_against(name: str, spec: TransformSpec | None, digest: str, pieces: tuple[Piece, ...], other: str) -> Named:
+    """The transform, where it has this digest here; `other` says that it has not."""
+    try:
+        if spec is not None and transform_digest(spec) == digest:
+            return Named(name=name, pieces=pieces, spec=spec)
+    except (BadInput, Refused) as error:
+        return Named(name=name, pieces=pieces, why=str(error))
+    return Named(name=name, pieces=pieces, why=other)
 
 
 def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
@@ -53,13 +71,12 @@ def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
     found: Transforms = []
     for (text, digest), mine in sorted(pieces.items()):
         spec = parse_rule(text, flow.transforms)
-        if transform_digest(spec) != digest:
-            raise Refused(
-                f"ferry.transform.{spec.name} cannot be carried out here as run {plan.run} has planned it: PySpark, "
-                "Ferry, the module of its function or its salt is another one: start a new run where Spark's driver "
-                "has the same, which goes on where this one stands"
-            )
-        found.append((spec, tuple(mine)))
+        other = (
+            f"ferry.transform.{spec.name} cannot be carried out here as run {plan.run} has planned it: PySpark, Ferry, "
+            "the module of its function or its salt is another one: start a new run where Spark's driver has the same, "
+            "which goes on where this one stands"
+        )
+        found.append(_held_against(spec.name, spec, digest, tuple(mine), other))
     return found
 
 
@@ -77,26 +94,39 @@ def check_transforms(spark: SparkSession, flow: FlowConfig) -> None:
 
 
 def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) -> list[Stream]:
-    """How Spark carries them out, each of them checked. Raises as `transformed`, and Refused on Spark Connect."""
+    """How Spark carries them out, each of them checked; one that cannot be is `lost`. Refused on Spark Connect."""
     if not transforms:
         return []
     refuse_remote(spark)
     prepare(spark)
-    found = []
-    for spec, pieces in transforms:
-        aims = sorted({(piece.source.topic, piece.target.topic) for piece in pieces})
-        targets = {topic: flow.first_name(topic) for topic, _ in aims}
-        change = partial(transformed, spec=spec, targets=targets)
+    return [_stream(spark, flow, named) for named in transforms]
+
+
+def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
+    if named.spec is None:
+        return _lost(flow, named, named.why)
+    spec, pieces = named.spec, named.pieces
+    aims = sorted({(piece.source.topic, piece.target.topic) for piece in pieces})
+    targets = {topic: flow.first_name(topic) for topic, _ in aims}
+    change = partial(transformed, spec=spec, targets=targets)
+    try:
         plain = plain_change(spec, targets)
         if plain is None:  # plain steps are known to be sound
             change(spark.createDataFrame([], SCHEMA))
-        names = {aim: (targets[topic], _named(spec, topic, targets[topic], aim)) for topic, aim in aims}
-        rule = PoisonRule(
-            transform=spec.name,
-            poison=spec.poison,
-            letters=flow.dead_letters,
-            names=names,
-            targets={topic: spec.targets_of(topic, name) for topic, name in targets.items()},
-        )
-        found.append(Stream(change=change, rule=rule, pieces=pieces, plain=plain))
-    return found
+    except (BadInput, Refused) as error:
+        return _lost(flow, named, str(error))
+    names = {aim: (targets[topic], _named(spec, topic, targets[topic], aim)) for topic, aim in aims}
+    rule = PoisonRule(
+        transform=spec.name,
+        poison=spec.poison,
+        letters=flow.dead_letters,
+        names=names,
+        targets={topic: spec.targets_of(topic, name) for topic, name in targets.items()},
+    )
+    return Stream(change=change, rule=rule, pieces=pieces, plain=plain)
+
+
+def _lost(flow: FlowConfig, named: Named, why: str) -> Stream:
+    """Of what nothing is read: `change` is never asked."""
+    rule = PoisonRule(transform=named.name, poison=Poison.FAIL, letters=flow.dead_letters)
+    return Stream(change=lambda records: records, rule=rule, pieces=named.pieces, lost=why)

@@ -124,4 +124,4 @@ def test_readiness_fails_for_a_transform_that_cannot_be_had_and_names_what_else_
     lost = ["ferry.transform.mask.function: m:f cannot be imported: there is no module m; install it", "another"]
     check = transforms_check(FLOW, Transformed(made=made, lost=lost))
     assert not check.ok
-    assert check.message == f"a run would be refused: {lost[0]}; and 1 more"
+    assert check.message == f"a run would refuse topics: {lost[0]}; and 1 more"

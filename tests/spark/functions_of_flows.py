@@ -1,6 +1,7 @@
 """Functions of records that a file may name, and some that it may not."""
 
 import os
+import time
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
@@ -43,3 +44,14 @@ def _fatal(value: bytes | None) -> bytes | None:
 def dies(records: DataFrame) -> DataFrame:
     """Ends the worker that it runs in."""
     return records.withColumn("value", _fatal("value"))
+
+
+@F.udf(BinaryType())
+def _slow(value: bytes | None) -> bytes | None:
+    time.sleep(float(value or b"0"))
+    return value
+
+
+def sleeps(records: DataFrame) -> DataFrame:
+    """Takes as many seconds for a record as its value says."""
+    return records.withColumn("value", _slow("value"))

@@ -158,3 +158,34 @@ def test_a_transform_that_does_not_check_refuses_its_topics_alone(
         f"{topic}-{name}" for name in ("unknown", "elsewhere", "first", "changed")
     )
     assert {unit.source_topic for unit in again.units} == {f"{topic}-dealt"}
+
+
+def test_a_slow_transform_holds_no_transaction_and_one_that_hangs_is_refused_alone(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    given = {"slow": b"6", "hangs": b"3600", "bytes": b"0"}
+    settings = {"ferry.transforms": "slow, hangs", "ferry.transform.hangs.timeout.ms": "9000"}
+    # Shorter than the slow one takes.
+    settings |= {"ferry.transaction.timeout.ms": "4000", "ferry.chunk.seconds": "2"}
+    for name, value in given.items():
+        create_topic(source_cluster, f"{topic}-{name}")
+        send(producer(source_cluster), f"{topic}-{name}", [Message(value=value, partition=0)])
+        if name != "bytes":
+            settings |= {f"ferry.transform.{name}.topics": f"{topic}-{name}"}
+            settings |= {f"ferry.transform.{name}.function": "tests.spark.functions_of_flows:sleeps"}
+    topics = tuple(f"{topic}-{name}" for name in given)
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=topics, settings=settings)
+    plan(lab, "r-1")
+    where = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    job = submit(lab, "r-1", tmp_path, master="local[2]", environment={"PYTHONPATH": where})
+    assert job.wait(200) == 0, job.text()
+    with lab.runs() as runs:
+        report = runs.report("r-1")
+    (refusal,) = report.refusals
+    assert (refusal.topic, refusal.kind) == (f"{topic}-hangs", RefusalKind.TRANSFORM)
+    assert refusal.message.startswith("ferry.transform.hangs takes too long: a task was at work for ")
+    assert refusal.message.endswith("or raise ferry.transform.hangs.timeout.ms")
+    assert f"ferry: refused: {refusal.message}" in job.text()
+    for name, value in given.items():
+        copied = read_topic(target_cluster.bootstrap, lab.target_topic(f"{topic}-{name}"))
+        assert [row[2] for rows in copied.values() for row in rows] == ([] if name == "hangs" else [value])

@@ -56,6 +56,8 @@ class TransformSpec:
     poison: Poison = Poison.FAIL
     salt: str = field(default=_NO_SALT, repr=False)
     """What hashes are made with, as written: a reference, as a rule. `secret` looks it up."""
+    timeout_ms: int = field(default=0, compare=False)
+    """How long one Spark task of it may take; 0: as long as it does. What a record becomes is the same."""
     providers: Providers = field(default_factory=Providers, repr=False, compare=False)
 
     def secret(self) -> bytes:

@@ -224,7 +224,7 @@ FERRY_KEYS = (
         default=str(1024**3),
         values="bytes, at least 1048576",
         meaning="how much of transformed topics Spark sorts on its disks before it is written, for each task that "
-        "works at once, about; what is written counts",
+        "works at once, about; what is written counts. Topics with `partitions` are all in the first portion",
     ),
     FerryKey(
         name="ferry.transaction.timeout.ms",
@@ -477,6 +477,13 @@ TRANSFORM_KEYS = (
         default="fail",
         values="`fail`, `skip` or `pass`",
         meaning="a record that it cannot be applied to: refused, sent to the dead letters, or copied as it is",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.timeout.ms",
+        default="0",
+        values="milliseconds; 0: as long as it takes",
+        meaning="how long one Spark task of it (500,000 records at most) may take before the run refuses its topics; "
+        "of `sql`, `function`, `where`, `target` and `partitions`",
     ),
 )
 """Keys of one transform; `ferry.transforms` names those that are used."""

@@ -103,6 +103,7 @@ class TransformReader:
             targets=targets,
             poison=self._poison(name, steps),
             salt=self._salt(name, steps),
+            timeout_ms=self._value(name, "timeout.ms", values.integer(0)),
             providers=self.providers,
         )
 
@@ -193,7 +194,9 @@ class TransformReader:
         return self.findings.read(entry, convert(default), convert, self.providers)
 
 
-_DOING = tuple(part for part in TRANSFORM_PARTS if part not in ("topics", "targets", "salt", "poison"))
+_DOING = tuple(
+    part for part in TRANSFORM_PARTS if part not in ("topics", "targets", "salt", "poison", "timeout.ms")
+)
 """Keys by which a transform changes anything."""
 _IN_SQL = ("where", "target")
 

@@ -65,6 +65,7 @@ def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
             targets=tuple(body.get("targets", ())),
             poison=Poison(body["poison"]),
             salt=salt,
+            timeout_ms=0 if same is None else same.timeout_ms,
             providers=Providers() if some is None else some.providers,
         )
     except (ValueError, KeyError, TypeError) as error:

@@ -22,6 +22,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from ferry.config.record_source import TASK_RECORDS
 from ferry.decide.records.letters import PoisonRule
 from ferry.decide.records.locating import Ranges
+from ferry.decide.records.pace import Share
 from ferry.decide.records.ranges import Piece as Part
 from ferry.decide.records.ranges import dealt
 from ferry.errors import FerryError, Refused, Retryable
@@ -41,6 +42,7 @@ from ferry.spark.records.plain import PlainChange
 from ferry.spark.records.schema import HEADERS, SCHEMA
 from ferry.spark.records.tally import KEPT, READ, Tally
 from ferry.spark.records.unit_stage import COUNT, END, FIRST, Stage, count, one_after_the_other, write_slot
+from ferry.spark.records.watching import TooSlow, watched
 from ferry.spark.session import at_once, is_remote, slot_frame
 from ferry.spark.stage import ROW, parse_rows
 
@@ -78,6 +80,8 @@ class Stream:
     pieces: tuple[Piece, ...]
     plain: PlainChange | None = None
     """The same as `change`, where Python can do it alone."""
+    timeout_s: float = 0.0
+    """How long one Spark task of `change` may take; 0: as long as it does."""
     lost: str = ""
     """Why it cannot be carried out, as a sentence: nothing of it is read, and its pieces are refused; empty: it can."""
 
@@ -205,10 +209,18 @@ def _despite_faults(every: _Job, withheld: dict[TopicPartition, Withheld]) -> li
                 found = _faults(job, error)
             except FerryError as failure:
                 return [SlotEnd(slot=slot, failure=failure) for slot in job.specs]
-            for sentence in sorted({held.refusal.message for held in found.values()}):
-                log.warning("%s", sentence)
-            withheld |= found
-            job.tally.forget()
+            except TooSlow as slow:
+                found = _given_up(job, slow)
+        except TooSlow as slow:
+            found = _given_up(job, slow)
+        for sentence in sorted({held.refusal.message for held in found.values()}):
+            log.warning("%s", sentence)
+        withheld |= found
+        job.tally.forget()
+
+
+def _given_up(job: _Job, slow: TooSlow) -> dict[TopicPartition, Withheld]:
+    return lost_of(replace(one, lost=slow.given_up.get(one.rule.transform, "")) for one in job.streams)
 
 
 def _seen(job: _Job) -> Seen:
@@ -233,8 +245,11 @@ def _faults(job: _Job, error: Exception) -> dict[TopicPartition, Withheld]:
 
 
 def _attempt(job: _Job, stream: Stream, ranges: Ranges) -> None:
-    """Carry a stream's transform out on these ranges, and write nothing. Raises what Spark raises."""
-    stream.change(_source(job, stream.pieces, ranges, iter)).mapInArrow(count, COUNT).collect()
+    """Carry a stream's transform out on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
+    changed = stream.change(_source(job, stream.pieces, ranges, iter)).mapInArrow(count, COUNT)
+    tasks = max(1, len(dealt(ranges, TASK_RECORDS)))
+    share = Share(transform=stream.rule.transform, tasks=range(tasks), timeout_s=stream.timeout_s)
+    watched(job.spark, [share], tasks, changed.collect)
 
 
 def refuse_remote(spark: SparkSession) -> None:
@@ -251,8 +266,23 @@ def _written(job: _Job) -> list[SlotEnd]:
         answers.append(_shuffled(of_spark))
     if len(answers) == 1 or all(spec.limits.rate is None for spec in job.specs.values()):
         answers = [reduce(DataFrame.unionByName, answers)]  # at once; else each has all of the rate
-    answer = [row for frame in answers for row in frame.collect()]
+    shares, tasks = _shares(of_spark.streams)
+    answer = watched(job.spark, shares, tasks, lambda: [row for frame in answers for row in frame.collect()])
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
+
+
+def _shares(streams: Sequence[Stream]) -> tuple[list[Share], int]:
+    """Which tasks of the stage ahead of the shuffle are which transform's, and how many there are: the first one has
+    the edge rows.
+    """
+    shares: list[Share] = []
+    begin = 1
+    for stream in streams:
+        if stream.pieces:
+            end = begin + max(1, len(dealt(ranges_of(stream.pieces), TASK_RECORDS)))
+            shares.append(Share(transform=stream.rule.transform, tasks=range(begin, end), timeout_s=stream.timeout_s))
+            begin = end
+    return shares, begin
 
 
 def _alone(job: _Job) -> DataFrame:

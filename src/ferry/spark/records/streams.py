@@ -123,7 +123,7 @@ def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
         names=names,
         targets={topic: spec.targets_of(topic, name) for topic, name in targets.items()},
     )
-    return Stream(change=change, rule=rule, pieces=pieces, plain=plain)
+    return Stream(change=change, rule=rule, pieces=pieces, plain=plain, timeout_s=spec.timeout_ms / 1000)
 
 
 def _lost(flow: FlowConfig, named: Named, why: str) -> Stream:

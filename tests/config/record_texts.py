@@ -23,6 +23,7 @@ SOUND = (
     "SELECT topic, partition, offset, timestamp, key, value, headers FROM records WHERE partition IN (1, 2)",
     "SELECT *, overlay(CAST(value AS STRING) PLACING 'x' FROM 2) AS o, trim(BOTH 'x' FROM topic) AS t FROM records",
     "FROM records SELECT *",
+    "SELECT * FROM records WHERE coalesce(topic, '') <> '' AND replace(topic, '(', '') = concat(topic, ')', \"\")",
     "SELECT * FROM (SELECT *, offset AS mine FROM records) WHERE mine > 1",
     "SELECT *, get_json_object(CAST(value AS STRING), '$.a') AS a, try_cast(topic AS INT) AS n FROM records",
     "SELECT *, CASE topic WHEN 'a' THEN 1 ELSE 2 END AS n FROM records WHERE NOT (key <=> value) AND offset DIV 2 = 1",

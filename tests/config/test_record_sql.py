@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ferry.config.flow.record_sql import RECORD_COLUMNS, condition_slip, expression_slip, query_slip
 from ferry.config.reading.examine import examine
@@ -34,6 +36,28 @@ def test_what_is_certain_is_told_with_its_place(sql: str, words: str) -> None:
 @pytest.mark.parametrize("sql", DOUBTFUL)
 def test_what_only_spark_knows_is_no_error(sql: str) -> None:
     found = query_slip(sql)
+    assert found is None or not found.is_sure
+
+
+WORDS = (
+    "SELECT", "*", "FROM", "records", "WHERE", "value", "(", ")", "'", '"', "`", ",", ".", "=", "AS", "-- x", "/*",
+    "*/", "now", "rand", "1", "\\", "'x'", "r'\\'", "x'1F'", "h", "->", "EXCEPT", "CAST", "\n", ";", "LATERAL", "{",
+    "[", "''",
+)  # fmt: skip
+
+
+@given(words=st.lists(st.sampled_from(WORDS), max_size=12), mark=st.sampled_from(["", " "]))
+def test_whatever_is_written_has_an_answer_within_it(words: list[str], mark: str) -> None:
+    sql = mark.join(words)
+    for found in (query_slip(sql), condition_slip(sql, columns_known=True), expression_slip(sql, columns_known=True)):
+        if found is not None and found.line is not None and found.column is not None:
+            lines = sql.split("\n")
+            assert 1 <= found.line <= len(lines)
+            assert 1 <= found.column <= len(lines[found.line - 1]) + 1
+
+
+def test_what_is_nested_too_deeply_is_sparks_to_say() -> None:
+    found = query_slip(f"SELECT {'(' * 5000}1{')' * 5000} FROM records")
     assert found is None or not found.is_sure
 
 

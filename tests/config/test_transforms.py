@@ -7,6 +7,7 @@ import pytest
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import (
     AddHeader,
+    Cast,
     Change,
     Drop,
     DropHeaders,
@@ -157,6 +158,15 @@ def test_a_topic_has_one_transform() -> None:
         ("ferry.transform.one.salt = 0123456789abcdef\nferry.transform.one.sample = 1%", "has no effect without hash"),
         ("ferry.transform.one.function = nowhere", "'nowhere' is no import path of a function"),
         ("ferry.transform.one.sql = SELECT 1\nferry.transform.one.function = a:b", "stands beside sql"),
+        (
+            "ferry.transform.one.cast = $.a",
+            "'$.a' is no cast; write $.name:TYPE, or $:TYPE of all of it, with one of",
+        ),
+        ("ferry.transform.one.cast = $.a:int", "'$.a:int' is no cast"),
+        ("ferry.transform.one.cast = a:int8", "'a' is no path"),
+        ("ferry.transform.one.cast.key = $:int8, $.a:string", "'$:int8' casts all of it, beside fields in it"),
+        ("ferry.transform.one.timeout.ms = 1000", "changes nothing: write one of ferry.transform.one.sql, "),
+        ("ferry.transform.one.timeout.ms = soon", "'soon' is not a whole number"),
         ("ferry.transform.one.partitions = 0", "0 is out of range"),
         (BY_RECORD + "ferry.transform.one.targets = a, b", "targets: needs ferry.transform.one.partitions"),
         (BY_RECORD + TWO + "ferry.transform.one.targets = a, b c", "'b c' has other characters than letters"),
@@ -183,6 +193,33 @@ def chain(*lines: str) -> str:
     return f"transforms = {', '.join(names)}\n{body}\n".replace(
         "type = predicates", f"type = {CONNECT}predicates"
     ).replace("type = @", f"type = {CONNECT}")
+
+
+def test_casts_are_by_type_and_of_all_or_of_fields() -> None:
+    ((one,), (two,)) = (
+        transforms(f"ferry.transforms = one\nferry.transform.one.topics = x\nferry.transform.one.{lines}\n")
+        for lines in (
+            "cast = $.a:string, $['b:c'].d[*]:int8, $.e:string\nferry.transform.one.redact = $.f",
+            "cast = $:string\nferry.transform.one.cast.key = $.id:int64\nferry.transform.one.timeout.ms = 60000",
+        )
+    )
+    assert one.steps == (
+        Json(paths=("$.f",), change=Change.REDACT),
+        Cast(paths=("$.a", "$.e"), to="string"),
+        Cast(paths=("$['b:c'].d[*]",), to="int8"),
+    )
+    assert two.steps == (Cast(paths=(), to="string"), Cast(paths=("$.id",), to="int64", of_key=True))
+    assert two.timeout_ms == 60_000
+    (found,) = transforms(
+        chain("v.type = @Cast$Value", "v.spec = a:int8,b:string, c.d:INT8", "k.type = @Cast$Key", "k.spec = string")
+    )
+    assert found.steps == (
+        Cast(paths=("$['a']", "$['c.d']"), to="int8", is_object=True),
+        Cast(paths=("$['b']",), to="string", is_object=True),
+        Cast(paths=(), to="string", of_key=True),
+    )
+    for spec, words in (("a:int", "'a:int' is no cast; write field:TYPE"), ("int8, a:int8", "casts the whole beside")):
+        assert any(words in one for one in errors(chain("v.type = @Cast$Value", f"v.spec = {spec}")))
 
 
 def test_connects_classes_become_steps() -> None:

@@ -7,6 +7,7 @@ import java.util.TreeMap;
 import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.transforms.Cast;
 import org.apache.kafka.connect.transforms.MaskField;
 import org.apache.kafka.connect.transforms.RegexRouter;
 import org.apache.kafka.connect.transforms.ReplaceField;
@@ -48,6 +49,7 @@ class TransformsOracle {
 
     static Transformation<SourceRecord> made(String name) {
         return switch (name) {
+            case "Cast" -> new Cast.Value<>();
             case "MaskField" -> new MaskField.Value<>();
             case "ReplaceField" -> new ReplaceField.Value<>();
             case "RegexRouter" -> new RegexRouter<>();

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
+from ferry.decide.records.json_cast import cast
 from ferry.decide.records.json_edit import Edit, NotJson, hashed, redacted, redacted_string, removed
 
 NAMES = ["a", "b", "c", 'q"q', "ü", "a b", ":", ",", "true", "\\"]
@@ -17,6 +18,8 @@ EDITS: dict[str, Edit] = {
     "hash": hashed(b"0123456789abcdef"),
     "remove": removed,
 }
+CASTS: dict[str, Edit] = {"string": cast("string"), "int16": cast("int16"), "boolean": cast("boolean")}
+"""Edits that may refuse what they find."""
 OF_STRING = {"redact": redacted_string(None), "replace": redacted_string("7"), "name": redacted_string("b")}
 PATHS = st.lists(
     st.lists(st.sampled_from([*NAMES, None]), min_size=1, max_size=3).map(tuple), min_size=1, max_size=3, unique=True

@@ -10,15 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from ferry.config.flow.routes import routed, target_by_steps
-from ferry.config.flow.steps import Route, TopicMatches, When
+from ferry.config.flow.steps import CAST_TYPES, Route, TopicMatches, When
 from ferry.config.text import json_path
 from ferry.config.text.json_path import parse_path
 from ferry.decide.records import json_edit
+from ferry.decide.records.json_cast import TYPES, cast
 from ferry.decide.records.json_edit import NotJson, hash_of, hashed, is_object, only_fields, redacted, removed
 from ferry.dev.jars import jars, java
 from tests.oracle import Oracle
@@ -161,6 +163,71 @@ def test_masked_fields_are_those_of_kafkas_class(
         assert wanted is not None
         # Kafka's class adds fields that are not there, as null.
         assert found == {name: inner for name, inner in wanted[1].items() if name in value}
+
+
+CASTABLE = st.dictionaries(
+    st.sampled_from(["a", "b", "c"]),
+    st.none() | st.booleans() | LONGS | st.integers(-300, 300) | st.sampled_from([0.5, -2.25, 1e10, 1e30, -0.0])
+    | st.sampled_from(["", "7", "-007", "+12", "129", " 1", "1.5", "1e3", ".5", "5.", "1f", "TRUE", "no", "NaN", "1_0"])
+    | st.lists(LONGS, max_size=1),
+    min_size=1, max_size=3,
+)  # fmt: skip
+
+
+@given(value=CASTABLE, field=st.sampled_from(["a", "b"]), kind=st.sampled_from(CAST_TYPES))
+@example(value={"a": 300}, field="a", kind="int8")
+@example(value={"a": "1.5f"}, field="a", kind="float32")
+def test_fields_are_cast_as_by_kafkas_class(value: dict[str, Any], field: str, kind: str) -> None:
+    written = json.dumps(value).encode()
+    answer = kafkas("Cast", written, spec=f"{field}:{kind}")
+    clear = value.get(field)
+    try:
+        found = json.loads(edited(written, [(field,)], cast(kind)))
+    except NotJson:
+        # Kafka's class cuts off what does not fit, and writes what is no number of JSON as text.
+        cut = isinstance(clear, int | float) and not isinstance(clear, bool) and "int" in kind
+        assert answer is None or cut or clear in {"NaN", 1e30}
+        return
+    assert answer is not None
+    assert {name: inner for name, inner in found.items() if name != field} == {
+        name: inner for name, inner in value.items() if name != field
+    }
+    if field in value:  # Kafka's class adds one that is not there, as null
+        wanted = answer[1][field]
+        is_same = type(found[field]) is type(wanted) and (found[field] == wanted or kind == "float32")
+        assert is_same or (kind == "string" and found[field] == json.dumps(clear)), "a number is text as it is written"
+        if kind == "float32" and wanted is not None:
+            assert np.float32(found[field]) == np.float32(wanted)
+
+
+def test_all_of_a_value_is_cast_too() -> None:
+    assert tuple(TYPES) == CAST_TYPES
+    for value, kind, wanted in [
+        (b" 12 ", "string", b' "12" '),
+        (b'"12"', "int32", b"12"),
+        (b"1.50", "string", b'"1.50"'),
+        (b"1.50", "float64", b"1.50"),
+        (b"3", "float64", b"3.0"),
+        (b"2.9", "int8", b"2"),
+        (b"0.9", "boolean", b"false"),
+        (b"null", "int8", b"null"),
+        (b"12345678901234567890123", "string", b'"12345678901234567890123"'),
+        (b"0.1", "float32", b"0.1"),
+    ]:
+        assert edited(value, [()], cast(kind)) == wanted
+    for value, kind in [
+        (b"{}", "string"),
+        (b"128", "int8"),
+        (b'"x"', "int64"),
+        (b"1e999999999", "int64"),
+        (b"x", "string"),
+    ]:
+        with pytest.raises(NotJson):
+            edited(value, [()], cast(kind))
+    for value in (b"9" * 5000, b'"' + b"9" * 5000 + b'"', b"1e400", b'"1e400"', b"1e39"):
+        for kind in ("int64", "float32"):
+            with pytest.raises(NotJson, match="does not fit"):
+                edited(value, [()], cast(kind))
 
 
 @given(value=FLAT, exclude=FIELDS | st.just([]), include=FIELDS | st.just([]), new=st.sampled_from([None, "z"]))

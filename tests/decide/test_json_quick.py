@@ -17,7 +17,7 @@ from ferry.decide.records.json_edit import (
     tree_of,
 )
 from ferry.decide.records.json_quick import editor
-from tests.decide.json_texts import EDITS, OF_STRING, PATHS, outcome, texts
+from tests.decide.json_texts import CASTS, EDITS, OF_STRING, PATHS, outcome, texts
 
 
 def plain(paths: list[Path], edit: Edit, *, wanted: bool) -> Callable[[bytes], bytes]:
@@ -29,7 +29,7 @@ def plain(paths: list[Path], edit: Edit, *, wanted: bool) -> Callable[[bytes], b
     return change
 
 
-@given(value=texts().map(str.encode) | st.binary(max_size=12), paths=PATHS, name=st.sampled_from(list(EDITS)))
+@given(value=texts().map(str.encode) | st.binary(max_size=12), paths=PATHS, name=st.sampled_from([*EDITS, *CASTS]))
 @example(value=b'{"a":{"b":1},"a":{}}', paths=[("a", "b")], name="redact")
 @example(value=b'{"c":"a","d":{"a":1}}', paths=[("a",)], name="redact")
 @example(value=b'{"x":":","y":1}', paths=[(":",)], name="redact")
@@ -37,10 +37,11 @@ def plain(paths: list[Path], edit: Edit, *, wanted: bool) -> Callable[[bytes], b
 @example(value=b'{ "a":1 , "b":2 , "c":3 }', paths=[("b",), ("a",)], name="remove")
 @example(value=b'{"a":{"b":1}}', paths=[("a",), ("a", "b")], name="hash")
 def test_they_are_the_same(value: bytes, paths: list[Path], name: str) -> None:
+    edit = (EDITS | CASTS)[name]
     for wanted in (False, True):
-        expected = outcome(plain(paths, EDITS[name], wanted=wanted), value)
+        expected = outcome(plain(paths, edit, wanted=wanted), value)
         for of_string in {None, OF_STRING.get(name)}:
-            quick = editor(paths, EDITS[name], is_object_wanted=wanted, of_string=of_string)
+            quick = editor(paths, edit, is_object_wanted=wanted, of_string=of_string)
             assert outcome(quick, value) == expected
 
 

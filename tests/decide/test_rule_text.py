@@ -20,6 +20,8 @@ EVERY_STEP = (
     steps.Json(paths=("$.a", "$['b c']"), change=steps.Change.REDACT, replacement="0", is_object=True),
     steps.Json(paths=("$.a",), change=steps.Change.HASH),
     steps.OnlyFields(include=("a",), renames=(("a", "b"), ("c", "d"))),
+    steps.Cast(paths=("$.a",), to="int8", is_object=True),
+    steps.Cast(paths=(), to="string", of_key=True),
     steps.HashKey(),
     steps.Route(pattern="a(.*)", replacement="$1"),
     steps.RouteByTime(topic_format="${topic}", time_format="yyyy"),

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.steps import (
     STEP_VERSIONS,
     AddHeader,
+    Cast,
     Change,
     Drop,
     DropHeaders,
@@ -72,6 +73,16 @@ VERSIONS: dict[type[Step], tuple[tuple[Step, ...], int, str]] = {
         "f707c15edab716f3",
     ),
     OnlyFields: ((OnlyFields(include=("a", "b"), renames=(("b", "ü"),)),), 1, "4a7c79bb18ae1b9b"),
+    Cast: (
+        (
+            Cast(paths=("$.a", "$.c[*].d"), to="string"),
+            Cast(paths=("$.b", "$.x"), to="float32"),
+            Cast(paths=("$['ü'].a",), to="boolean"),
+            Cast(paths=("$.b", "$.x"), to="int16", when=When(test=HasHeader(name="h"))),
+        ),
+        1,
+        "14b734e0ee9989c6",
+    ),
     HashKey: ((HashKey(),), 1, "b4480a9c06b8d73b"),
     Route: (
         (Route(pattern="a\\.(t.*)", replacement="b-$1", when=When(test=TopicMatches(pattern="a\\.t"))),),

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.config.flow.topic_sql import topic_by_sql
+from ferry.decide.records.json_cast import cast
+from ferry.decide.records.json_edit import NotJson, edited, tree_of
 from tests.spark.notebook import Failed, Notebook
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
@@ -38,7 +40,7 @@ RECORDS = st.lists(
         st.integers(0, 2**62),
         st.integers(0, 4_000_000_000_000),
         st.just(0),
-        st.none() | st.binary(max_size=4),
+        st.none() | st.binary(max_size=4) | st.sampled_from([b"12", b"true", b'"x"', b"{}"]),
         VALUES,
         st.lists(st.tuples(st.sampled_from(["x", "y"]), st.none() | st.binary(max_size=3)), max_size=3),
     ),
@@ -116,6 +118,33 @@ def test_sql_means_what_it_means_by_sparks_defaults_whatever_the_cluster_has(boo
     }
     (row,) = book.transformed(file, [("orders", 0, 1, 2, 0, b"k", b"v", [])], settings)
     assert row["value"] == b"{}\torders"
+
+
+def cast_by_model(value: bytes | None, *casts: tuple[tuple[str, ...], str]) -> bytes | None:
+    for path, kind in casts:
+        value = None if value is None else edited(value, tree_of([path]), cast(kind))
+    return value
+
+
+@FEW
+@given(records=RECORDS)
+def test_casts_of_values_and_keys_are_those_of_the_model(book: Notebook, records: list[Row]) -> None:
+    found = by_place(
+        book.transformed(ours("cast = $.n:string, $.card:int8", "cast.key = $:string", "poison = skip"), records)
+    )
+    for topic, partition, offset, timestamp, _, key, value, headers in records:
+        wanted: tuple[bytes | None, bytes | None] = (key, value)
+        why = None
+        try:
+            changed = cast_by_model(value, (("n",), "string"), (("card",), "int8"))
+        except NotJson as error:
+            why = f"its value cannot be changed: {error}"
+        else:
+            try:
+                wanted = (cast_by_model(key, ((), "string")), changed)
+            except NotJson as error:
+                why = f"its key cannot be changed: {error}"
+        assert found[topic, partition, offset] == (f"a.{topic}", timestamp, *wanted, headers, why)
 
 
 @FEW

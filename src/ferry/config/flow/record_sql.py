@@ -58,7 +58,7 @@ _UNITS = frozenset(
 """Words in functions of time, which sqlglot may take for columns."""
 _BEGINNINGS = frozenset(("SELECT", "FROM", "TABLE", "("))
 """Of queries; a command is none."""
-_OPEN, _CLOSE = "([{", ")]}"
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
 _ENDLESS = frozenset((",", ".", "=", "==", "<", ">", "<=", ">=", "<=>", "<>", "!=", "+", "-", "/", "||", "->", "::"))
 """What nothing ends with."""
 _MISSING = re.compile(r"Missing (?:(?P<mark>.+) from )?(?P<line>\d+):(?P<column>\d+)")
@@ -132,7 +132,7 @@ def _slip(sql: str, before: str, after: str, columns_known: bool) -> Slip | None
     except ParseError as error:
         told = error.errors[0] if error.errors else {}
         return text.doubt(told.get("line"), told.get("col"))
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         return text.doubt(None, None)
     if len(trees) != 1 or type(trees[0]).__name__ != "Select":
         return None  # several statements, brackets around it, or what only Spark reads: its to say
@@ -291,11 +291,12 @@ class _Query:
                 near = get_close_matches(named.name, RECORD_COLUMNS, 1)
                 remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(RECORD_COLUMNS)}"
                 yield self._text.slip(at, f"names a column {named.name}, which records do not have; {remedy}")
-        for kind in (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser):
+        for name in ("current_date", "current_timestamp", "current_user", "session_user"):
+            kind = getattr(exp, "".join(part.title() for part in name.split("_")))
             if self._tree.find(kind) is not None:
-                word = next((one for one in self._text.tokens if one.text.lower() in _BARE), None)
+                word = next((one for one in self._text.tokens if one.text.lower() == name), None)
                 if word is not None:
-                    yield self._text.slip(word.start, not_the_same(word.text.lower()))
+                    yield self._text.slip(word.start, not_the_same(name))
 
     def _may_be_no_column(self, exp: Any, column: Any, name: str) -> bool:
         """Words that functions of Spark take, and that sqlglot reads as columns."""

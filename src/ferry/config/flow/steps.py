@@ -122,6 +122,26 @@ class OnlyFields:
     when: When | None = None
 
 
+CAST_TYPES = ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")
+"""What can be cast to, by Connect's names."""
+Casts = tuple[tuple[tuple[str, ...], str], ...]
+"""Of each type the paths that lead to what becomes of it; none: the whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Make JSON of another type where paths lead (`Cast`), or all of it; else as Json, also of the key's."""
+
+    paths: tuple[str, ...]
+    """None: the whole value."""
+    to: str
+    """One of CAST_TYPES."""
+    of_key: bool = False
+    is_object: bool = False
+    """As of Json."""
+    when: When | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashKey:
     """The HMAC-SHA-256 of the key with the salt, in hexadecimal; no key stays none."""
@@ -156,7 +176,7 @@ class Rename:
 
 
 Step = (
-    Drop | Keep | Sample | AddHeader | DropHeaders | Provenance | Json | OnlyFields | HashKey
+    Drop | Keep | Sample | AddHeader | DropHeaders | Provenance | Json | OnlyFields | Cast | HashKey
     | Route | RouteByTime | Rename
 )  # fmt: skip
 
@@ -169,6 +189,7 @@ STEP_VERSIONS: Mapping[type[Step], int] = {
     Provenance: 1,
     Json: 1,
     OnlyFields: 1,
+    Cast: 1,
     HashKey: 1,
     Route: 1,
     RouteByTime: 1,

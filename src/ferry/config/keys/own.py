@@ -436,6 +436,19 @@ TRANSFORM_KEYS = (
         meaning="fields that become the HMAC-SHA-256 of their text with `salt`: what was equal stays equal",
     ),
     FerryKey(
+        name="ferry.transform.{name}.cast",
+        default="",
+        values="paths into JSON, each with `:` and a type, as `$.amount:float64, $.id:string`; `$:string`: all of it",
+        meaning="fields that become of another type: `int8`, `int16`, `int32`, `int64`, `float32`, `float64`, "
+        "`boolean`, `string`; one that cannot is poison",
+    ),
+    FerryKey(
+        name="ferry.transform.{name}.cast.key",
+        default="",
+        values="as of `cast`",
+        meaning="the same of the record's key, which has to be JSON",
+    ),
+    FerryKey(
         name="ferry.transform.{name}.hash.key",
         default="false",
         values="`true` or `false`",

@@ -12,7 +12,10 @@ from typing import TypeVar
 
 from ferry.config.flow.routes import why_by_record
 from ferry.config.flow.steps import (
+    CAST_TYPES,
     AddHeader,
+    Cast,
+    Casts,
     Change,
     Drop,
     DropHeaders,
@@ -47,6 +50,7 @@ NAME = CONNECT
 
 _PACKAGE = "org.apache.kafka.connect.transforms."
 _NOTHING: tuple[str, ...] = ()
+_NO_CASTS: Casts = ()
 _COMMON = ("type", "predicate", "negate", "plugin.version")
 _IGNORED = "replace.null.with.default"
 _TIME_FORMAT = re.compile(r"(?:yyyy|yy|MM|dd|HH|mm|ss|SSS|'[^']*'|[^A-Za-z'\[\]{}#])+")
@@ -172,6 +176,19 @@ class ConnectReader:
         self._value(f"{key}.{_IGNORED}", values.boolean, "true")
         return [Json(paths=paths, change=Change.REDACT, replacement=replacement, is_object=True, when=when)]
 
+    def cast_value(self, key: str, when: When | None) -> list[Step]:
+        """`Cast$Value`."""
+        return self._cast(key, when, of_key=False)
+
+    def cast_key(self, key: str, when: When | None) -> list[Step]:
+        """`Cast$Key`."""
+        return self._cast(key, when, of_key=True)
+
+    def _cast(self, key: str, when: When | None, *, of_key: bool) -> list[Step]:
+        casts = self._needed(f"{key}.spec", _spec, _NO_CASTS)
+        self._value(f"{key}.{_IGNORED}", values.boolean, "true")
+        return [Cast(paths=paths, to=kind, of_key=of_key, is_object=bool(paths), when=when) for paths, kind in casts]
+
     def filter(self, _key: str, when: When | None) -> list[Step]:
         """`Filter`."""
         return [Drop(when=when)]
@@ -224,6 +241,8 @@ _TRANSFORMS: Mapping[str, tuple[str, ...]] = {
     "DropHeaders": ("headers",),
     "ReplaceField$Value": ("exclude", "include", "renames", _IGNORED),
     "MaskField$Value": ("fields", "replacement", _IGNORED),
+    "Cast$Value": ("spec", _IGNORED),
+    "Cast$Key": ("spec", _IGNORED),
     "RegexRouter": ("regex", "replacement"),
     "Filter": (),
     "TimestampRouter": ("topic.format", "timestamp.format"),
@@ -241,6 +260,8 @@ _MAKERS: Mapping[str, Callable[[ConnectReader, str, When | None], list[Step]]] =
     "DropHeaders": ConnectReader.drop_headers,
     "ReplaceField$Value": ConnectReader.replace_field,
     "MaskField$Value": ConnectReader.mask_field,
+    "Cast$Value": ConnectReader.cast_value,
+    "Cast$Key": ConnectReader.cast_key,
     "RegexRouter": ConnectReader.regex_router,
     "Filter": ConnectReader.filter,
     "TimestampRouter": ConnectReader.timestamp_router,
@@ -260,6 +281,22 @@ def _fields(text: str) -> tuple[str, ...]:
     for one in paths:
         parse_path(one)
     return paths
+
+
+def _spec(text: str) -> Casts:
+    """By type the paths of the fields; none, where a type alone is that of the whole."""
+    items = _some(text)
+    found: dict[str, list[str]] = {}
+    for one in items:
+        name, colon, kind = one.rpartition(":")
+        if kind.strip().lower() not in CAST_TYPES or (colon and not name.strip()):
+            raise BadValue(f"{one!r} is no cast; write field:TYPE, or TYPE alone, with one of {', '.join(CAST_TYPES)}")
+        if not colon and len(items) > 1:
+            raise BadValue(f"{one!r} casts the whole beside fields; keep one of both")
+        mine = found.setdefault(kind.strip().lower(), [])
+        if colon:
+            mine.append(written_path(name.strip()))
+    return tuple((tuple(paths), kind) for kind, paths in found.items())
 
 
 def _renames(text: str) -> tuple[tuple[str, str], ...]:

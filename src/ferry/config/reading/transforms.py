@@ -11,7 +11,19 @@ from typing import TypeVar
 
 from ferry.config.flow.record_sql import Slip, condition_slip, expression_slip, query_slip
 from ferry.config.flow.routes import why_by_record
-from ferry.config.flow.steps import Change, HashKey, Json, Keep, Provenance, Rename, Sample, Step
+from ferry.config.flow.steps import (
+    CAST_TYPES,
+    Cast,
+    Casts,
+    Change,
+    HashKey,
+    Json,
+    Keep,
+    Provenance,
+    Rename,
+    Sample,
+    Step,
+)
 from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
@@ -121,6 +133,9 @@ class TransformReader:
             paths = self._value(name, part, _paths)
             if paths:
                 yield Json(paths=paths, change=change)
+        for part, of_key in (("cast", False), ("cast.key", True)):
+            for paths, kind in self._value(name, part, _casts):
+                yield Cast(paths=paths, to=kind, of_key=of_key)
         if self._value(name, "hash.key", values.boolean):
             yield HashKey()
         if self._value(name, "provenance", values.boolean):
@@ -168,7 +183,7 @@ class TransformReader:
     def _poison(self, name: str, steps: tuple[Step, ...]) -> Poison:
         written = Poison(self._value(name, "poison", values.one_of(tuple(Poison))))
         poison = self.poison if self._entry(name, "poison") is None else written
-        if poison is Poison.PASS and any(isinstance(one, Json | HashKey) for one in steps):
+        if poison is Poison.PASS and any(isinstance(one, Json | Cast | HashKey) for one in steps):
             message = "lets values that are no JSON through as they are, unmasked; write fail or skip where that counts"
             entry = self._entry(name, "poison")
             self.findings.warn(entry, entry.key if entry is not None else f"ferry.transform.{name}.poison", message)
@@ -194,9 +209,7 @@ class TransformReader:
         return self.findings.read(entry, convert(default), convert, self.providers)
 
 
-_DOING = tuple(
-    part for part in TRANSFORM_PARTS if part not in ("topics", "targets", "salt", "poison", "timeout.ms")
-)
+_DOING = tuple(part for part in TRANSFORM_PARTS if part not in ("topics", "targets", "salt", "poison", "timeout.ms"))
 """Keys by which a transform changes anything."""
 _IN_SQL = ("where", "target")
 
@@ -257,6 +270,23 @@ def _targets(text: str) -> tuple[str, ...]:
     if len(found) > _MOST_TARGETS:
         raise BadValue(f"lists {len(found)} topics, and at most {_MOST_TARGETS} are kept up at once; leave some out")
     return found
+
+
+def _casts(text: str) -> Casts:
+    """By type, in the order of the first of each, the paths; none, where it is the whole."""
+    found: dict[str, list[str]] = {}
+    items = values.items(text)
+    for one in items:
+        path, colon, kind = one.rpartition(":")
+        if not colon or kind not in CAST_TYPES:
+            known = ", ".join(CAST_TYPES)
+            raise BadValue(f"{one!r} is no cast; write $.name:TYPE, or $:TYPE of all of it, with one of {known}")
+        if path != "$":
+            parse_path(path)
+        elif len(items) > 1:
+            raise BadValue(f"{one!r} casts all of it, beside fields in it; keep one of both")
+        found.setdefault(kind, []).append(path)
+    return tuple((tuple(path for path in paths if path != "$"), kind) for kind, paths in found.items())
 
 
 def _salt(text: str) -> str:

@@ -69,11 +69,21 @@ def tree_of(paths: Iterable[Path]) -> Tree:
 
 
 def edited(value: bytes, tree: Tree, edit: Edit) -> bytes:
-    """`value` with every place changed that one of the tree's paths leads to. Raises NotJson."""
+    """`value` with every place changed that one of the tree's paths leads to. Raises NotJson.
+
+    The empty path leads to all of it, which cannot be taken out.
+    """
     text = _text(value)
     splices: list[_Splice] = []
     start = _after_blank(text, 0)
-    _check_end(text, _read(text, start, tree, edit, splices))
+    if tree.here:
+        whole, end = _value(text, start)
+        new = edit(whole, text[start:end])
+        if new is not None and new != text[start:end]:
+            splices.append((start, end, new))
+    else:
+        end = _read(text, start, tree, edit, splices)
+    _check_end(text, end)
     return _spliced(text, splices) if splices else value
 
 

@@ -20,7 +20,7 @@ _STEPS: dict[str, type[Any]] = {
     one.__name__: one
     for one in (
         *(steps.Drop, steps.Keep, steps.Sample, steps.AddHeader, steps.DropHeaders, steps.Provenance, steps.Json),
-        *(steps.OnlyFields, steps.HashKey, steps.Route, steps.RouteByTime, steps.Rename),
+        *(steps.OnlyFields, steps.Cast, steps.HashKey, steps.Route, steps.RouteByTime, steps.Rename),
         *(steps.When, steps.TopicMatches, steps.HasHeader, steps.IsTombstone),
     )
 }

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ferry.config.flow.steps import Change, Json, OnlyFields
+from ferry.config.flow.steps import Cast, Change, Json, OnlyFields
 from ferry.config.text.json_path import parse_path
+from ferry.decide.records.json_cast import cast
 from ferry.decide.records.json_column import Column, ColumnChange, Flags, column_editor, one_by_one
 from ferry.decide.records.json_edit import (
     hash_of,
@@ -23,9 +24,21 @@ from ferry.decide.records.json_quick import editor
 from ferry.spark.columns import nullable_binaries
 from ferry.wire.arrow_columns import edges_of, valid_of
 
+JSON_STEPS = Json | OnlyFields | Cast
+"""Steps that change JSON: of the value, but for a Cast of the key."""
 
-def change_of(step: Json | OnlyFields, salt: bytes) -> ColumnChange:
+
+def column_of(step: Json | OnlyFields | Cast) -> str:
+    """The column that a step changes."""
+    return "key" if isinstance(step, Cast) and step.of_key else "value"
+
+
+def change_of(step: Json | OnlyFields | Cast, salt: bytes) -> ColumnChange:
     """What changes a column of values."""
+    if isinstance(step, Cast):
+        # One by one, for it may refuse what it finds.
+        places = [parse_path(path) for path in step.paths] or [()]
+        return one_by_one(editor(places, cast(step.to), is_object_wanted=step.is_object))
     if isinstance(step, OnlyFields):
         include, renames = frozenset(step.include), dict(step.renames)
         return one_by_one(lambda value: only_fields(value, include, renames))
@@ -39,9 +52,10 @@ def change_of(step: Json | OnlyFields, salt: bytes) -> ColumnChange:
 
 
 def changed_values(
-    changes: Sequence[ColumnChange], values: pa.Array, wanted: Flags | None
+    changes: Sequence[ColumnChange], values: pa.Array, wanted: Flags | None, name: str = "value"
 ) -> tuple[pa.Array, dict[int, bytes]]:
     """The values after all changes, of those that are wanted (None: all); and by row, why one could not be changed.
+    `name` is the column's.
 
     Null stays null. A value that could not be changed is as the changes before left it: whoever asks puts back all of
     its record.
@@ -52,7 +66,7 @@ def changed_values(
     for change in changes:
         column, reasons = change(column, left)
         for row, reason in reasons.items():
-            poison[row] = f"its value cannot be changed: {reason}".encode()
+            poison[row] = f"its {name} cannot be changed: {reason}".encode()
         if reasons:
             left = left.copy()
             left[list(reasons)] = False

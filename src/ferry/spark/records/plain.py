@@ -20,6 +20,7 @@ import pyarrow as pa
 from ferry.config.flow.routes import target_by_steps
 from ferry.config.flow.steps import (
     AddHeader,
+    Cast,
     Drop,
     DropHeaders,
     HasHeader,
@@ -38,14 +39,14 @@ from ferry.config.flow.transforms import TransformSpec
 from ferry.config.text.regex import compile_java
 from ferry.decide.records.json_column import ColumnChange
 from ferry.spark.columns import nullable_binaries, strings
-from ferry.spark.records.edits import change_of, changed_values, hashed_keys
+from ferry.spark.records.edits import JSON_STEPS, change_of, changed_values, column_of, hashed_keys
 from ferry.wire.arrow_columns import Flags, edges_of, name_bytes, numbers_of, valid_of
 
 _COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")
 _MILLION = 1_000_000
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NO_NAME = b"its target is no name of a topic"
-_PLAIN = (Drop, Sample, AddHeader, DropHeaders, Provenance, Json, OnlyFields, HashKey, Route)
+_PLAIN = (Drop, Sample, AddHeader, DropHeaders, Provenance, Json, OnlyFields, Cast, HashKey, Route)
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,11 @@ class PlainChange:
     def _acts(self) -> list[Callable[[_Table], None]]:
         """One for each step; of changes of JSON that follow each other the first does all."""
         acts: list[Callable[[_Table], None]] = []
-        for is_json, group in groupby(self.steps, lambda step: (isinstance(step, Json | OnlyFields), _when(step))):
+        for (column, when), group in groupby(self.steps, lambda step: (_json_column(step), _when(step))):
             steps = list(group)
-            if is_json[0]:
-                changes = [change_of(step, self.secret) for step in steps if isinstance(step, Json | OnlyFields)]
-                acts.append(_changing(changes, is_json[1]))
+            if column:
+                changes = [change_of(step, self.secret) for step in steps if isinstance(step, JSON_STEPS)]
+                acts.append(_changing(changes, when, column))
                 acts += [_nothing] * (len(steps) - 1)
             else:
                 acts += [_act(step, self.secret) for step in steps]
@@ -101,6 +102,11 @@ def _is_of_topic(when: When | None) -> bool:
     return when is None or isinstance(when.test, TopicMatches)
 
 
+def _json_column(step: Step) -> str:
+    """Whose JSON a step changes; empty: none's."""
+    return column_of(step) if isinstance(step, JSON_STEPS) else ""
+
+
 def _when(step: Step) -> When | None:
     return getattr(step, "when", None)
 
@@ -109,8 +115,8 @@ def _nothing(_: _Table) -> None:
     return
 
 
-def _changing(changes: Sequence[ColumnChange], when: When | None) -> Callable[[_Table], None]:
-    return lambda table: table.change(changes, when)
+def _changing(changes: Sequence[ColumnChange], when: When | None, column: str) -> Callable[[_Table], None]:
+    return lambda table: table.change(changes, when, column)
 
 
 def _act(step: Step, secret: bytes) -> Callable[[_Table], None]:  # noqa: PLR0911 - one line for each step
@@ -205,12 +211,12 @@ class _Table:
         kept[list(self._poison)] = True
         self._only(kept)
 
-    def change(self, changes: Sequence[ColumnChange], when: When | None) -> None:
-        """As Json and OnlyFields."""
+    def change(self, changes: Sequence[ColumnChange], when: When | None, column: str) -> None:
+        """As Json, OnlyFields and Cast, of the value or the key."""
         wanted = None if when is None else self._holds(when)
-        found, poison = changed_values(changes, self._batch.column("value"), wanted)
+        found, poison = changed_values(changes, self._batch.column(column), wanted, column)
         self._poison = {**poison, **self._poison}  # the first reason counts
-        self._with("value", found)
+        self._with(column, found)
 
     def hash_keys(self, secret: bytes) -> None:
         """As HashKey."""

@@ -19,6 +19,7 @@ from pyspark.sql import functions as sf
 from ferry.config.flow.routes import routed
 from ferry.config.flow.steps import (
     AddHeader,
+    Cast,
     Drop,
     DropHeaders,
     HasHeader,
@@ -40,7 +41,7 @@ from ferry.config.flow.transforms import TransformSpec
 from ferry.decide.records.json_column import ColumnChange
 from ferry.errors import BadInput, Refused
 from ferry.spark.columns import nullable_binaries
-from ferry.spark.records.edits import change_of, changed_values, hashed_keys
+from ferry.spark.records.edits import JSON_STEPS, change_of, changed_values, column_of, hashed_keys
 from ferry.spark.records.selection import selected
 
 T = TypeVar("T")
@@ -80,12 +81,12 @@ def carried_out(records: DataFrame, spec: TransformSpec, secret: bytes, targets:
         frame = steps.after(frame, step)
     frame = frame.withColumns({f"_{name}": sf.col(name) for name in _BEFORE})
     # Changes of JSON that follow each other are one call of Python for each record.
-    for when, group in groupby(spec.steps[len(filters) :], _json_when):
-        if isinstance(when, _NoJson):
+    for place, group in groupby(spec.steps[len(filters) :], _json_place):
+        if place is None:
             for step in group:
                 frame = steps.after(frame, step)
         else:
-            frame = steps.changed(frame, [step for step in group if isinstance(step, Json | OnlyFields)], when)
+            frame = steps.changed(frame, [step for step in group if isinstance(step, JSON_STEPS)], *place)
     target = sf.col("target")
     legal = target.isNotNull() & target.rlike(_TOPIC_NAME) & ~target.isin(".", "..")
     frame = _spoilt(frame, ~sf.coalesce(legal, sf.lit(False)), sf.lit("its target is no name of a topic"))
@@ -93,15 +94,9 @@ def carried_out(records: DataFrame, spec: TransformSpec, secret: bytes, targets:
     return frame.withColumns({name: sf.when(is_poison, sf.col(f"_{name}")).otherwise(sf.col(name)) for name in _BEFORE})
 
 
-class _NoJson:
-    """In place of what a step is for, where it changes no JSON."""
-
-
-_NO_JSON = _NoJson()
-
-
-def _json_when(step: Step) -> When | _NoJson | None:
-    return step.when if isinstance(step, Json | OnlyFields) else _NO_JSON
+def _json_place(step: Step) -> tuple[When | None, str] | None:
+    """What a step that changes JSON is for, and in which column; None: it changes none."""
+    return (step.when, column_of(step)) if isinstance(step, JSON_STEPS) else None
 
 
 def _has_policy_names(spec: TransformSpec) -> bool:
@@ -145,20 +140,22 @@ class _Steps:
                 return frame.withColumn("headers", _with_headers(_provenance(step)))
             case HashKey():
                 return frame.withColumn("key", _key_hash(self._secret)("key"))
-            case Json() | OnlyFields():
-                return self.changed(frame, [step], step.when)
+            case Json() | OnlyFields() | Cast():
+                return self.changed(frame, [step], step.when, column_of(step))
             case Route():
                 return self._route(frame, step)
             case RouteByTime():
                 return self._route_by_time(frame, step)
 
-    def changed(self, frame: DataFrame, steps: Sequence[Json | OnlyFields], when: When | None) -> DataFrame:
-        """The records after changes of their JSON, all for the same of them."""
+    def changed(
+        self, frame: DataFrame, steps: Sequence[Json | OnlyFields | Cast], when: When | None, column: str
+    ) -> DataFrame:
+        """The records after changes of their JSON, all for the same of them, in one column."""
         found = sf.col("_edited")
         changes = [change_of(step, self._secret) for step in steps]
-        frame = frame.withColumn("_edited", _json(changes)("value", _holds(when)))
+        frame = frame.withColumn("_edited", _json(changes, column)(column, _holds(when)))
         spoilt = _spoilt(frame, found["poison"].isNotNull(), found["poison"])
-        return spoilt.withColumn("value", found["value"]).drop("_edited")
+        return spoilt.withColumn(column, found["value"]).drop("_edited")
 
     def _route(self, frame: DataFrame, step: Route) -> DataFrame:
         if self._possible is None:
@@ -252,9 +249,9 @@ def _key_hash(salt: bytes) -> Callable[..., Column]:
     return _arrow_udf(hashes, "binary")
 
 
-def _json(changes_of_column: Sequence[ColumnChange]) -> Callable[..., Column]:
+def _json(changes_of_column: Sequence[ColumnChange], column: str) -> Callable[..., Column]:
     def changes(values: pa.Array, wanted: pa.Array) -> pa.Array:
-        found, poison = changed_values(changes_of_column, values, np.array(wanted.to_pylist(), np.bool_))
+        found, poison = changed_values(changes_of_column, values, np.array(wanted.to_pylist(), np.bool_), column)
         why = nullable_binaries([poison.get(row) for row in range(len(found))], pa.string())
         return pa.StructArray.from_arrays([found, why], names=["value", "poison"])
 

@@ -21,7 +21,7 @@ from ferry.dev.ports import free_ports
 from ferry.spark.handover import emptied, offered
 from ferry.spark.package import zip_package
 from tests.airflow import planted
-from tests.harness import create_topic, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.spark.jobs import (
     ROOT,
     Standalone,
@@ -123,6 +123,27 @@ def test_a_job_runs_over_spark_connect(
     )
     assert (verified.returncode, "in 2 tasks" in verified.stdout) == (0, True), verified.stdout + verified.stderr
     assert "equal, 4000 records, 0 differences" in verified.stdout
+
+
+def test_over_spark_connect_transformed_topics_are_refused_alone(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, server: str
+) -> None:
+    masked, plain = f"{topic}-masked", f"{topic}-plain"
+    for name in (masked, plain):
+        create_topic(source_cluster, name)
+        send(producer(source_cluster), name, numbered(10))
+    settings = {"ferry.transforms": "one", "ferry.transform.one.topics": masked, "ferry.transform.one.redact": "$.a"}
+    lab = Lab(
+        source=source_cluster, target=target_cluster, alias=new_alias(), topics=(masked, plain), settings=settings
+    )
+    plan(lab, "connected")
+    job = run_connected(lab, "connected", tmp_path, server)
+    assert job.wait() == 2, job.text()
+    with lab.runs() as runs:
+        (refusal,) = runs.report("connected").refusals
+    assert refusal.topic == masked
+    assert "transformed topics are not written on Spark Connect: use a Spark session without it" in refusal.message
+    assert {receipt.source.topic for receipt in lab.receipts()} == {plain}
 
 
 def test_records_are_read_over_spark_connect(

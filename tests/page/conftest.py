@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.core_api.security import get_user
+from airflow.models import import_all_models
+from airflow.models.base import Base
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
 
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import Unreachable
 from ferry.model import TopicPartition
 from ferry.run.watch import Sight
-from ferry_airflow.page import access, actions, beside, dag_runs, office
+from ferry_airflow.page import access, actions, airflow_side, beside, dag_runs, office
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.answers import Ended, Key
 from ferry_airflow.page.app import page_app
@@ -76,6 +82,21 @@ class Somebody:
         return self.name
 
 
+@dataclass(frozen=True)
+class Keeper:
+    """Airflow's auth manager, as far as the page asks it of DAGs."""
+
+    refused: set[tuple[str, str]]
+
+    def is_authorized_dag(self, *, method: str, access_entity: object, details: DagDetails, user: Somebody) -> bool:
+        return (details.id, method) not in self.refused
+
+    def filter_authorized_dag_ids(
+        self, *, dag_ids: set[str], user: Somebody, method: str, team_name: str | None
+    ) -> set[str]:
+        return {dag for dag in dag_ids if (dag, method) not in self.refused}
+
+
 @dataclass
 class Desk:
     """The application, with what Airflow would answer it."""
@@ -125,8 +146,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         for module in (office, actions, beside, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
-        may: Callable[..., bool] = lambda user, dag, method, entity=None: (dag, method) not in made.refused  # noqa: E731
-        monkeypatch.setattr(access, "may", may)
+        monkeypatch.setattr(access, "get_auth_manager", lambda: Keeper(made.refused))
+        monkeypatch.setattr(access, "teams_of", lambda dags: {})
         monkeypatch.setattr(office, "may_see_faults", lambda user: made.sees_faults)
         monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
         monkeypatch.setattr(actions, "audit", lambda *what: made.audited.append(what))
@@ -137,6 +158,23 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 
         monkeypatch.setattr(actions, "trigger", trigger)
         yield made
+
+
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    """Airflow's tables, in memory."""
+    import_all_models()
+    engine = create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with Session(engine) as session:
+
+        @contextmanager
+        def opened() -> Iterator[Session]:
+            yield session
+
+        for module in (airflow_side, dag_runs):
+            monkeypatch.setattr(module, "create_session", opened)
+        yield session
 
 
 def lag(topic: str, partition: int, records: int | None, seconds: float | None = None) -> PartitionLag:

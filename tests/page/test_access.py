@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
+from ferry.model import Flow
 from ferry_airflow.page import access
 from tests.page.conftest import HERE, Desk
 
@@ -58,3 +60,24 @@ def test_airflow_is_asked_whether_somebody_may_see_its_import_errors(monkeypatch
     monkeypatch.setattr(access, "get_auth_manager", SimpleAuthManager)
     for role, allowed in (("VIEWER", True), ("ADMIN", True), (None, False)):
         assert access.may_see_faults(SimpleAuthManagerUser(username="vera", role=role)) is allowed
+
+
+def test_the_flows_that_somebody_may_see_are_asked_for_by_team(monkeypatch: pytest.MonkeyPatch) -> None:
+    flows = {alias: Flow(source=alias, target="backup") for alias in "abc"}
+    asked: list[tuple[set[str], str | None]] = []
+
+    class Manager(SimpleAuthManager):
+        def filter_authorized_dag_ids(self, *, dag_ids: set[str], team_name: str | None = None, **more: object) -> Any:
+            asked.append((dag_ids, team_name))
+            return super().filter_authorized_dag_ids(dag_ids=dag_ids, team_name=team_name, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(access, "get_auth_manager", Manager)
+    monkeypatch.setattr(access, "teams_of", lambda dags: {"ferry__b__backup": "payments"})
+    vera = SimpleAuthManagerUser(username="vera", role="VIEWER")
+    assert access.seen_by(vera, flows.values()) == {flows["a"], flows["c"]}, "she is not of the team"
+    assert asked == [({"ferry__a__backup", "ferry__c__backup"}, None), ({"ferry__b__backup"}, "payments")]
+    mate = SimpleAuthManagerUser(username="vera", role="VIEWER", teams=["payments"])
+    assert access.seen_by(mate, flows.values()) == set(flows.values())
+    nobody = SimpleAuthManagerUser(username="eve", role=None)
+    assert access.seen_by(nobody, flows.values()) == set()
+    assert access.seen_by(vera, ()) == set()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.models import import_all_models
-from airflow.models.base import Base
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from sqlalchemy import create_engine, insert
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from ferry.decide.ledger.ledger import UNREAD
@@ -51,22 +47,6 @@ VERIFIED = Verified(
     more=0,
     not_compared=(),
 )
-
-
-@pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """Airflow's tables, in memory."""
-    import_all_models()
-    engine = create_engine("sqlite://")
-    Base.metadata.create_all(engine)
-    with Session(engine) as session:
-
-        @contextmanager
-        def opened() -> Iterator[Session]:
-            yield session
-
-        monkeypatch.setattr(dag_runs, "create_session", opened)
-        yield session
 
 
 def planted(session: Session, dag: str, number: int, tasks: dict[str, str | None], returned: dict[str, Any]) -> None:

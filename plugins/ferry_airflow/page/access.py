@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -33,9 +34,28 @@ class Rights:
     drill: bool
 
 
+NO_RIGHTS = Rights(run=False, pause=False, verify=False, backfill=False, drill=False)
+"""Of a page without buttons, for which nobody is asked."""
+
+
+def teams_of(dags: Iterable[str]) -> dict[str, str | None]:
+    """The teams that some DAGs belong to, where Airflow has several; in one query, however many there are."""
+    return DagModel.get_dag_id_to_team_name_mapping(list(dags))
+
+
 def may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEntity | None = None) -> bool:
     """Whether Airflow lets somebody at a DAG, or at its runs."""
-    details = DagDetails(id=dag, team_name=DagModel.get_team_name(dag))
+    return _may(user, dag, teams_of([dag]), method, entity)
+
+
+def _may(
+    user: BaseUser,
+    dag: str,
+    teams: Mapping[str, str | None],
+    method: ResourceMethod,
+    entity: DagAccessEntity | None = None,
+) -> bool:
+    details = DagDetails(id=dag, team_name=teams.get(dag))
     return get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=details, user=user)
 
 
@@ -54,20 +74,34 @@ def may_see(user: BaseUser, flow: Flow) -> bool:
     return may_see_dag(user, dag_id(flow))
 
 
+def seen_by(user: BaseUser, flows: Iterable[Flow]) -> set[Flow]:
+    """Those of many flows that somebody may see; each team's are one question."""
+    by_dag = {dag_id(flow): flow for flow in flows}
+    teams = teams_of(by_dag)
+    by_team: dict[str | None, set[str]] = {}
+    for dag in by_dag:
+        by_team.setdefault(teams.get(dag), set()).add(dag)
+    ask = get_auth_manager().filter_authorized_dag_ids
+    found = [ask(dag_ids=dags, user=user, method="GET", team_name=team) for team, dags in by_team.items()]
+    return {by_dag[dag] for dag in set().union(*found)}
+
+
 def may_read(user: BaseUser, dag: str, *entities: DagAccessEntity) -> bool:
     """Whether somebody may see a DAG with its runs, their tasks, or whatever else is named of it."""
-    return may(user, dag, "GET") and all(may(user, dag, "GET", entity) for entity in entities)
+    teams = teams_of([dag])
+    return all(_may(user, dag, teams, "GET", entity) for entity in (None, *entities))
 
 
 def rights_of(user: BaseUser, flow: Flow) -> Rights:
     """What somebody may do with a flow."""
-    own = dag_id(flow)
+    own, verify, backfill, drill = dag_id(flow), verify_dag_id(flow), backfill_dag_id(flow), drill_dag_id(flow)
+    teams = teams_of((own, verify, backfill, drill))
     return Rights(
-        run=may(user, own, "POST", DagAccessEntity.RUN),
-        pause=may(user, own, "PUT"),
-        verify=may(user, verify_dag_id(flow), "POST", DagAccessEntity.RUN),
-        backfill=may(user, backfill_dag_id(flow), "POST", DagAccessEntity.RUN),
-        drill=may(user, drill_dag_id(flow), "POST", DagAccessEntity.RUN),
+        run=_may(user, own, teams, "POST", DagAccessEntity.RUN),
+        pause=_may(user, own, teams, "PUT"),
+        verify=_may(user, verify, teams, "POST", DagAccessEntity.RUN),
+        backfill=_may(user, backfill, teams, "POST", DagAccessEntity.RUN),
+        drill=_may(user, drill, teams, "POST", DagAccessEntity.RUN),
     )
 
 

@@ -15,7 +15,8 @@ from airflow.models.log import Log
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
-from sqlalchemy import select
+from sqlalchemy import select, union_all
+from sqlalchemy.orm import Session
 
 from ferry.errors import BadInput
 
@@ -52,37 +53,58 @@ class DagState:
         return next((run for run in found if run.state == "running"), found[-1] if found else None)
 
 
+AT_ONCE = 100
+"""Of so many DAGs one query asks for runs: SQLite takes 500 in one."""
+_OF_RUN = (
+    DagRun.dag_id,
+    DagRun.run_id,
+    DagRun.state,
+    DagRun.queued_at,
+    DagRun.start_date,
+    DagRun.end_date,
+    DagRun.triggering_user_name,
+)
+_OF_DAG = (DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after, DagModel.timetable_summary)
+
+
 def dag_states(dags: Mapping[str, int]) -> dict[str, DagState]:
-    """The states of some DAGs, each with so many of its newest runs."""
+    """The states of some DAGs, each with so many of its newest runs; two queries, however many DAGs there are."""
     found = dict.fromkeys(dags, DagState())
     with create_session() as session:
-        for model in session.scalars(select(DagModel).where(DagModel.dag_id.in_(dags), ~DagModel.is_stale)):
-            newest = (
-                select(DagRun)
-                .where(DagRun.dag_id == model.dag_id)
-                .order_by(DagRun.run_after.desc())
-                .limit(dags[model.dag_id])
-            )
-            found[model.dag_id] = DagState(
-                known=True,
-                paused=bool(model.is_paused),
-                due=model.next_dagrun_create_after,
-                schedule=model.timetable_summary or "",
-                runs=tuple(row_of(run) for run in session.scalars(newest)),
-            )
+        known = session.execute(select(*_OF_DAG).where(DagModel.dag_id.in_(dags), ~DagModel.is_stale)).all()
+        runs = _newest_runs(session, {dag: dags[dag] for dag, *_ in known})
+    for dag, paused, due, schedule in known:
+        found[dag] = DagState(known=True, paused=bool(paused), due=due, schedule=schedule or "", runs=runs[dag])
     return found
+
+
+def _newest_runs(session: Session, dags: Mapping[str, int]) -> dict[str, tuple[DagRunRow, ...]]:
+    """Of each DAG so many of its newest runs, newest first.
+
+    Each has its own limit within the query: numbering the rows instead would read all runs there have ever been.
+    """
+    found: dict[str, list[DagRunRow]] = {dag: [] for dag in dags}
+    of_each = [
+        select(*_OF_RUN, DagRun.run_after).where(DagRun.dag_id == dag).order_by(DagRun.run_after.desc()).limit(most)
+        for dag, most in dags.items()
+        if most
+    ]
+    for at in range(0, len(of_each), AT_ONCE):
+        rows = union_all(*(select(one.subquery()) for one in of_each[at : at + AT_ONCE])).subquery()
+        for dag, *of_run, _ in session.execute(select(rows).order_by(rows.c.run_after.desc())):
+            found[dag].append(_row(*of_run))
+    return {dag: tuple(rows) for dag, rows in found.items()}
 
 
 def row_of(run: DagRun) -> DagRunRow:
     """A run as Airflow's database has it."""
-    return DagRunRow(
-        run=run.run_id,
-        state=str(run.state),
-        queued=run.queued_at,
-        started=run.start_date,
-        ended=run.end_date,
-        who=run.triggering_user_name or "",
-    )
+    return _row(run.run_id, run.state, run.queued_at, run.start_date, run.end_date, run.triggering_user_name)
+
+
+def _row(
+    run: str, state: str, queued: datetime | None, started: datetime | None, ended: datetime | None, who: str | None
+) -> DagRunRow:
+    return DagRunRow(run=run, state=str(state), queued=queued, started=started, ended=ended, who=who or "")
 
 
 def trigger(dag: str, who: str, conf: Mapping[str, Any]) -> str:

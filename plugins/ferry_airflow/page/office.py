@@ -14,7 +14,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.history import PastState
 from ferry.model import Flow
 from ferry_airflow.naming import dag_id, other_dags
-from ferry_airflow.page.access import Rights, User, may_see, may_see_faults, refuse, rights_of
+from ferry_airflow.page.access import NO_RIGHTS, Rights, User, may_see, may_see_faults, refuse, rights_of, seen_by
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
@@ -50,6 +50,7 @@ class OpenFlow:
     dag: DagState
     standing: Standing
     rights: Rights
+    """None in the list of flows, which has no buttons."""
     user: str
 
     @property
@@ -98,7 +99,8 @@ def told_of_file(configured: Configured, user: User) -> Configured:
 def visible(office: Office, user: User, *, runs: int) -> tuple[Configured, list[OpenFlow]]:
     """The flows that somebody may see, each with so many runs of its DAG; and the file as they may know of it."""
     configured = office.flows.now()
-    chosen = [flow for flow in configured.flows if may_see(user, flow.flow)]
+    allowed = seen_by(user, (flow.flow for flow in configured.flows))
+    chosen = [flow for flow in configured.flows if flow.flow in allowed]
     dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
     found = [_opened(office, configured, flow, dags[dag_id(flow.flow)], user, closely=False) for flow in chosen]
     return told_of_file(configured, user), found
@@ -117,7 +119,7 @@ def _opened(
         seen=seen,
         dag=dag,
         standing=standing(seen, dag, Expected.of(flow), wall_ms()),
-        rights=rights_of(user, flow.flow),
+        rights=rights_of(user, flow.flow) if closely else NO_RIGHTS,
         user=user.get_name(),
     )
 

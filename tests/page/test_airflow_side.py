@@ -1,0 +1,69 @@
+"""What is read of Airflow's tables: the DAGs of very many flows with their newest runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from airflow.models.dag import DagModel
+from airflow.models.dagrun import DagRun
+from sqlalchemy import event, insert
+from sqlalchemy.orm import Session
+
+from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+FLOWS = 2 * AT_ONCE + 1
+DAGS = [f"ferry__a__b{number:03}" for number in range(FLOWS)]
+
+
+@contextmanager
+def counted(session: Session) -> Iterator[list[str]]:
+    """The statements that the database gets in the block."""
+    asked: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *more: object) -> None:
+        asked.append(statement)
+
+    event.listen(session.get_bind(), "before_cursor_execute", note)
+    yield asked
+    event.remove(session.get_bind(), "before_cursor_execute", note)
+
+
+def dags(session: Session, names: Sequence[str], *, stale: bool = False) -> None:
+    """DAGs as Airflow keeps them, each with seven runs."""
+    rows = [{"dag_id": name, "is_paused": name.endswith("1"), "is_stale": stale} for name in names]
+    limits = {"max_active_tasks": 1, "max_consecutive_failed_dag_runs": 0, "has_task_concurrency_limits": False}
+    session.execute(insert(DagModel).values(timetable_summary="@daily", bundle_name="dags", **limits), rows)
+    runs = [
+        {"dag_id": name, "run_id": f"{name}-{at}", "run_after": NOON + timedelta(hours=at * 7 % 5, minutes=at)}
+        for name in names
+        for at in range(7)
+    ]
+    session.execute(insert(DagRun).values(state="success", run_type="manual", queued_at=NOON, conf={}), runs)
+
+
+def test_the_list_of_very_many_flows_asks_as_often_as_that_of_one(tables: Session) -> None:
+    dags(tables, DAGS)
+    with counted(tables) as asked:
+        found = dag_states(dict.fromkeys([*DAGS, "ferry__no__such"], 3))
+    assert len(asked) == 1 + -(-FLOWS // AT_ONCE), asked
+    assert found["ferry__no__such"] == DagState()
+    for name in DAGS:
+        state = found[name]
+        assert (state.known, state.paused, state.schedule) == (True, name.endswith("1"), "@daily")
+        newest = sorted(range(7), key=lambda at: -(at * 7 % 5 * 60 + at))[:3]
+        assert [run.run for run in state.runs] == [f"{name}-{at}" for at in newest]
+
+
+def test_each_dag_has_as_many_runs_as_were_asked_for_and_one_that_is_gone_none(tables: Session) -> None:
+    dags(tables, DAGS[:3])
+    dags(tables, DAGS[3:4], stale=True)
+    found = dag_states({DAGS[0]: 0, DAGS[1]: 1, DAGS[2]: 25, DAGS[3]: 5})
+    assert [len(found[name].runs) for name in DAGS[:4]] == [0, 1, 7, 0]
+    assert found[DAGS[3]] == DagState()
+    with counted(tables) as asked:
+        assert dag_states({DAGS[0]: 0})[DAGS[0]].known
+        assert dag_states({}) == {}
+    assert not any("dag_run" in statement for statement in asked)

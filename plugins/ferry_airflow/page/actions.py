@@ -31,7 +31,7 @@ from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.pages import part_of_run, place_of
-from ferry_airflow.page.paper import WANTED, airflow_of, fragment
+from ferry_airflow.page.paper import WANTED, WrongField, airflow_of, fragment
 from ferry_airflow.page.watcher import Job
 
 WAIT_SECONDS = 15.0
@@ -121,8 +121,13 @@ def backfill(request: Request, open_flow: FlowDep, asked: Annotated[BackfillAske
     if open_flow.config.backfill_windows is None:
         why = f"Flow {open_flow.flow} has no DAG of windows: its file says ferry.backfill.windows = none"
         raise HTTPException(status.HTTP_409_CONFLICT, why)
-    times = {"from": _zoned(asked.start).isoformat(), "to": _zoned(asked.end).isoformat()}
-    return _triggered(request, open_flow, "ferry_backfill", dag, {"lane": asked.lane, **times, **_topics(asked)})
+    start, end = _zoned(asked.start), _zoned(asked.end)
+    if end <= start:
+        raise WrongField(
+            "end", f"The window ends at {end.isoformat()} and begins at {start.isoformat()}: exchange them"
+        )
+    window = {"from": start.isoformat(), "to": end.isoformat()}
+    return _triggered(request, open_flow, "ferry_backfill", dag, {"lane": asked.lane, **window, **_topics(asked)})
 
 
 @acting.post("/drill")
@@ -130,6 +135,8 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
     """Start a run of the DAG of drills; one that touches production waits there for somebody's approval."""
     dag = drill_dag_id(open_flow.flow)
     refuse(open_flow.rights.drill, f"start runs of DAG {dag}")
+    if asked.kind == "partial" and not asked.topics and not asked.groups:
+        raise WrongField("topics", "A partial drill is about some topics or groups of the source: name one")
     more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
     return _triggered(request, open_flow, "ferry_drill", dag, {"kind": asked.kind, **_topics(asked), **more})
 
@@ -153,14 +160,14 @@ def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAsked, Bod
     now = wall_ms()
     until = 0 if asked.until is None else int(_zoned(asked.until).timestamp() * 1000)
     if asked.until is not None and until <= now:
-        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "The time until which to pause is over already")
+        raise WrongField("until", "The time until which to pause is over already")
     if not asked.why.strip():
-        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "Say why, for whoever finds it paused")
+        raise WrongField("why", "Say why, for whoever finds it paused")
     if asked.topic:
         try:
             refuse_foreign_topic(open_flow.config, asked.topic)
         except BadInput as error:
-            raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, str(error)) from error
+            raise WrongField("topic", str(error)) from error
     held = Pause(topic=asked.topic, who=open_flow.user, why=asked.why.strip(), since_ms=now, until_ms=until)
     what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -138,16 +138,37 @@ def _sentence(one: Mapping[str, Any]) -> str:
     return f"{name} has to be {wanted}{given}."
 
 
+class WrongField(StarletteHTTPException):
+    """422 for one field of a request: its name, and a sentence of what is wrong with it."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(_UNPROCESSABLE, why)
+        self.fields = {field: why}
+
+
+def _by_field(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What is wrong with a request's body by the names of its fields."""
+    found: dict[str, str] = {}
+    for one in errors:
+        if one["loc"][0] == "body" and isinstance(name := (*one["loc"], None)[1], str):
+            found[name] = f"{found[name]} {_sentence(one)}" if name in found else _sentence(one)
+    return found
+
+
 async def error_page(request: Request, error: Exception) -> Response:
-    """An error as the one who asked reads it: a page in a browser, JSON elsewhere."""
+    """An error as the one who asked reads it: a page in a browser, JSON elsewhere, with what is wrong by field."""
     headers = None
+    fields: Mapping[str, str] = {}
     if isinstance(error, StarletteHTTPException):
         status, detail, headers = error.status_code, str(error.detail), error.headers
+        fields = error.fields if isinstance(error, WrongField) else {}
     elif isinstance(error, RequestValidationError):
-        status, detail = _UNPROCESSABLE, " ".join(_sentence(one) for one in error.errors())
+        errors = error.errors()
+        status, detail = _UNPROCESSABLE, " ".join(_sentence(one) for one in errors)
+        fields = _by_field(errors)
     else:
         raise error
-    return _told(request, status, detail, headers)
+    return _told(request, status, detail, headers, fields)
 
 
 def unforeseen_page(request: Request, error: Exception) -> Response:
@@ -164,9 +185,16 @@ def unforeseen_page(request: Request, error: Exception) -> Response:
         return PlainTextResponse(detail, _UNFORESEEN)
 
 
-def _told(request: Request, status: int, detail: str, headers: Mapping[str, str] | None) -> Response:
+def _told(
+    request: Request,
+    status: int,
+    detail: str,
+    headers: Mapping[str, str] | None,
+    fields: Mapping[str, str] | None = None,
+) -> Response:
     if API in request.url.path or "text/html" not in request.headers.get("accept", ""):
-        return JSONResponse({"detail": detail}, status_code=status, headers=headers)
+        told = {"detail": detail, **({"fields": dict(fields)} if fields else {})}
+        return JSONResponse(told, status_code=status, headers=headers)
     title = _TITLES.get(status, "That did not work")
     sign_in = status == _NOT_SIGNED_IN
     style = alone() if sign_in else ""

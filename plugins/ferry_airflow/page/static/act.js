@@ -54,9 +54,20 @@
     one("input", box).replaceWith(select);
     return box;
   };
+  class Refused extends Error {
+    constructor(message, fields = {}) {
+      super(message);
+      this.fields = fields; // what is wrong, by the names of the fields
+    }
+  }
   const topicList = () => field("topics", "Topics, separated by blanks; empty: all that the flow selects", "text", { autocomplete: "off" });
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
-  const local = (text) => new Date(text).toISOString();
+  const local = (data, name) => {
+    const time = new Date(data.get(name));
+    if (time.getFullYear() > 0 && time.getFullYear() < 10000) return time.toISOString();
+    const why = `${data.get(name)} is no time of the years 1 to 9999.`;
+    throw new Refused(why, { [name]: why });
+  };
 
   // What is asked before, and what becomes the body of the request.
   const questions = {
@@ -96,7 +107,7 @@
         field("end", "To, before (your time zone)", "datetime-local", { required: true }),
         topicList(),
       ],
-      body: (data) => ({ lane: data.get("lane"), start: local(data.get("start")), end: local(data.get("end")), topics: split(data.get("topics")) }),
+      body: (data) => ({ lane: data.get("lane"), start: local(data, "start"), end: local(data, "end"), topics: split(data.get("topics")) }),
     }),
     drill: () => ({
       title: "Start a drill", go: "Start the drill",
@@ -121,7 +132,7 @@
         field("why", "Why, for whoever finds it paused", "text", { required: true, maxLength: 500, autocomplete: "off" }),
         field("until", "Until (your time zone; empty: until resumed)", "datetime-local"),
       ],
-      body: (data) => ({ topic, why: data.get("why"), ...(data.get("until") ? { until: local(data.get("until")) } : {}) }),
+      body: (data) => ({ topic, why: data.get("why"), ...(data.get("until") ? { until: local(data, "until") } : {}) }),
     }),
     resume: (topic) => ({
       title: topic ? `Resume topic ${topic}` : "Resume the flow", go: "Resume",
@@ -129,20 +140,23 @@
     }),
   };
 
+  const reach = (address, request) => fetch(address, request).catch(() => {
+    throw new Error("Airflow's API server does not answer. Whether the request was carried out is not known: look before you ask again.");
+  });
   const send = async (address, body) => {
-    const response = await fetch(address, {
+    const response = await reach(address, {
       method: "POST", credentials: "same-origin",
       headers: { "Content-Type": "application/json", "X-Ferry-Request": "1", Accept: "application/json" },
       body: JSON.stringify(body),
     });
     const found = await response.json().catch(() => ({}));
-    if (!response.ok) throw new Error(typeof found.detail === "string" ? found.detail : `The server answered ${response.status}.`);
+    if (!response.ok) throw new Refused(typeof found.detail === "string" ? found.detail : `The server answered ${response.status}.`, found.fields);
     return found;
   };
   const ended = async (number) => {
     let missed = 0;
     for (let wait = 150; ; wait = Math.min(1500, wait * 1.4)) {
-      const response = await fetch(`${root}/api/job/${encodeURIComponent(number)}`, { headers: { Accept: "application/json" } });
+      const response = await reach(`${root}/api/job/${encodeURIComponent(number)}`, { headers: { Accept: "application/json" } });
       const found = await response.json();
       // Another process of the API server may have answered, which knows nothing of it.
       if (response.status === 404 && (missed += 1) < 20) {
@@ -165,19 +179,73 @@
     scrolled();
   };
 
+  // What was typed stays until it is taken. What is wrong with it stands at its field, which the keyboard goes to and
+  // which names it; all else is an alert above the buttons.
+  const right = (input) => {
+    one(`#${input.id}-wrong`)?.remove();
+    for (const name of ["aria-invalid", "aria-describedby"]) input.removeAttribute(name);
+  };
+  const cleared = () => {
+    one("#ask-wrong").replaceChildren();
+    for (const input of all("[aria-invalid]", ask)) right(input);
+  };
+  const said = (text, name, value) => {
+    const made = Object.assign(document.createElement("p"), { className: "wrong", textContent: text });
+    made.setAttribute(name, value);
+    return made;
+  };
+  const complain = ({ message, fields = {} }) => {
+    cleared();
+    const besides = [];
+    const wrong = [];
+    for (const [name, why] of Object.entries(fields)) {
+      const input = one(`#f-${CSS.escape(name)}`, ask);
+      if (!input) {
+        besides.push(why);
+        continue;
+      }
+      const text = said(why, "id", `${input.id}-wrong`);
+      input.after(text);
+      input.setAttribute("aria-invalid", "true");
+      input.setAttribute("aria-describedby", text.id);
+      input.addEventListener("input", () => right(input), { once: true });
+      wrong.push(input);
+    }
+    if (!wrong.length && !besides.length) besides.push(message);
+    if (besides.length) one("#ask-wrong").append(said(besides.join(" "), "role", "alert"));
+    (wrong[0] || one("#ask-go")).focus();
+  };
+
+  let asked = null; // the question that the dialog asks
+  let busy = false; // whether its request is under way
+  const waits = (is) => {
+    busy = is;
+    one("#ask-leave").textContent = is ? "Close" : "Cancel"; // what is under way is not taken back
+    one("#ask-go").setAttribute("aria-disabled", String(is));
+    one("#ask-state").textContent = "";
+  };
   const perform = async (verb, here, question, body) => {
-    const shown = verb === "dry-run";
-    if (shown) show(question.title, '<div class="empty"><p>The clusters are being asked.</p></div>');
+    const there = () => ask.open && asked === question;
+    const planned = verb === "dry-run";
+    waits(true);
+    const patience = window.setTimeout(() => {
+      if (there()) one("#ask-state").textContent = "The clusters are being asked.";
+    }, 600);
     try {
       const found = await send(`${api(here)}/${verb}`, body);
       const result = found.job && !found.done ? await ended(found.job) : found;
       if (result.error) throw new Error(result.error);
-      if (shown) show(question.title, result.html);
-      else tell(result);
+      const left = !there();
+      if (!left) ask.close();
+      if (!planned) tell(result);
+      else if (!left) show(question.title, result.html);
     } catch (error) {
-      if (shown && answer.open) answer.close();
-      tell({ text: error.message }, true);
+      if (there()) {
+        waits(false);
+        complain(error);
+      } else if (!planned) tell({ text: error.message }, true);
     }
+    window.clearTimeout(patience);
     await refresh(true);
   };
 
@@ -189,15 +257,22 @@
     const here = button.closest("[data-flow]").dataset.flow;
     const verb = button.dataset.ask;
     const question = questions[verb](button.dataset.topic || "");
+    asked = question;
+    waits(false);
+    cleared();
     one("#ask-title").textContent = question.title;
     one("#ask-text").textContent = question.text;
     one("#ask-fields").replaceChildren(...question.fields);
     one("#ask-go").textContent = question.go;
     one("form", ask).onsubmit = (submitted) => {
       submitted.preventDefault();
-      const body = question.body(new FormData(submitted.target));
-      ask.close();
-      perform(verb, here, question, body);
+      if (busy) return;
+      cleared();
+      try {
+        perform(verb, here, question, question.body(new FormData(submitted.target)));
+      } catch (error) {
+        complain(error); // what was typed cannot be sent
+      }
     };
     ask.showModal();
     (all("input, select", ask)[0] || one("#ask-go")).focus();

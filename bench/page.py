@@ -170,6 +170,7 @@ def _addresses(browser: httpx.Client) -> dict[str, list[str]]:
         ],
         f"{any_flow}/groups": [f"{FLOW_PAGE}/groups{query}" for query in ("", "?page=5", "?q=page-07")],
         f"{any_flow}/backfills": [f"{FLOW_PAGE}/backfills"],
+        **_of_lanes(any_flow, run, _receipt(browser, "topic=history&partition=42")),
         f"{any_flow}/reports": [f"{FLOW_PAGE}/reports"],
         f"{any_flow}/report/{{number}}": [f"{FLOW_PAGE}/report/{report}"],
         f"/api{any_flow}/series": [series, f"{series}?topic=wide-000"],
@@ -181,6 +182,18 @@ def _addresses(browser: httpx.Client) -> dict[str, list[str]]:
     routes = _routes()
     assert set(found) == routes, f"routes that nobody asks, or that are not there: {sorted(set(found) ^ routes)}"
     return found
+
+
+def _of_lanes(any_flow: str, run: str, receipt: str) -> dict[str, list[str]]:
+    """The same pages of a lane by its name: of the live one, which has most, and for the list one that is not there."""
+    lane, live = f"{any_flow}/lane/{{lane}}", f"{FLOW_PAGE}/lane/live"
+    return {
+        lane: [f"{FLOW_PAGE}/lane/backfill-none"],
+        f"{lane}/run/{{run:path}}": [f"{live}/run/{run}"],
+        f"{lane}/partition/{{topic}}/{{partition}}": [f"{live}/partition/history/42?page=100"],
+        f"{lane}/receipt/{{topic}}/{{partition}}/{{start}}": [receipt.replace(FLOW_PAGE, live)],
+        f"{lane}/offsets": [f"{live}/offsets?topic=wide-050&partition=7&offset=1"],
+    }
 
 
 def _receipt(browser: httpx.Client, place: str) -> str:

@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import StaticPool
 
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import Unreachable
@@ -164,7 +165,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     """Airflow's tables, in memory."""
     import_all_models()
-    engine = create_engine("sqlite://")
+    engine = create_engine("sqlite://", connect_args={"check_same_thread": False}, poolclass=StaticPool)
     Base.metadata.create_all(engine)
     with Session(engine) as session:
 

@@ -24,7 +24,8 @@ from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.answers import Answer
 from ferry_airflow.page.lag_point import LagPoint
-from ferry_airflow.page.snapshot import topic_rows
+from ferry_airflow.page.lanes import LaneStory
+from ferry_airflow.page.snapshot import digest_of, topic_rows
 from tests.decide.test_deal import receipt as unit_receipt
 from tests.decide.values import PLAN, RECEIPT, piece, place, run_of
 from tests.page.conftest import Desk, lag
@@ -166,6 +167,12 @@ def _answers(now: int) -> dict[str, Any]:
             True,
         ),
         "lanes": [lane],
+        "lane": LaneStory(
+            lane=replace(lane, last_run=None),
+            outlook="75 % copied, 20 offset(s) left",
+            runs=[replace(digest_of(past), run=f"{RUN}~{number}") for number in range(20, 0, -1)],
+            known_runs=31,
+        ),
         "reports": [
             Checked(kept=kept, signed=None, problem=""),
             Checked(kept=lost, signed=None, problem="the report before it is missing"),

@@ -24,6 +24,10 @@ PAGES = (
     *(f"{HERE}/topics?q=nothing-is-called-so", f"{HERE}/topic/orders", f"{HERE}/partition/orders/1"),
     *(f"{HERE}/refusals", f"{HERE}/receipt/orders/1/0"),
     *(f"{HERE}/run/{RUN}", f"{HERE}/offsets?topic=orders&partition=0&offset=7", f"{HERE}/topic/no-such-topic"),
+    *(
+        f"{HERE}/lane/backfill-january{path}"
+        for path in ("", f"/run/{RUN}", "/partition/orders/1", "/receipt/orders/1/0")
+    ),
     "/dag/no_dag_of_ferrys",
 )
 BUTTONS = {f"{HERE}/": ("Run now", "Verify", "Pause flow"), f"{HERE}/backfills": ("Start a backfill",)}

@@ -98,3 +98,22 @@ def test_the_way_from_a_flow_to_an_offset_and_back_is_pressed(desk: Desk) -> Non
         page.get_by_role("button", name="Where did it come from?").click()
         page.wait_for_url("**/offsets?*back=true*")
         expect(page.locator("#found-title")).to_be_visible()
+
+
+def test_the_way_from_the_lanes_to_what_a_micro_run_of_one_wrote_is_pressed(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/backfills")
+        page.get_by_role("link", name="backfill-january", exact=True).click()
+        page.get_by_role("link", name=f"{RUN}~20", exact=True).click()
+        expect(page.get_by_role("navigation", name="Where you are")).to_contain_text("lane backfill-january")
+        page.get_by_role("link", name="orders-1", exact=True).first.click()
+        page.wait_for_url("**/lane/backfill-january/partition/orders/1")
+        page.locator("summary", has_text="5 segments").click()
+        page.get_by_title("Where did the first of them go?").first.click()
+        page.wait_for_url("**/lane/backfill-january/offsets?topic=orders&partition=*&offset=*")
+        expect(page.locator("#other-offset")).to_have_text("7")
+        page.get_by_role("region", name="The receipt that says so").get_by_role("link").first.click()
+        page.wait_for_url("**/lane/backfill-january/receipt/orders/0/0?run=*")
+        page.get_by_role("link", name="lane backfill-january", exact=True).click()
+        expect(page.get_by_role("heading", name="Lane backfill-january")).to_be_visible()

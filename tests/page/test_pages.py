@@ -162,7 +162,7 @@ def test_each_way_in_which_an_offset_is_found_is_told(desk: Desk, outcome: Trans
     assert {type(one) for one in OUTCOMES} == set(get_args(Translated))
     copy = TopicPartition(topic="primary.orders", partition=0)
     found = Translation(source=ORDERS, target=copy, outcome=outcome)
-    answered(desk, ("offset", ORDERS, 7, False), (found, []))
+    answered(desk, ("offset", ORDERS, 7, False, ""), (found, []))
     page = desk.page(f"{HERE}/offsets?topic=orders&partition=0&offset=7")
     assert words in page
     assert '<b id="other-offset">5</b>primary.orders-0' in page
@@ -201,7 +201,7 @@ def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk)
         groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(failed,), inexact={}),
     )
     opened = OpenedRun(record=run_of("run-1"), generation=3)
-    answered(desk, ("run", "run-1"), PastRun(opened=opened, state=PastState.PARTIAL, report=report))
+    answered(desk, ("run", "run-1", ""), PastRun(opened=opened, state=PastState.PARTIAL, report=report))
     page = desk.page(f"{HERE}/run/run-1")
     assert "1\u201350 of 58 refusals" in page
     assert "group app may not be read" not in page
@@ -218,7 +218,7 @@ def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
         plan=PLAN, started_ms=1_000, receipts=(), refusals=(), unfinished=(), left=(), done=1, units=(some,)
     )
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
-    answered(desk, ("run", "run-1"), past)
+    answered(desk, ("run", "run-1", ""), past)
     page = desk.page(f"{HERE}/run/run-1")
     assert "Dealt to other partitions" in page
     assert "a.t-11" in page
@@ -242,7 +242,7 @@ def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) 
         units=units,
     )
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
-    answered(desk, ("run", "run-1"), past)
+    answered(desk, ("run", "run-1", ""), past)
     short = digest_of(past)
     assert (short.slices, short.due, short.records) == (1, 18, 211 * 42)
     page = desk.page(f"{HERE}/run/run-1")
@@ -261,7 +261,7 @@ def test_a_partition_of_a_dealt_topic_says_so_in_place_of_receipts(desk: Desk) -
     """Its number on the target is none of its own: neither is it shown, nor asked by."""
     lags = (replace(lag("orders", 0, 5), dealt=True), lag("clicks", 0, 5))
     for topic in ("orders", "clicks"):
-        answered(desk, ("receipts", TopicPartition(topic=topic, partition=0), 1), ([], 0))
+        answered(desk, ("receipts", TopicPartition(topic=topic, partition=0), 1, ""), ([], 0))
     desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}))
     dealt = desk.page(f"{HERE}/partition/orders/0")
     assert "dealt up to offset 10 of 15" in dealt
@@ -334,7 +334,7 @@ def test_a_run_that_refused_half_of_ten_thousand_partitions_is_shown_in_pages(de
     )
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.PARTIAL, report=report)
     desk.watcher.see(Sight(view=UNREAD, lags=rows, troubles={}), [run])
-    desk.watcher.has(("run", "run-1"), past)
+    desk.watcher.has(("run", "run-1", ""), past)
     overview = desk.page(f"{HERE}/")
     assert "and 4\u202f994 more" in overview
     assert "5\u202f000 unknown" in overview
@@ -360,24 +360,26 @@ CUT = replace(
 
 
 def test_a_receipt_of_many_segments_leads_to_all_of_them_and_each_of_them_both_ways(desk: Desk) -> None:
-    answered(desk, ("receipts", ORDERS, 1), ([CUT], 1))
+    answered(desk, ("receipts", ORDERS, 1, ""), ([CUT], 1))
     page = desk.page(f"{HERE}/partition/orders/0")
     assert f'href="{HERE}/receipt/orders/0/0?run={CUT.run}">All 240 segments' in page
     assert f'href="{HERE}/offsets?topic=primary.orders&amp;partition=0&amp;offset=90&amp;back=true"' in page
     assert 'name="topic" value="primary.orders"' in page
     assert 'name="back" value="true"' in page
-    answered(desk, ("receipt", ORDERS, 0, CUT.run), CUT)
+    answered(desk, ("receipt", ORDERS, 0, CUT.run, ""), CUT)
     last = desk.page(f"{HERE}/receipt/orders/0/0?run={CUT.run}&page=5")
     assert "201\u2013240 of 240 segments" in last
     assert "23900\u201323989" in last
-    answered(desk, ("receipt", ORDERS, 7, ""), None)
+    answered(desk, ("receipt", ORDERS, 7, "", ""), None)
     assert "no such receipt" in desk.page(f"{HERE}/receipt/orders/0/7")
 
 
 def test_an_answer_leads_back_and_to_the_partition_and_to_the_receipt(desk: Desk) -> None:
     found = Translation(source=ORDERS, target=COPY, outcome=Exact(offset=95))
     answered(
-        desk, ("offset", ORDERS, 105, False), (found, [Holder(receipt=CUT, segment=CUT.segments[1], target_offset=95)])
+        desk,
+        ("offset", ORDERS, 105, False, ""),
+        (found, [Holder(receipt=CUT, segment=CUT.segments[1], target_offset=95)]),
     )
     page = desk.page(f"{HERE}/offsets?topic=orders&partition=0&offset=105")
     assert f'href="{HERE}/offsets?topic=primary.orders&amp;partition=0&amp;offset=95&amp;back=true"' in page
@@ -409,7 +411,7 @@ def test_a_bad_number_in_an_address_is_told_in_a_sentence(desk: Desk, path: str,
 
 
 def test_a_page_of_receipts_beyond_the_last_is_the_last(desk: Desk) -> None:
-    answered(desk, ("receipts", ORDERS, 9), ([], 70))
+    answered(desk, ("receipts", ORDERS, 9, ""), ([], 70))
     answer = desk.client.get(f"{HERE}/partition/orders/0?page=9", follow_redirects=False)
     assert answer.headers["location"] == "?page=2"
 
@@ -450,7 +452,7 @@ def test_a_run_is_being_planned_until_airflow_or_its_age_says_that_it_is_not(
     opened = OpenedRun(record=replace(run_of("r1"), started_ms=opened_ms), generation=9)
     its = DagRunRow(run="r1", state=state, queued=begun, started=begun, ended=None, who="ada")
     desk.dag = DagState(known=True, runs=(its,) if state else ())
-    answered(desk, ("run", "r1"), PastRun(opened=opened, state=PastState.UNPLANNED, report=None))
+    answered(desk, ("run", "r1", ""), PastRun(opened=opened, state=PastState.UNPLANNED, report=None))
     run = replace(digest("r1", PastState.UNPLANNED), started_ms=opened_ms, ended_ms=opened_ms)
     desk.watcher.see(Sight(view=replace(UNREAD, runs=(opened,)), lags=(), troubles={}), [run])
     told = (planning, not planning)

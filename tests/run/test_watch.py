@@ -7,7 +7,9 @@ from dataclasses import replace
 from ferry.decide.groups.offset_map import Exact
 from ferry.dev import RunningCluster
 from ferry.dev.ports import free_ports
-from ferry.model import TopicPartition
+from ferry.model import OffsetWindow, TopicPartition
+from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
@@ -54,6 +56,44 @@ def test_each_look_has_what_came_since_and_receipts_come_in_pages(
         back, _ = watch.where(found.target, part.target_start + 1, backward=True)
         assert back.outcome == Exact(offset=part.source_start + 1)
         assert watch.lanes() == []
+
+
+def test_a_lane_is_looked_into_run_by_run_down_to_its_segments(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(20, partitions=2))
+    place, lane, names = TopicPartition(topic=topic, partition=1), "backfill-jan", ["jan", "jan~2"]
+    live = lab.micro_run().plan.run
+    with MicroRuns(lab.flow, lane=lane) as runs:
+        for name, window in zip(names, ((1, 4), (4, 9)), strict=True):
+            options = RunOptions(window=OffsetWindow(ranges={place: window}))
+            lab.copy(runs, runs.plan(name, local_origin(), options))
+    with FlowWatch(lab.flow, patience_s=20) as watch:
+        assert [one.name for one in watch.lanes()] == [lane]
+        found = watch.lane(lane)
+        assert found is not None
+        known, opened = found
+        assert (known.records, [part.source for part in known.parts]) == (8, [place])
+        assert [run.record.run for run in opened] == names[::-1]
+        done = [watch.past(run).report for run in opened]
+        assert [one.records for one in done if one] == [5, 3]
+        assert watch.lane("backfill-no") is None
+
+        its = watch.run("jan", lane=lane)
+        assert its is not None
+        assert its.report is not None
+        (receipt,) = its.report.receipts
+        assert (watch.run("jan"), watch.run(live, lane=lane)) == (None, None), "a run is one of its lane"
+        assert [(one.start, one.end) for one in watch.receipts(place, 0, 9, lane=lane)[0]] == [(4, 9), (1, 4)]
+        assert watch.receipt(place, 1, "", lane=lane) == receipt
+        there, holders = watch.where(place, 2, backward=False, lane=lane)
+        assert (there.target.topic, [one.receipt for one in holders]) == (receipt.target.topic, [receipt])
+        assert receipt.target.topic.endswith(f".backfill.{lane}")
+        back, _ = watch.where(there.target, there.outcome.offset, backward=True, lane=lane)
+        assert (back.source, back.outcome) == (place, Exact(offset=2))
+        assert watch.where(place, 2, backward=False)[0].target != there.target
 
 
 def test_a_source_that_is_down_is_named_and_the_ledger_is_read(

@@ -15,7 +15,7 @@ from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from ferry.model import Flow
+from ferry.model import Flow, Origin
 from ferry_airflow.naming import TELLING, backfill_dag_id, other_dags, verify_dag_id
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
@@ -99,6 +99,16 @@ def asking(dags: Collection[str]) -> set[tuple[str, str]]:
             select(task.dag_id, task.run_id).where(task.dag_id.in_(dags), task.state == ASKING).limit(MOST)
         )
         return {(dag, run) for dag, run in found}
+
+
+def origin_in_airflow(user: BaseUser, flow: Flow, origin: Origin) -> DagRunRow | None:
+    """The run of another of the flow's DAGs that made a micro-run; None where there is none that somebody may see."""
+    if origin.dag_id not in other_dags(flow) or not may_read(user, origin.dag_id, DagAccessEntity.RUN):
+        return None
+    with create_session() as session:
+        its = select(DagRun).where(DagRun.dag_id == origin.dag_id, DagRun.run_id == origin.dag_run_id)
+        found = session.scalar(its)
+        return None if found is None else row_of(found)
 
 
 def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:

@@ -1,10 +1,12 @@
 """What is read of the ledger and of the clusters when somebody asks: one run, one partition, one offset, the groups.
 
-The flow's thread asks; a request waits for a moment, and the page then fills by itself.
+The flow's thread asks; a request waits for a moment, and the page then fills by itself. Runs and receipts of a lane
+beside the flow's own have the same pages, at addresses that begin with the lane.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Annotated
@@ -13,8 +15,8 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
 from ferry.decide.groups.table import GroupTable
-from ferry.decide.lanes.listing import outlook_of
 from ferry.decide.ledger.history import PastRun
 from ferry.decide.plan.lag import PartitionLag
 from ferry.errors import FerryError
@@ -22,8 +24,9 @@ from ferry.model import TopicPartition
 from ferry.run.groups.table import NotShown, find_groups
 from ferry.run.watch import FlowWatch
 from ferry_airflow.page.access import User
-from ferry_airflow.page.dag_runs import runs_beside
-from ferry_airflow.page.office import FlowDep
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.dag_runs import origin_in_airflow
+from ferry_airflow.page.office import FlowDep, OpenFlow
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
 from ferry_airflow.page.told import done_besides, not_done
 
@@ -39,10 +42,13 @@ STALE_SECONDS = 20.0
 
 
 @router.get("/run/{run:path}")
+@router.get("/lane/{lane}/run/{run:path}")
 def one_run(
     request: Request,
     open_flow: FlowDep,
+    user: User,
     run: str,
+    lane: str = "",
     page: int = 1,
     q: str = "",
     dealt: int = 1,
@@ -50,9 +56,13 @@ def one_run(
     notes: int = 1,
 ) -> Response:
     """A run: what it was to do, what it refused, and its receipts."""
-    found = open_flow.watcher.answer(("run", run), partial(FlowWatch.run, name=run), fresh_seconds=STALE_SECONDS)
+    work = partial(FlowWatch.run, name=run, lane=lane)
+    found = open_flow.watcher.answer(("run", run, lane), work, fresh_seconds=STALE_SECONDS)
     past: PastRun | None = found.got
-    dag_run = next((one for one in open_flow.dag.runs if one.run == run), None)
+    dag, dag_run = open_flow.dag_id, next((one for one in open_flow.dag.runs if one.run == run), None)
+    if dag_run is None and past is not None:
+        origin = past.opened.record.origin
+        dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
     wanted = q.strip().lower()
     report = past.report if past else None
     receipts = [one for one in (report.receipts if report else ()) if wanted in one.source.topic.lower()]
@@ -62,12 +72,13 @@ def one_run(
         "run.html",
         open_flow,
         "runs",
+        lane=lane,
         run=run,
         answer=found,
         past=past,
         report=report,
-        planning=past is not None
-        and open_flow.plans(past.state, past.opened.record.run, past.opened.record.started_ms),
+        planning=past is not None and is_planned(open_flow, past, lane, dag_run),
+        dag=dag,
         dag_run=dag_run,
         cut=Cut.of(receipts, page),
         dealt=Cut.of(units, dealt),
@@ -77,24 +88,37 @@ def one_run(
     )
 
 
+def is_planned(open_flow: OpenFlow, past: PastRun, lane: str, dag_run: DagRunRow | None) -> bool:
+    """Whether a run's plan is being made; of another lane, `dag_run` is the run of Airflow that it is a part of."""
+    record = past.opened.record
+    if not lane:
+        return open_flow.plans(past.state, record.run, record.started_ms)
+    elsewhere = DagState(known=True, runs=(replace(dag_run, run=record.run),) if dag_run else ())
+    return open_flow.plans(past.state, record.run, record.started_ms, elsewhere)
+
+
 @router.get("/partition/{topic}/{partition}")
-def one_partition(request: Request, open_flow: FlowDep, topic: str, partition: Number, page: int = 1) -> Response:
+@router.get("/lane/{lane}/partition/{topic}/{partition}")
+def one_partition(
+    request: Request, open_flow: FlowDep, topic: str, partition: Number, lane: str = "", page: int = 1
+) -> Response:
     """All receipts of a partition, newest first."""
     place = TopicPartition(topic=topic, partition=partition)
     page = min(max(1, page), INT32)
-    work = partial(FlowWatch.receipts, place=place, skip=(page - 1) * A_PAGE, most=A_PAGE)
-    found = open_flow.watcher.answer(("receipts", place, page), work, fresh_seconds=STALE_SECONDS)
+    work = partial(FlowWatch.receipts, place=place, skip=(page - 1) * A_PAGE, most=A_PAGE, lane=lane)
+    found = open_flow.watcher.answer(("receipts", place, page, lane), work, fresh_seconds=STALE_SECONDS)
     receipts, total = found.got or ([], 0)
     pages = max(1, -(-total // A_PAGE))
     if found.got and page > pages:
         return RedirectResponse(f"?page={pages}")
     cut = Cut(rows=receipts, page=page, pages=pages, total=total, first=(page - 1) * A_PAGE + 1)
-    flow = open_flow.config
+    flow = in_lane(open_flow.config, lane) if lane else open_flow.config
     name = receipts[0].target.topic if receipts else flow.policy.format_remote_topic(flow.flow.source, topic)
     copy = TopicPartition(topic=name, partition=receipts[0].target.partition if receipts else partition)
-    lag = next((one for one in open_flow.seen.lags.get(topic, ()) if one.source == place), None)
+    lags = () if lane else open_flow.seen.lags.get(topic, ())
+    lag = next((one for one in lags if one.source == place), None)
     what = {"place": place, "copy": copy, "lag": lag, "dealt": not receipts and _is_dealt(flow, topic, lag)}
-    return shown_page(request, "partition.html", open_flow, "topics", answer=found, cut=cut, **what)
+    return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=found, cut=cut, **what)
 
 
 def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
@@ -109,28 +133,32 @@ def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
 
 
 @router.get("/receipt/{topic}/{partition}/{start}")
+@router.get("/lane/{lane}/receipt/{topic}/{partition}/{start}")
 def one_receipt(
     request: Request,
     open_flow: FlowDep,
     topic: str,
     partition: Number,
     start: Annotated[int, Path(ge=0, le=INT64)],
+    lane: str = "",
     run: str = "",
     page: int = 1,
 ) -> Response:
     """A receipt with all of its segments."""
     place = TopicPartition(topic=topic, partition=partition)
-    work = partial(FlowWatch.receipt, place=place, start=start, run=run)
-    found = open_flow.watcher.answer(("receipt", place, start, run), work, fresh_seconds=STALE_SECONDS)
+    work = partial(FlowWatch.receipt, place=place, start=start, run=run, lane=lane)
+    found = open_flow.watcher.answer(("receipt", place, start, run, lane), work, fresh_seconds=STALE_SECONDS)
     cut = Cut.of(found.got.segments if found.got else (), page)
     what = {"place": place, "start": start, "receipt": found.got}
-    return shown_page(request, "receipt.html", open_flow, "topics", answer=found, cut=cut, **what)
+    return shown_page(request, "receipt.html", open_flow, "topics", lane=lane, answer=found, cut=cut, **what)
 
 
 @router.get("/offsets")
+@router.get("/lane/{lane}/offsets")
 def offsets(
     request: Request,
     open_flow: FlowDep,
+    lane: str = "",
     topic: str = "",
     partition: Asked = 0,
     offset: Offset = None,
@@ -140,10 +168,10 @@ def offsets(
     found = None
     if topic and offset is not None:
         place = TopicPartition(topic=topic.strip(), partition=partition)
-        work = partial(FlowWatch.where, place=place, offset=offset, backward=back)
-        found = open_flow.watcher.answer(("offset", place, offset, back), work, fresh_seconds=STALE_SECONDS)
+        work = partial(FlowWatch.where, place=place, offset=offset, backward=back, lane=lane)
+        found = open_flow.watcher.answer(("offset", place, offset, back, lane), work, fresh_seconds=STALE_SECONDS)
     asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}
-    return shown_page(request, "offsets.html", open_flow, "offsets", answer=found, asked=asked)
+    return shown_page(request, "offsets.html", open_flow, "offsets", lane=lane, answer=found, asked=asked)
 
 
 @router.get("/groups")
@@ -171,22 +199,3 @@ def _groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, .
     found = find_groups(watch.flow, patience_s=watch.patience_s)
     tables = tuple(islice(found.tables, MOST_GROUPS))
     return tables, found.not_shown, next(found.tables, None) is not None
-
-
-@router.get("/backfills")
-def backfills(request: Request, open_flow: FlowDep, user: User) -> Response:
-    """Lanes beside the flow's own."""
-    found = open_flow.watcher.answer(("lanes",), FlowWatch.lanes, fresh_seconds=STALE_SECONDS)
-    lanes = found.got or ()
-    others = sum(name != open_flow.config.lane for name in open_flow.seen.lanes)
-    return shown_page(
-        request,
-        "backfills.html",
-        open_flow,
-        "backfills",
-        answer=found,
-        lanes=lanes,
-        outlook_of=outlook_of,
-        more=max(0, others - len(lanes)) if lanes else 0,
-        beside=runs_beside(user, open_flow.flow, "backfills"),
-    )

@@ -72,9 +72,13 @@ class OpenFlow:
         """Whether a run has no plan because that is being made."""
         return run is not None and self.plans(run.state, run.run, run.started_ms)
 
-    def plans(self, state: PastState, run: str, opened_ms: int) -> bool:
-        """As `is_planning`, of a run that was opened then."""
-        return state is PastState.UNPLANNED and is_at_work(self.seen, self.dag, run, opened_ms, wall_ms())
+    def plans(self, state: PastState, run: str, opened_ms: int, elsewhere: DagState | None = None) -> bool:
+        """As `is_planning`, of a run that was opened then; `elsewhere`: of another lane, as another DAG has it."""
+        if state is not PastState.UNPLANNED:
+            return False
+        if elsewhere is None:
+            return is_at_work(self.seen, self.dag, run, opened_ms, wall_ms())
+        return is_at_work(replace(self.seen, runs=()), elsewhere, run, opened_ms, wall_ms())
 
 
 def office_of(request: Request) -> Office:

@@ -52,16 +52,22 @@ class Cut(Generic[T]):
         return cls(rows=rows[start : start + size], page=page, pages=pages, total=len(rows), first=start + 1)
 
 
-def shown_page(request: Request, name: str, open_flow: OpenFlow, tab: str, **what: Any) -> HTMLResponse:
+def shown_page(
+    request: Request, name: str, open_flow: OpenFlow, tab: str, *, lane: str = "", **what: Any
+) -> HTMLResponse:
+    """A page of a flow; `lane`: one beside its own, whose runs and receipts have addresses of their own (`base`)."""
     flow = open_flow.flow
+    here = place_of(request, flow)
     return written(
         request,
         name,
         it=open_flow,
         seen=open_flow.seen,
         flow=flow,
-        here=place_of(request, flow),
-        tab=tab,
+        here=here,
+        base=f"{here}/lane/{quote(lane, safe='')}" if lane else here,
+        lane=lane,
+        tab="backfills" if lane else tab,
         charts=charts_version(),
         moods=RUN_MOODS,
         dag_moods=DAG_MOODS,

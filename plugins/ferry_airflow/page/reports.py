@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Request, status
 from fastapi.responses import Response
@@ -43,7 +43,11 @@ def reports(request: Request, open_flow: FlowDep, user: User) -> Response:
     found = open_flow.watcher.answer_aside(("reports",), work, fresh_seconds=STALE_SECONDS)
     rows: list[Checked] = list(reversed(found.got or ()))
     own = [one for one in rows if one.kept.report is None or tells_of(one.kept.report.evidence, open_flow.flow)]
-    lists = {"rows": own, "others": len(rows) - len(own), "beside": runs_beside(user, open_flow.flow, "reports")}
+    lists: dict[str, Any] = {
+        "rows": own,
+        "others": len(rows) - len(own),
+        "beside": runs_beside(user, open_flow.flow, "reports"),
+    }
     return shown_page(request, "reports.html", open_flow, "reports", answer=found, **lists)
 
 

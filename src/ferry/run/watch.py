@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.lane import in_lane
 from ferry.decide.lanes.listing import Lane, lane_names
 from ferry.decide.ledger.codec import decode_value
 from ferry.decide.ledger.history import Holder, PastRun, holders, past_run
@@ -120,25 +121,26 @@ class FlowWatch:
 
         return connections.run(work)
 
-    def run(self, name: str) -> PastRun | None:
-        """One run, however old; None when the ledger does not remember it."""
+    def run(self, name: str, *, lane: str = "") -> PastRun | None:
+        """One run, however old; None when the ledger does not remember it. An empty `lane` is the flow's own."""
         connections = self._open()
+        lane = lane or self.flow.lane
 
         async def work() -> PastRun | None:
             await connections.ledger.find()
-            view = await connections.known.view_with(self.flow.lane, name)
-            opened = opened_run(view, self.flow.lane, name)
+            view = await connections.known.view_with(lane, name)
+            opened = opened_run(view, lane, name)
             return None if opened is None else past_run(view, opened)
 
         return connections.run(work)
 
-    def receipts(self, place: TopicPartition, skip: int, most: int) -> tuple[list[Receipt], int]:
+    def receipts(self, place: TopicPartition, skip: int, most: int, *, lane: str = "") -> tuple[list[Receipt], int]:
         """Receipts of a source partition, newest first, without the `skip` newest; and how many there are.
 
-        Only the blocks that hold them are read, so it does not matter how many there are.
+        Only the blocks that hold them are read, so it does not matter how many there are. `lane` as of `run`.
         """
         connections = self._open()
-        flow = self.flow
+        flow = self._in(lane)
         copy = TopicPartition(
             topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition
         )
@@ -166,15 +168,16 @@ class FlowWatch:
 
         return connections.run(work)
 
-    def receipt(self, place: TopicPartition, start: int, run: str) -> Receipt | None:
+    def receipt(self, place: TopicPartition, start: int, run: str, *, lane: str = "") -> Receipt | None:
         """The receipt of a source partition that begins at an offset, of a run; None where the ledger has none.
 
-        An empty `run` is the newest one: after a gap was filled there may be two.
+        An empty `run` is the newest one: after a gap was filled there may be two. `lane` as of `run`.
         """
         connections = self._open()
+        lane = lane or self.flow.lane
 
         def match(of: Chain) -> bool:
-            return of.lane == self.flow.lane and of.source == place
+            return of.lane == lane and of.source == place
 
         async def work() -> Receipt | None:
             await connections.ledger.find()
@@ -184,24 +187,27 @@ class FlowWatch:
 
         return connections.run(work)
 
-    def where(self, place: TopicPartition, offset: int, *, backward: bool) -> tuple[Translation, list[Holder]]:
+    def where(
+        self, place: TopicPartition, offset: int, *, backward: bool, lane: str = ""
+    ) -> tuple[Translation, list[Holder]]:
         """Where an offset of a source partition went (`backward`: came from), and the receipts that say so.
 
-        Raises as `ferry.run.groups.translate.translate`.
+        `lane` as of `run`. Raises as `ferry.run.groups.translate.translate`.
         """
         connections = self._open()
+        flow = self._in(lane)
 
         async def work() -> tuple[Translation, list[Holder]]:
             await connections.ledger.find()
-            found = await translate_over(connections, self.flow, place, offset, backward)
+            found = await translate_over(connections, flow, place, offset, backward)
             at = found.outcome.offset if backward else offset
 
             def match(of: Chain) -> bool:
-                return of.lane == self.flow.lane and of.source == found.source
+                return of.lane == flow.lane and of.source == found.source
 
             view = await connections.known.view()
             near = await connections.known.receipts_with(view, match, at)
-            return found, holders(near, at, gaps(view, self.flow.lane))
+            return found, holders(near, at, gaps(view, flow.lane))
 
         return connections.run(work)
 
@@ -215,6 +221,23 @@ class FlowWatch:
             return [await known_lane(connections.known, name) for name in names[:_MOST_LANES]]
 
         return connections.run(work)
+
+    def lane(self, name: str) -> tuple[Lane, list[OpenedRun]] | None:
+        """A lane with what it has copied, and its runs that the ledger remembers, newest first; None: it has none."""
+        connections = self._open()
+
+        async def work() -> tuple[Lane, list[OpenedRun]] | None:
+            await connections.ledger.find()
+            view = await connections.known.view()
+            if name not in lane_names(view):
+                return None
+            runs = [run for run in view.runs if run.record.lane == name]
+            return await known_lane(connections.known, name), sorted(runs, key=lambda run: -run.generation)
+
+        return connections.run(work)
+
+    def _in(self, lane: str) -> FlowConfig:
+        return in_lane(self.flow, lane) if lane else self.flow
 
     async def _view(self, connections: TargetFirst) -> LedgerView:
         return await connections.view() if await connections.has_ledger() else UNREAD

@@ -23,10 +23,12 @@ from ferry.run.reports.folder import Checked
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.answers import Answer
+from ferry_airflow.page.dealt import Sought, story_of
 from ferry_airflow.page.lag_point import LagPoint
 from ferry_airflow.page.lanes import LaneStory
 from ferry_airflow.page.snapshot import digest_of, topic_rows
 from tests.decide.test_deal import receipt as unit_receipt
+from tests.decide.test_dealt_to import DEALT
 from tests.decide.values import PLAN, RECEIPT, piece, place, run_of
 from tests.page.conftest import Desk, lag
 from tests.page.test_pages import digest
@@ -41,6 +43,8 @@ TOPICS = (
     "audit",
     *(f"metrics.of-a-host-with-a-long-name-{n:03}" for n in range(48)),
 )
+DEALT_TOPIC = "audit"
+"""It goes to other partitions."""
 GONE = Refusal(
     kind=RefusalKind.RETENTION_PASSED,
     topic="orders",
@@ -63,7 +67,11 @@ def filled(desk: Desk) -> None:
         for at, state in ((at, states[at] if at < len(states) else PastState.SUCCESS) for at in range(12))
     ]
     held = {"audit": Pause(topic="audit", who="ada", why="schema migration", since_ms=now - MINUTE_MS)}
-    lags = tuple(lag(topic, number, 7 * number, 200.0) for topic in TOPICS for number in range(4))
+    lags = tuple(
+        replace(lag(topic, number, 7 * number, 200.0), dealt=topic == DEALT_TOPIC)
+        for topic in TOPICS
+        for number in range(4)
+    )
     # Somebody looked for some minutes, an hour ago, and looks again now: runs ran before, between and while.
     looks = (*range(3_600_000, 3_300_000, -5_000), *range(500_000, 0, -5_000))
     desk.watcher._seen = replace(
@@ -89,7 +97,8 @@ def filled(desk: Desk) -> None:
     answers = _answers(now)
 
     def answer(key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
-        return Answer(got=answers[key[0]], at_ms=now)
+        none = key[0] == "receipts" and key[1].topic == DEALT_TOPIC
+        return Answer(got=([], 0) if none else answers[key[0]], at_ms=now)
 
     desk.watcher.answer = answer  # type: ignore[method-assign]
     desk.watcher.answer_aside = answer  # type: ignore[assignment,method-assign]
@@ -167,6 +176,7 @@ def _answers(now: int) -> dict[str, Any]:
             True,
         ),
         "lanes": [lane],
+        "dealt": story_of(DEALT, place("t"), Sought(offset=20), 0, 50),
         "lane": LaneStory(
             lane=replace(lane, last_run=None),
             outlook="75 % copied, 20 offset(s) left",

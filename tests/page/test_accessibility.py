@@ -22,6 +22,7 @@ PAGES = (
     f"{HERE}/",
     *(f"{HERE}/{name}" for name in ("topics", "runs", "offsets", "groups", "backfills", "reports")),
     *(f"{HERE}/topics?q=nothing-is-called-so", f"{HERE}/topic/orders", f"{HERE}/partition/orders/1"),
+    f"{HERE}/partition/audit/0?offset=20",
     *(f"{HERE}/refusals", f"{HERE}/receipt/orders/1/0"),
     *(f"{HERE}/run/{RUN}", f"{HERE}/offsets?topic=orders&partition=0&offset=7", f"{HERE}/topic/no-such-topic"),
     *(

@@ -26,10 +26,12 @@ from ferry.run.groups.translate import Translation
 from ferry.run.watch import Sight
 from ferry_airflow.page import reports
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.dealt import Sought, story_of
 from ferry_airflow.page.mount import views
 from ferry_airflow.page.snapshot import RunDigest, TopicRun, digest_of
 from ferry_airflow.page.told import recurring
 from tests.decide.test_deal import receipt
+from tests.decide.test_dealt_to import DEALT
 from tests.decide.values import PLAN, RECEIPT, refusal, run_of
 from tests.page.conftest import HERE, Desk, lag
 
@@ -257,12 +259,13 @@ def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) 
     assert "a.t-0<" not in other
 
 
-def test_a_partition_of_a_dealt_topic_says_so_in_place_of_receipts(desk: Desk) -> None:
+def test_a_partition_of_a_dealt_topic_has_no_receipts_of_its_own(desk: Desk) -> None:
     """Its number on the target is none of its own: neither is it shown, nor asked by."""
     lags = (replace(lag("orders", 0, 5), dealt=True), lag("clicks", 0, 5))
     for topic in ("orders", "clicks"):
         answered(desk, ("receipts", TopicPartition(topic=topic, partition=0), 1, ""), ([], 0))
     desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}))
+    desk.watcher.has(("dealt", ORDERS, 1, Sought(offset=None), ""), None)
     dealt = desk.page(f"{HERE}/partition/orders/0")
     assert "dealt up to offset 10 of 15" in dealt
     assert "They go to all partitions of primary.orders on backup" in dealt
@@ -274,6 +277,31 @@ def test_a_partition_of_a_dealt_topic_says_so_in_place_of_receipts(desk: Desk) -
     assert 'name="offset"' in copied
     assert "primary.orders, dealt<" in desk.page(f"{HERE}/topic/orders")
     assert "primary.clicks-0<" in desk.page(f"{HERE}/topic/clicks")
+
+
+def test_a_partition_that_is_dealt_says_what_went_to_which_of_the_others(desk: Desk) -> None:
+    answered(desk, ("receipts", ORDERS, 1, ""), ([], 0))
+    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=(replace(lag("orders", 0, 5), dealt=True),), troubles={}))
+
+    def asked(sought: Sought, page: int = 1) -> str:
+        desk.watcher.has(
+            ("dealt", ORDERS, page, sought, ""),
+            story_of(DEALT, TopicPartition(topic="t", partition=0), sought, 50 * (page - 1), 50),
+        )
+        query = "" if sought.offset is None else f"&offset={sought.offset}&key={sought.key}"
+        return desk.page(f"{HERE}/partition/orders/0?page={page}{query}")
+
+    page = asked(Sought(offset=None))
+    assert 'id="to:a.t-0"' in page
+    assert f'href="{HERE}/run/r-40"' in page
+    assert "[113, 116)" in page
+    page = asked(Sought(offset=20))
+    where = page[page.index("Where source offset 20 is") :].split("</table>")[0]
+    assert ("not here" in where, "among these" in where, "[113, 116)" in where) == (True, True, True)
+    page = asked(Sought(offset=19, key="k17"))
+    where = page[page.index("Where source offset 19 is") :].split("</table>")[0]
+    assert where.count('scope="row"') == 1
+    assert 'value="k17"' in page
 
 
 def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:

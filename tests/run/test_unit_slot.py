@@ -23,6 +23,7 @@ from ferry.run.records.row_slot import RowSlot
 from ferry.run.records.rows import Rows
 from ferry.run.verify.verifier import Verifier
 from ferry.run.verify.wanted import Wanted
+from ferry.run.watch import FlowWatch
 from tests.cli.program import ferry
 from tests.decide.dealt_model import partition_of_record
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
@@ -174,6 +175,11 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units, tmp
     assert "3 of 3 target partitions have a chunk with it" in ferry("ledger", *place, "3", config=file).out
     ahead = ferry("ledger", *place, "999999", "--json", config=file)
     assert (ahead.code, {one["offset"] for one in ahead.json("ledger-offset")["dealt"]}) == (1, {"ahead"})
+    with FlowWatch(units.lab.flow, patience_s=20) as watch:
+        dealt = watch.dealt(units.topic)
+        assert dealt is not None
+        assert sum(one.records for ones in dealt.receipts.values() for one in ones) == 1_500
+        assert watch.dealt("no-such-topic") is None
     send(producer(units.lab.target), units.target, [Message(key=b"strange", value=b"x", partition=1)])
     assert {lag.records for lag in measure_lag(units.lab.flow)} == {0}
     with Verifier(units.lab.flow, Wanted()) as verifier:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -26,6 +26,7 @@ from ferry.run.watch import FlowWatch
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
+from ferry_airflow.page.dealt import MOODS, DealtStory, Sought, story_of_dealt
 from ferry_airflow.page.office import FlowDep, OpenFlow
 from ferry_airflow.page.pages import A_PAGE, Cut, shown_page
 from ferry_airflow.page.told import done_besides, not_done
@@ -37,6 +38,7 @@ INT32, INT64 = 2**31 - 1, 2**63 - 1
 Number = Annotated[int, Path(ge=0, le=INT32)]
 Asked = Annotated[int, Query(ge=0, le=INT32)]
 Offset = Annotated[int | None, Query(ge=0, le=INT64)]
+Key = Annotated[str, Query(max_length=1000)]
 STALE_SECONDS = 20.0
 """After which an answer of a cluster is asked for again."""
 
@@ -100,9 +102,17 @@ def is_planned(open_flow: OpenFlow, past: PastRun, lane: str, dag_run: DagRunRow
 @router.get("/partition/{topic}/{partition}")
 @router.get("/lane/{lane}/partition/{topic}/{partition}")
 def one_partition(
-    request: Request, open_flow: FlowDep, topic: str, partition: Number, lane: str = "", page: int = 1
+    request: Request,
+    open_flow: FlowDep,
+    topic: str,
+    partition: Number,
+    lane: str = "",
+    page: int = 1,
+    parts: int = 1,
+    offset: Offset = None,
+    key: Key = "",
 ) -> Response:
-    """All receipts of a partition, newest first."""
+    """All receipts of a partition, newest first; of one that is dealt to others, what went to which of them."""
     place = TopicPartition(topic=topic, partition=partition)
     page = min(max(1, page), INT32)
     work = partial(FlowWatch.receipts, place=place, skip=(page - 1) * A_PAGE, most=A_PAGE, lane=lane)
@@ -117,8 +127,25 @@ def one_partition(
     copy = TopicPartition(topic=name, partition=receipts[0].target.partition if receipts else partition)
     lags = () if lane else open_flow.seen.lags.get(topic, ())
     lag = next((one for one in lags if one.source == place), None)
-    what = {"place": place, "copy": copy, "lag": lag, "dealt": not receipts and _is_dealt(flow, topic, lag)}
-    return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=found, cut=cut, **what)
+    what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag}
+    if receipts or not _is_dealt(flow, topic, lag):
+        return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=found, cut=cut, **what)
+    sought = Sought(offset=offset, key=key)
+    ask = partial(story_of_dealt, place=place, sought=sought, skip=(page - 1) * A_PAGE, most=A_PAGE, lane=lane)
+    asked = ("dealt", place, page, sought, lane)
+    told = open_flow.watcher.answer(asked, ask, fresh_seconds=STALE_SECONDS)
+    story: DealtStory | None = told.got
+    total = story.total if story else 0
+    pages = max(1, -(-total // A_PAGE))
+    chunks = story.stretches if story else ()
+    what |= {
+        "story": story,
+        "sought": sought,
+        "words": MOODS,
+        "parts_of": Cut.of(story.parts if story else (), parts),
+        "cut": Cut(rows=chunks, page=page, pages=pages, total=total, first=(page - 1) * A_PAGE + 1),
+    }
+    return shown_page(request, "dealt.html", open_flow, "topics", lane=lane, answer=told, **what)
 
 
 def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:

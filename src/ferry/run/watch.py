@@ -16,6 +16,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.decide.lanes.listing import Lane, lane_names
 from ferry.decide.ledger.codec import decode_value
+from ferry.decide.ledger.dealt_to import Dealing
 from ferry.decide.ledger.history import Holder, PastRun, holders, past_run
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain, MapRow
@@ -28,6 +29,7 @@ from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.model import OpenedRun, Receipt, TopicPartition
 from ferry.run.flow.connections import TargetFirst
 from ferry.run.flow.rows import read_blocks
+from ferry.run.flow.unit_receipts import dealing_of
 from ferry.run.groups.translate import Translation, translate_over
 from ferry.run.lanes.listing import known_lane
 from ferry.run.plan.lag import lag_over
@@ -208,6 +210,17 @@ class FlowWatch:
             view = await connections.known.view()
             near = await connections.known.receipts_with(view, match, at)
             return found, holders(near, at, gaps(view, flow.lane))
+
+        return connections.run(work)
+
+    def dealt(self, topic: str, *, lane: str = "") -> Dealing | None:
+        """What went where of a source topic that is dealt to other partitions; None: it is not. `lane` as of `run`."""
+        connections = self._open()
+
+        async def work() -> Dealing | None:
+            await connections.ledger.find()
+            view = await connections.known.view()
+            return await dealing_of(connections.ledger, view, lane or self.flow.lane, topic)
 
         return connections.run(work)
 

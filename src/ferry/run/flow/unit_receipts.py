@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from ferry.decide.ledger.codec import decode_key
+from ferry.decide.ledger.dealt_to import Dealing
 from ferry.decide.ledger.ledger import LedgerView, body_of
-from ferry.decide.ledger.unit_codec import UNIT, parse_unit_receipt
+from ferry.decide.ledger.unit_codec import UNIT, eras, last_units, parse_unit_receipt
 from ferry.model import LedgerRecord, TopicPartition, UnitReceipt
 from ferry.run.flow.summaries import LedgerLog
 
@@ -31,6 +32,16 @@ async def receipts_from_ledger(log: LedgerLog, view: LedgerView, lane: str, last
     for place, mine in known.items():
         mine[:0] = [one for one in found.get(place, ()) if not mine or one.end < mine[0].end]
     return known
+
+
+async def dealing_of(log: LedgerLog, view: LedgerView, lane: str, topic: str) -> Dealing | None:
+    """What the ledger says of a source topic that is dealt to other partitions; None where it is not."""
+    rules = [era for era in eras(view, lane).values() if era.source_topic == topic]
+    if not rules:
+        return None
+    lasts = {place: last for place, last in last_units(view, lane).items() if last.source_topic == topic}
+    found = await receipts_from_ledger(log, view, lane, lasts, {place.topic for place in lasts})
+    return Dealing(eras=rules, lasts=lasts, receipts=found)
 
 
 def _is_of(key: list[object], lane: str, topics: Collection[str]) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from ferry_airflow.home import prepare
 from tests.cli.program import ferry
+from tests.documents.commands import placed, told
 
 FILE = """
 clusters = a, b
@@ -61,6 +62,13 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
     made = subprocess.run(local, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     assert pools(home) == [(POOL, 1)]
+
+    add = [sys.executable, "-m", "airflow", *placed(told("airflow", "connections"), {})]
+    added = subprocess.run(add, capture_output=True, text=True, check=False)
+    assert added.returncode == 0, added.stderr
+    with closing(sqlite3.connect(home / "airflow.db")) as database:
+        kept = database.execute("select conn_type, host, login from connection where conn_id = 'kafka_primary'")
+        assert list(kept) == [("kafka_cluster", "broker-1:9092, broker-2:9092", "ferry")]
 
     widen(home)
     there = {"pools": [POOL], "connections": ["spark_default"]}

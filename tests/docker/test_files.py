@@ -37,6 +37,7 @@ from tests.docker.stack import (
     words,
 )
 from tests.docker.topology import somebody
+from tests.documents.commands import told
 from tests.spark.jobs import as_
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -65,6 +66,21 @@ def test_compose_takes_the_file_without_a_word() -> None:
     assert compose_config("--profiles").stdout.split() == [], (
         "each service starts by itself: test others by their profile"
     )
+
+
+def test_what_the_documents_tell_to_type_before_compose_makes_what_it_mounts(tmp_path: Path) -> None:
+    """In a copy of the folder, for the lines write beside themselves; then Compose takes it."""
+    folder = tmp_path / "docker"
+    shutil.copytree(DOCKER, folder, ignore=shutil.ignore_patterns("secrets", ".env"))
+    typed = shlex.join(told("cd", "docker").words), told("./secrets.sh").line, told("cp", ".env").line
+    done = subprocess.run(
+        ["bash", "-e", "-c", "\n".join(typed)], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    answer = compose_config("--quiet", env=folder / ".env", project=folder)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
+    mounted = {Path(one["file"]) for one in compose()["secrets"].values()}
+    assert {path.name for path in mounted} <= {path.name for path in (folder / "secrets").iterdir()}
 
 
 def test_compose_refuses_a_file_that_is_wrong(tmp_path: Path) -> None:

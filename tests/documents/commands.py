@@ -59,6 +59,20 @@ def typed() -> list[Typed]:
     ]
 
 
+def told(*words: str) -> Typed:
+    """The one line of the documents that has these words; a test that runs it takes it from here."""
+    found = {one.line: one for one in typed() if set(words) <= set(one.words)}
+    assert len(found) == 1, f"lines with {words}: {sorted(found)}"
+    return next(iter(found.values()))
+
+
+def placed(one: Typed, places: Mapping[str, object]) -> list[str]:
+    """A line's words behind its program, with what stands in the places of the documents' names here."""
+    missing = places.keys() - set(one.words)
+    assert not missing, f"{one.document}: {one.line} names no {sorted(missing)}"
+    return [str(places.get(word, word)) for word in one.words[1:]]
+
+
 def commands(language: str, block: str) -> Iterator[tuple[str, ...]]:
     """The commands of a block, each as the words that a shell makes of it."""
     lines = block.replace("\\\n", " ").splitlines()

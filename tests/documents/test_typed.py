@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
+from ferry.dev.jars import jars, java
 from tests.cli.program import warm_ferry
-from tests.documents.commands import Typed, resolved, typed
-from tests.harness import Message, commit_offsets, create_topic, producer, send
+from tests.documents.commands import Typed, placed, resolved, told, typed
+from tests.harness import Message, commit_offsets, create_topic, producer, send, watermark
 
 RUN_HERE: Mapping[str, int] = {
     "version": 0,
@@ -130,6 +131,42 @@ NOT_TYPED: Mapping[str, tuple[str, str]] = {
 }
 """Lines (or all of a command) that are not typed here: why not, and the test that does what they do."""
 
+OTHERS_TYPED: Mapping[tuple[str, ...], str] = {
+    ("airflow", "connections"): "airflow/test_setup.py",
+    ("dags", "unpause"): "airflow/test_typed.py",
+    ("dags", "trigger"): "airflow/test_typed.py",
+    ("kafka-consumer-groups.sh",): "mm1/test_takeover.py",
+    ("kafka-console-consumer.sh", "--formatter"): "mirror/test_clients.py",
+    ("kafka-console-consumer.sh", "print.key=true"): "documents/test_typed.py",
+    ("/opt/kafka/bin/kafka-topics.sh",): "documents/test_typed.py",
+    ("/opt/kafka/bin/kafka-producer-perf-test.sh",): "documents/test_typed.py",
+    ("openssl", "pkeyutl"): "reports/test_folder.py",
+    ("openssl", "dgst"): "reports/test_folder.py",
+    ("cd", "docker"): "docker/test_files.py",
+    ("./secrets.sh",): "docker/test_files.py",
+    ("cp", ".env"): "docker/test_files.py",
+}
+"""Lines of other programs, by words that are in no other line, and the test that takes the line from the document and
+runs it: at another address, without `docker compose exec`, and with an end where it would wait for more."""
+
+_A_VARIABLE = "it sets a variable of the reader's shell"
+_HOURS = "hours long: its figures, and by which command each was made, are in bench/README.md"
+OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
+    ("docker", "up"): "it wants a container engine: docker/test_topology.py runs the same processes without one",
+    ("docker", "ferry"): "the same: `ferry lag` is typed here",
+    ("export",): _A_VARIABLE,
+    ("page-somebody",): "it stands for whatever the reader has",
+    ("pip",): "it installs a release: packaging/test_requirements.py has the extras, packaging/test_wheel.py a wheel",
+    (".venv/bin/python", "bench/long_ledger.py"): _HOURS,
+    (".venv/bin/python", "ferry_airflow.demo"): "it stops what runs in the checkout's own folder: demo/test_demo.py",
+    ("make", "bench"): _HOURS,
+    ("make", "demo"): "minutes long, and a gigabyte: demo/test_demo.py has its steps, tests/airflow all else of it",
+    ("make", "drill"): "the same with a drill: `ferry drill shadow` is typed here",
+    ("make", "setup"): "who runs the tests has made it",
+    ("make", "test"): "runs this",
+}
+"""Those that no test runs, and why not."""
+
 WITHOUT_CLUSTERS: Mapping[str, int] = {
     "config new": 0,
     "config import-mm1": 1,  # where the consumer's group stands is left to decide
@@ -149,6 +186,12 @@ emit.heartbeats.enabled = false
 replication.factor = 1
 tasks.max = 2
 """
+TOOLS = {
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
+    "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+"""What Kafka's scripts run."""
 RUN = "cli-20260131T060000Z-1a2b"
 """The run that documents name in their examples."""
 
@@ -187,27 +230,30 @@ def lines_of(names: Collection[str]) -> dict[str, list[Typed]]:
         name = resolved(one.words[1:])[0] if one.words[0] == "ferry" else ""
         if name in found and one.line not in NOT_TYPED:
             found[name][one.line] = one
-    for name, told in found.items():
-        assert told, f"no document tells to type `ferry {name}`: take it out"
-    return {name: [told[line] for line in sorted(told)] for name, told in found.items()}
+    for name, lines in found.items():
+        assert lines, f"no document tells to type `ferry {name}`: take it out"
+    return {name: [lines[line] for line in sorted(lines)] for name, lines in found.items()}
 
 
 def typed_here() -> set[str]:
     """All lines of documents that are typed here."""
-    told = lines_of({**RUN_HERE, **WITHOUT_CLUSTERS})
-    return {one.line for them in told.values() for one in them} | {
+    lines = lines_of({**RUN_HERE, **WITHOUT_CLUSTERS})
+    return {one.line for them in lines.values() for one in them} | {
         line for line, _ in (*ALONE, *STORY) if line[0] != "+"
     }
 
 
 @pytest.mark.timeout(480)  # a hundred commands, one after the other
-def test_every_line_ends_as_it_should(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_line_ends_as_it_should(
+    folder: Path, target_cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     config = folder / "mm2.properties"
     first = warm_ferry("run", "primary->backup", "--run", RUN, config=config)
     assert first.code == 0, first.err
-    told = lines_of(RUN_HERE)
-    wrong = [text for name, code in RUN_HERE.items() for one in told[name] for text in _not_so(one, code, config)]
+    lines = lines_of(RUN_HERE)
+    wrong = [text for name, code in RUN_HERE.items() for one in lines[name] for text in _not_so(one, code, config)]
+    _read_ledger(target_cluster)
     wrong += _story(ALONE, config)
     config.write_text(config.read_text() + BOTH_WAYS)
     _keys(folder)
@@ -215,6 +261,32 @@ def test_every_line_ends_as_it_should(folder: Path, monkeypatch: pytest.MonkeyPa
     assert wrong == [], "\n".join(wrong)
     assert (folder / "moved").read_text().split() == ["backup"], "whom the hook of the documents' line was told"
     assert not (folder / "stranded.jsonl").exists(), "nothing was left behind"
+
+
+def _read_ledger(target: RunningCluster) -> None:
+    """As the documents tell to read it with Kafka's own consumer, which else waits for more."""
+    line = told("kafka-console-consumer.sh", "print.key=true")
+    words = [*placed(line, {"TARGET": target.bootstrap}), "--max-messages", "5"]
+    done = subprocess.run(of_kafka(line.words[0], words), capture_output=True, text=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert f'["run","live","{RUN}"]' in done.stdout.replace(", ", ","), done.stdout
+
+
+def test_kafkas_own_tools_take_the_lines_for_the_containers(source_cluster: RunningCluster, topic: str) -> None:
+    """There they are run in the broker's container, here beside the broker."""
+    at = {"localhost:9094": source_cluster.bootstrap, "orders": topic}
+    for tool in ("kafka-topics.sh", "kafka-producer-perf-test.sh"):
+        line = told(f"/opt/kafka/bin/{tool}")
+        words = placed(line, at)
+        assert words[:3] == ["compose", "exec", "kafka-primary"]
+        done = subprocess.run(of_kafka(tool, words[4:]), capture_output=True, text=True, check=False, timeout=90)
+        assert done.returncode == 0, done.stderr
+    assert sum(high - low for low, high in (watermark(source_cluster, topic, number) for number in range(4))) == 100_000
+
+
+def of_kafka(script: str, words: Sequence[str]) -> list[str]:
+    """What one of Kafka's scripts runs."""
+    return [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars('4.3.0')}/*", TOOLS[script], *words]
 
 
 def _story(lines: Iterable[tuple[str, int]], config: Path) -> list[str]:
@@ -242,9 +314,9 @@ def _keys(folder: Path) -> None:
 def test_lines_that_need_no_cluster_end_as_they_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     wrong = []
-    told = lines_of(WITHOUT_CLUSTERS)
+    lines = lines_of(WITHOUT_CLUSTERS)
     for name, code in WITHOUT_CLUSTERS.items():
-        for one in told[name]:
+        for one in lines[name]:
             for file, server in (("consumer", "west"), ("c", "west"), ("producer", "east"), ("p", "east")):
                 group = "group.id=mirror\n" if server == "west" else ""
                 (tmp_path / f"{file}.properties").write_text(f"bootstrap.servers={server}-1:9092\n{group}")

@@ -18,6 +18,7 @@ from ferry.dev.jars import jars, java
 from ferry.model import Heartbeat, OffsetSync
 from ferry.run.micro_run import local_origin
 from ferry.wire.mirror_records import parse_heartbeat, parse_offset_sync
+from tests.documents.commands import placed, told
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
 from tests.mirror.mirror_oracle import ask_words, encoded, translated
 from tests.topologies.atlas import Atlas
@@ -67,7 +68,12 @@ def settings_of(cluster: RunningCluster, topic: str) -> dict[str, str]:
 def formatted(cluster: RunningCluster, topic: str, formatter: str) -> list[str]:
     """What kafka-console-consumer prints of a topic with one of MirrorMaker 2's formatters."""
     count = str(len(read_topic(cluster.bootstrap, topic)[0]))
-    words = ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--from-beginning", "--max-messages", count]
+    places = {
+        "backup-1:9092": cluster.bootstrap,
+        "primary.checkpoints.internal": topic,
+        f"{MIRROR}formatters.CheckpointFormatter": f"{MIRROR}formatters.{formatter}",
+    }
+    words = [*placed(told("kafka-console-consumer.sh", "--formatter"), places), "--max-messages", count]
     command = [
         java(),
         "-XX:TieredStopAtLevel=1",
@@ -75,8 +81,7 @@ def formatted(cluster: RunningCluster, topic: str, formatter: str) -> list[str]:
         f"{jars('4.3.0')}/*",
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
     ]
-    command += [*words, "--formatter", f"{MIRROR}formatters.{formatter}"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, *words], check=True, capture_output=True, text=True, timeout=60)
     return [line for line in done.stdout.splitlines() if line.startswith(("Checkpoint{", "Heartbeat{", "OffsetSync{"))]
 
 

@@ -13,6 +13,7 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
 from tests.cli.program import ferry
+from tests.documents.commands import placed, told
 from tests.harness import create_topic, new_alias, numbered, producer, read_topic, send
 
 SECONDS = 90
@@ -67,8 +68,7 @@ def test_ferry_goes_on_where_mirrormaker_1_stopped(
     exported = subprocess.run(
         kafka(
             "4.3.0", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-            "--bootstrap-server", source_cluster.bootstrap, "--group", group, "--all-topics",
-            "--reset-offsets", "--to-current", "--dry-run", "--export",
+            *placed(told("kafka-consumer-groups.sh"), {"west-1:9092": source_cluster.bootstrap, "mirror": group}),
         ),
         capture_output=True, text=True, timeout=SECONDS, check=True,
     )  # fmt: skip
@@ -81,8 +81,8 @@ def test_ferry_goes_on_where_mirrormaker_1_stopped(
     assert written.code == 0, written.err
     dry = ferry("adopt", "mm1", "--group", group, "--dry-run", "--json", config=output)
     assert dry.code == 0, dry.err
-    told = {(part["partition"], part["outcome"], part["position"]) for part in dry.json("adopt")["partitions"]}
-    assert told == {(number, "adopt", 200) for number in range(2)}
+    said = {(part["partition"], part["outcome"], part["position"]) for part in dry.json("adopt")["partitions"]}
+    assert said == {(number, "adopt", 200) for number in range(2)}
     done = ferry("run", "--json", config=output)
     assert done.code == 0, done.err
     assert done.json("run")["records"] == 300

@@ -29,6 +29,7 @@ from ferry.run.reports.folder import Checked, ReportFolder, check_folder
 from ferry.run.reports.signing import public_keys
 from ferry.run.reports.store import LocalStore, store_of
 from tests.cli.program import SCHEMAS, closed, ferry
+from tests.documents.commands import placed, told
 from tests.reports.values import EVIDENCE, evidence
 
 KINDS = {
@@ -103,11 +104,9 @@ def test_what_was_written_holds_and_openssl_agrees(tmp_path: Path, kind: str) ->
     algorithm = json.loads((tmp_path / "report-000001.json").read_bytes())["signer"]["algorithm"]
     for name in ("report-000002.json", "report-000002.html"):
         file, signature = tmp_path / name, tmp_path / f"{name}.sig"
-        how: tuple[str | Path, ...]
-        how = ("pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin", "-in", file, "-sigfile", signature)
-        if algorithm != "Ed25519":
-            how = ("dgst", "-sha256", "-verify", public, "-signature", signature, file)
-        assert openssl(*how).returncode == 0
+        how = told("openssl", "pkeyutl") if algorithm == "Ed25519" else told("openssl", "dgst")
+        places = {"report.pub": public, "report-000012.json": file, "report-000012.json.sig": signature}
+        assert openssl(*placed(how, places)).returncode == 0
     assert not list(tmp_path.glob(".*")), "nothing half-written is left"
     index = json.loads((tmp_path / "index.json").read_text())
     Draft202012Validator(closed(json.loads((SCHEMAS / "reports-list.json").read_text()))).validate(index)

@@ -1,0 +1,34 @@
+"""What the documents tell people to type of Airflow's own commands, typed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.airflow.conftest import Flows
+from tests.documents.commands import placed, told
+from tests.harness import create_topic, numbered, producer, send
+
+IN_CONTAINER = ["compose", "exec", "airflow-scheduler", "airflow"]
+
+
+def test_a_dag_is_unpaused_and_triggered_by_airflows_command_line(flows: Flows) -> None:
+    create_topic(flows.source, "plain-typed", 1)
+    send(producer(flows.source), "plain-typed", numbered(10))
+    dag = flows.dag("plain")
+    flows.rest.pause(dag, paused=True)
+    before = {str(run["dag_run_id"]) for run in flows.rest.runs(dag)}
+    for line in (told("dags", "unpause"), told("dags", "trigger")):
+        words = placed(line, {"ferry__primary__backup": dag})
+        assert words[:4] == IN_CONTAINER
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *words[4:]],
+            env={**os.environ, **flows.home.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    (run,) = {str(run["dag_run_id"]) for run in flows.rest.runs(dag)} - before
+    assert flows.rest.wait_run(dag, run, seconds=420) == "success", flows.rest.log(dag, run, "copy")

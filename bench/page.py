@@ -31,7 +31,7 @@ from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.options import RunOptions
 from ferry_airflow.home import PASSWORD, USER, LocalHome
 from ferry_airflow.local import guarded, start
-from ferry_airflow.naming import dag_id
+from ferry_airflow.naming import dag_id, verify_dag_id
 from ferry_airflow.rest import AirflowRest
 
 HERE = Path(__file__).resolve().parent
@@ -147,6 +147,7 @@ def _addresses(browser: httpx.Client) -> dict[str, list[str]]:
         "/dag/{dag}": [f"/dag/{DAG}"],
         "/dag/{dag}/run/{run:path}": [f"/dag/{DAG}/run/{run}"],
         f"{any_flow}/": [f"{FLOW_PAGE}/"],
+        f"{any_flow}/dag/{{dag}}/run/{{run:path}}": [f"{FLOW_PAGE}/dag/{verify_dag_id(FLOW)}/run/none"],
         f"{any_flow}/topics": [f"{FLOW_PAGE}/topics{query}" for query in ("", "?sort=bytes&page=2", "?q=wide-09")],
         f"{any_flow}/topic/{{topic}}": [f"{FLOW_PAGE}/topic/wide-000{query}" for query in ("", "?page=2")],
         f"{any_flow}/runs": [f"{FLOW_PAGE}/runs"],

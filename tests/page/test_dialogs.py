@@ -110,6 +110,7 @@ def test_what_no_field_is_to_blame_for_is_an_alert_in_the_dialog(desk: Desk, mon
         page.locator("#ask-go").click()
         expect(alert).to_contain_text("Airflow does not let you change DAG ferry__primary__backup")
 
+        desk.refused.clear()
         page.route("**/api/**", lambda route: route.abort())
         page.locator("#ask-go").click()
         expect(alert).to_contain_text("Whether the request was carried out is not known")

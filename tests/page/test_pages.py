@@ -302,6 +302,8 @@ def test_a_partition_that_is_dealt_says_what_went_to_which_of_the_others(desk: D
     where = page[page.index("Where source offset 19 is") :].split("</table>")[0]
     assert where.count('scope="row"') == 1
     assert 'value="k17"' in page
+    led = desk.client.get(f"{HERE}/offsets?topic=orders&partition=0&offset=20", follow_redirects=False)
+    assert (led.status_code, led.headers["location"]) == (307, "partition/orders/0?offset=20")
 
 
 def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:

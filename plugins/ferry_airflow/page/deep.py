@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -191,10 +192,16 @@ def offsets(
     offset: Offset = None,
     back: bool = False,
 ) -> Response:
-    """Which target offset is a source offset, and back; and the receipt that says so."""
+    """Which target offset is a source offset, and back; and the receipt that says so.
+
+    Of a topic that is dealt to other partitions the partition's own page says it.
+    """
     found = None
     if topic and offset is not None:
         place = TopicPartition(topic=topic.strip(), partition=partition)
+        lag = next((one for one in open_flow.seen.lags.get(place.topic, ()) if one.source == place), None)
+        if not back and _is_dealt(open_flow.config, place.topic, lag):
+            return RedirectResponse(f"partition/{quote(place.topic, safe='')}/{partition}?offset={offset}")
         work = partial(FlowWatch.where, place=place, offset=offset, backward=back, lane=lane)
         found = open_flow.watcher.answer(("offset", place, offset, back, lane), work, fresh_seconds=STALE_SECONDS)
     asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.decide.groups.dealt_to import Dealing, dealt_parts, stretches_of, whereabouts
 from ferry.decide.ledger.dealt_at import Dealt
-from ferry.decide.ledger.dealt_to import Dealing, dealt_parts, stretches_of, whereabouts
 from ferry.decide.records.partitioner import partition_of_key
 from ferry.model import Era, UnitReceipt, Vector
 from tests.decide.test_deal import receipt

@@ -14,9 +14,9 @@ from typing import Self
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
+from ferry.decide.groups.dealt_to import Dealing
 from ferry.decide.lanes.listing import Lane, lane_names
 from ferry.decide.ledger.codec import decode_value
-from ferry.decide.ledger.dealt_to import Dealing
 from ferry.decide.ledger.history import Holder, PastRun, holders, past_run
 from ferry.decide.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.decide.ledger.map_block import Chain, MapRow

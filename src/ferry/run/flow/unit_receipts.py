@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from ferry.decide.groups.dealt_to import Dealing
 from ferry.decide.ledger.codec import decode_key
-from ferry.decide.ledger.dealt_to import Dealing
 from ferry.decide.ledger.ledger import LedgerView, body_of
 from ferry.decide.ledger.unit_codec import UNIT, eras, last_units, parse_unit_receipt
 from ferry.model import LedgerRecord, TopicPartition, UnitReceipt

@@ -106,7 +106,7 @@ def test_each_line_of_another_program_is_run_or_it_is_said_why_not() -> None:
 
 @pytest.mark.parametrize("key", OTHERS_TYPED)
 def test_the_test_that_is_named_takes_the_line_from_the_document(key: tuple[str, ...]) -> None:
-    assert told(*key)
+    assert told(*key).words
     asked = ", ".join(f'"{word}"' for word in key)
     # A path of the container is put together from the name of the tool.
     asked = asked.replace('"/opt/kafka/bin/kafka-topics.sh"', 'f"/opt/kafka/bin/{tool}"')

@@ -17,9 +17,9 @@ from ferry.decide.ledger.report import Report
 from ferry.model import LaneKind, OpenedRun, Origin
 from ferry.run.groups.translate import Translation
 from ferry_airflow.page.lanes import RUNS, LaneStory
-from tests.decide.values import PLAN, RECEIPT, place, run_of
+from tests.decide.values import PLAN, RECEIPT, place, refusal, run_of
 from tests.page.conftest import HERE, Desk
-from tests.page.test_pages import answered, digest, refusal
+from tests.page.test_pages import answered, digest
 
 LANE = "backfill-january"
 THERE = f"{HERE}/lane/{LANE}"

@@ -227,7 +227,7 @@ def send(client: Producer, topic: str, messages: Iterable[Message]) -> None:
                     value=message.value,
                     key=message.key,
                     partition=message.partition,
-                    headers=list(message.headers),  # type: ignore[arg-type]  # names may be bytes too
+                    headers=list(message.headers),
                     timestamp=message.timestamp,
                     on_delivery=delivered,
                 )

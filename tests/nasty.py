@@ -156,7 +156,7 @@ class Writers:
                     value=message.value,
                     key=message.key,
                     partition=message.partition,
-                    headers=list(message.headers),  # type: ignore[arg-type]  # names may be bytes too
+                    headers=list(message.headers),
                     timestamp=message.timestamp,
                 )
         assert client.flush(60) == 0

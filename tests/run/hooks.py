@@ -19,12 +19,12 @@ STEPS = ("initialise", "copy_chunk", "send_positions", "append_receipts", "commi
 class Hooks:
     """What happens once before (or after) a step; the step goes on when the action returns."""
 
-    before: dict[str, Callable[[], None]] = field(default_factory=dict)
-    after: dict[str, Callable[[], None]] = field(default_factory=dict)
+    before: dict[str, Callable[[], object]] = field(default_factory=dict)
+    after: dict[str, Callable[[], object]] = field(default_factory=dict)
     writer: Callable[[], tuple[int, int]] = lambda: (-1, -1)
     """Producer id and epoch of the slot at the moment."""
 
-    def fire(self, when: dict[str, Callable[[], None]], step: str) -> None:
+    def fire(self, when: dict[str, Callable[[], object]], step: str) -> None:
         """Run the step's action, the first time only."""
         action = when.pop(step, None)
         if action is not None:

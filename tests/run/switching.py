@@ -141,12 +141,13 @@ class Clients:
 
             def read() -> bool:
                 while not enough() and (message := client.poll(0.2)) is not None:
-                    if message.error() is not None:
-                        assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                    error = message.error()
+                    if error is not None:
+                        assert error.code() == KafkaError._PARTITION_EOF, error
                         ended.add((str(message.topic()), int(message.partition() or 0)))
                         continue
                     found.append(message.value() or b"")
-                    client.commit(message, asynchronous=False)
+                    client.commit(message=message, asynchronous=False)
                 return enough()
 
             wait_until(read, 40)

@@ -53,10 +53,10 @@ class History:
     def runs(self, lane: str = LANE) -> MicroRuns:
         return MicroRuns(self.lab.flow, lane=lane, patience_s=30.0)
 
-    def copy(self, window: Window, lane: str = LANE, **narrower: int) -> Report:
+    def copy(self, window: Window, lane: str = LANE, max_records: int | None = None) -> Report:
         """One micro-run of the window."""
         with self.runs(lane) as runs:
-            options = RunOptions(window=window, **narrower)
+            options = RunOptions(window=window, max_records=max_records)
             return self.lab.copy(runs, runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), options))
 
     def scratch(self, lane: str = LANE) -> dict[int, list[str]]:

@@ -35,7 +35,7 @@ class Killed(BaseException):
     """The process is gone: nothing of it does anything any more."""
 
 
-class HeldRows(HeldSlot, RowSlot):
+class HeldRows(HeldSlot, RowSlot):  # type: ignore[misc]  # parts of both kinds, as RowSlot has
     """A real slot of rows with hooks around its steps."""
 
     def __init__(self, rows: Rows, rules: dict[str, PoisonRule], wiring: SlotWiring) -> None:

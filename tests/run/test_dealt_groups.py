@@ -46,12 +46,11 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
     create_topic(source_cluster, topic, SOURCES)
     group = f"g-{new_alias()}"
     settings = {"ferry.chunk.bytes": "4000", "groups": group}
-    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
-    lab = lab_of(lab, topic)
-    units = Units(lab, topic)
+    plain = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    units, plans = Units(lab := lab_of(plain, topic), topic), []
     for start in (0, 300, 600):
         send(producer(source_cluster), topic, numbered(300, partitions=SOURCES, start=start))
-        plan = units.run()
+        plans.append(units.run())
     read = {number: 100 + 7 * number for number in range(SOURCES)}  # of 180 each
     commit_offsets(source_cluster, group, {(topic, number): at for number, at in read.items()})
 
@@ -82,7 +81,7 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
     assert failed_over(lab) == ({number: at for number, (at, _) in places.items()}, (said,))
 
     with lab.runs() as runs:
-        done = runs.checkpoint(plan.run)
+        done = runs.checkpoint(plans[-1].run)
     assert done is not None
     assert (done.left, done.groups, done.offsets, done.again) == ((), 1, TARGETS, again)
 
@@ -97,9 +96,9 @@ def test_a_group_of_a_dealt_topic_is_set_where_it_misses_nothing(
         _, done = runs.sync_groups("groups-2")
     assert done is not None
     assert [(one.why, one.place and one.place.partition) for one in done.left] == [(Why.MOVED, 0)]
-    now, rows = standing(), read_topic(target_cluster.bootstrap, units.target)
+    now, there = standing(), read_topic(target_cluster.bootstrap, units.target)
     assert (now[0], done.again) == (1, 0)
-    assert all(now[number] == rows[number][-1][0] + 2 for number in (1, 2)), "behind the marker: it has no lag"
+    assert all(now[number] == there[number][-1][0] + 2 for number in (1, 2)), "behind the marker: it has no lag"
 
     # It goes back at the source, so it does there.
     commit_offsets(source_cluster, group, {(topic, number): at for number, at in read.items()})

@@ -206,7 +206,7 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     dry = ferry("drill", "full", flow, "--dry-run", config=config)
     assert (dry.code, "failback" in dry.out.splitlines()[-1]) == (0, True), dry
     before = committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS)
-    given = ("--approve-by", "anna", "--quiet-seconds", "0.5", "--id", f"full-{lab.alias}")
+    given: tuple[str, ...] = ("--approve-by", "anna", "--quiet-seconds", "0.5", "--id", f"full-{lab.alias}")
     # The hook fails on the way back alone: what is left of the drill is that way, and its hook has to be given again.
     halfway = ("--redirect-command", "sh -c 'test $FERRY_SWITCH_VERB = switchover'")
     stopped = ferry("drill", "full", flow, *given, *halfway, "--report", reports, config=config, seconds=200)

@@ -80,14 +80,17 @@ class Side:
             client.subscribe(list(self.sources))
 
             def take(message: ConsumerMessage) -> None:
-                place = self.sources[message.topic()], message.partition()
-                if message.error() is not None:
-                    assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                topic, number, error = message.topic(), message.partition(), message.error()
+                assert topic is not None, error
+                assert number is not None, error
+                place = self.sources[topic], number
+                if error is not None:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
                     ended.add(place)
                 elif place not in ended:
                     found[place].append(message.value())
                     if len(found[place]) == counts[place]:
-                        client.commit(message, asynchronous=False)
+                        client.commit(message=message, asynchronous=False)
                         ended.add(place)
 
             def done() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -294,7 +294,7 @@ def test_what_somebody_writes_while_topics_are_created_for_the_plan_is_found(
     for name in names:
         send(producer(source_cluster), name, numbered(5, start=10))
 
-    async def changing(cluster: Cluster, changes: Iterable[TopicChange]) -> Changed:
+    async def changing(cluster: Cluster, changes: Collection[TopicChange]) -> Changed:
         done = await change_topics(cluster, changes)
         for name in names:
             meddle(lab, name)

@@ -44,8 +44,8 @@ from tests.harness import (
     producer,
     read_topic,
     send,
+    wait_until,
 )
-from tests.run.test_faults import wait_until
 from tests.run.unit_flows import Units
 
 RESTARTING = {

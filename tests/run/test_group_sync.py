@@ -26,6 +26,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import CommittedOffset, GroupOutcome, Pause, TopicPartition, Why
 from ferry.net.connect.cluster import Cluster
+from ferry.net.groups.offsets import commit_offsets
 from ferry.run.flow import summaries
 from ferry.run.flow.connections import TargetConnection
 from ferry.run.groups import checkpoint as module
@@ -77,7 +78,7 @@ class Groups:
 
     def sync(self, **options: bool) -> tuple[Looked, GroupOutcome | None]:
         with self.lab.runs() as runs:
-            return runs.sync_groups(f"groups-{secrets.token_hex(4)}", **options)
+            return runs.sync_groups(f"groups-{secrets.token_hex(4)}", only=None, **options)
 
     def synced(self, **options: bool) -> GroupOutcome:
         done = self.sync(**options)[1]
@@ -239,12 +240,11 @@ def test_a_crash_between_the_ledger_and_the_target_is_told_from_a_stranger(
     groups.commit(source, "app", {0: 5, 1: 5})
     groups.synced()
     groups.commit(source, "app", {0: 15, 1: 15})
-    commit = module.commit_offsets
 
     async def half(cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]) -> None:
         """The coordinator got one of the two offsets, and then the process was killed."""
         first = {group: dict(sorted(places.items())[:1]) for group, places in offsets.items()}
-        await commit(cluster, first)
+        await commit_offsets(cluster, first)
         raise Unreachable("killed")
 
     monkeypatch.setattr(module, "commit_offsets", half)

@@ -15,10 +15,9 @@ from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.micro_run import local_origin
 from ferry.run.plan.options import RunOptions
-from tests.harness import Lab, Message, producer, send
+from tests.harness import Lab, Message, producer, send, wait_until
 from tests.run.conftest import small_lab
 from tests.run.hooks import Hooks, copy_held
-from tests.run.test_faults import wait_until
 
 
 @pytest.fixture

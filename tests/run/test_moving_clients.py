@@ -132,8 +132,8 @@ def test_each_record_is_read_once_or_named_while_clients_are_moved_at_work(
             state = switch(pair, Verb.FAILBACK, "back-1", replace(RUNNING, export=str(file)), movers)
             movers.go_on(100)
             # A planned way back doubles nothing but what a group had read here as the broker died under its commit.
-            more = {value: movers.readings(value) for value in movers.doubled if value not in again}
-            assert more.keys() <= movers.uncommitted, more
+            here_too = {value: movers.readings(value) for value in movers.doubled if value not in again}
+            assert here_too.keys() <= movers.uncommitted, here_too
             movers.over.set()
             named = {str(json.loads(line)["value"]).encode() for line in file.read_text().splitlines()}
             wait_until(lambda: bool(movers.failures) or movers.unread <= named, 60)

@@ -52,5 +52,11 @@ def test_the_trigger_form_is_one_runs_options() -> None:
     # Windows of the past are asked for by the backfill's own form.
     asked = {item.name for item in fields(RunOptions)} - {"window"}
     assert all(getattr(found, name) != getattr(WHOLE, name) for name in asked), "all are asked"
-    empty = {"topics": [], "max_bytes": None, "max_records": None, "max_seconds": None, "take_over": False}
+    empty: dict[str, object] = {
+        "topics": [],
+        "max_bytes": None,
+        "max_records": None,
+        "max_seconds": None,
+        "take_over": False,
+    }
     assert options_of(empty) == options_of({}) == replace(WHOLE)

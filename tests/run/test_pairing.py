@@ -61,7 +61,7 @@ def source(codec: int = 0) -> list[Batch]:
 
 def copied(found: Sequence[Batch], shift: int = 5) -> list[Batch]:
     """Batches as Ferry writes them, and its marker behind them."""
-    out = []
+    out: list[Batch] = []
     for batch in found:
         body = bytearray(restamped(batch, 77, 0, 0))
         struct.pack_into(">q", body, 0, batch.base_offset + shift)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Generator
 
 import pytest
 from confluent_kafka import TopicPartition as Place
@@ -51,6 +52,7 @@ def test_whoever_has_seen_enough_may_go(source_cluster: RunningCluster, topic: s
     reading = read_batches(spec(surveyed(source_cluster, topic)))
     _, batch = next(reading)
     assert batch.base_offset == 0
+    assert isinstance(reading, Generator)
     reading.close()  # ends the thread that reads, or this never returns
 
 

@@ -15,9 +15,9 @@ from ferry.model import RefusalKind
 from ferry.net.write.ledger import ledger_topic
 from ferry.run.copy.ends import SlotEnd, end_of
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.run.hooks import Hooks, copy_held
-from tests.run.test_faults import eventually, new_lab, wait_until
+from tests.run.test_faults import eventually, new_lab
 
 
 def test_a_topic_with_too_few_replicas_in_sync_is_refused_and_the_others_are_copied(

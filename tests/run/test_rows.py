@@ -23,7 +23,7 @@ Place = tuple[str, int, int, int, str]
 
 
 def batch(places: list[Place]) -> pa.RecordBatch:
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (*place[:4], 7, b"k", None, [], "no" if place[4] == "r" else None, "dead" if place[4] == "l" else None)
         for place in places
     ]

@@ -39,7 +39,7 @@ def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is
         with flow.lab.runs() as runs:
             plan = flow.plan(runs)
         hooks = Hooks()
-        hooks.after["commit"] = lambda: hooks.before.update({step: lambda: both_are_there.wait() and None})
+        hooks.after["commit"] = lambda: hooks.before.update({step: both_are_there.wait})
         rows = Rows(flow.rows(plan, plan.row_slots[0]))
         try:
             with flow.lab.runs(patience_s=3) as runs:
@@ -63,7 +63,8 @@ def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is
         with flow.lab.runs() as runs:
             return not runs.left(following)
 
-    for flow, plan in zip((kept, dealt), plans, strict=True):
+    flows: tuple[Kept | Units, ...] = (kept, dealt)
+    for flow, plan in zip(flows, plans, strict=True):
         wait_until(partial(ended, flow), 60)
         with flow.lab.runs() as runs:
             assert runs.report(plan.run).records > 0, "the chunk before"

@@ -73,7 +73,12 @@ def test_a_share_grows_as_others_end_and_stays_while_nobody_can_tell(
     share = Share(cluster, cast("LedgerTopic", ledger), Rate(bytes_per_second=RATE, at_once=2))
     shares: list[float] = []
     change = share.throttle.change
-    monkeypatch.setattr(share.throttle, "change", lambda rate: (shares.append(rate), change(rate)))
+
+    def seen(rate: float) -> None:
+        shares.append(rate)
+        change(rate)
+
+    monkeypatch.setattr(share.throttle, "change", seen)
     assert share.throttle.portion(MOST) == RATE / 2 * PORTION_SECONDS
     share.begin(THREE)
     cluster.loop.run(until(cluster, lambda: not ledger.reads))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from ferry.model import Plan, TopicPartition
 from ferry.net.connect.cluster import Cluster
 from ferry.net.fetch.offsets import LATEST, list_offsets
 from ferry.net.fetch.requests import READ_UNCOMMITTED
-from ferry.run import local
 from ferry.run.local import copy_all
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
@@ -73,7 +73,7 @@ def test_two_tasks_at_once_keep_within_a_tenth_of_the_rate(
         topics=(topic,),
         settings={"ferry.throttle.bytes.per.second": str(RATE), "ferry.chunk.seconds": "2"},
     )
-    monkeypatch.setattr(local.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     with lab.runs() as runs:
         plan = runs.plan("throttled", local_origin())
         watch = Watch(cluster=target_cluster, plan=plan)

@@ -300,7 +300,7 @@ def test_a_flow_may_be_at_work_meanwhile(
     with Feeder(source_cluster, topic, partitions=2, rate=5_000):
         thread.start()
         try:
-            results = []
+            results: list[Verified] = []
             while len(results) < 5 or len(reports) < 3:
                 results.append(verified(lab))
         finally:

@@ -12,7 +12,7 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.net.connect.cluster import Cluster
-from ferry.net.write.kept import Reached
+from ferry.net.write.kept import Reached, reached_epochs
 from ferry.run.copy import slot as copy_slot
 from ferry.run.copy.slot import SlotResult
 from ferry.run.copy.task import run_slot
@@ -111,11 +111,10 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
 def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = source_logs.reached_epochs
     silent = {TopicPartition(topic, 1)}
 
     async def reached(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> Reached:
-        found = await real(cluster, ends)
+        found = await reached_epochs(cluster, ends)
         epochs = {place: epoch for place, epoch in found.epochs.items() if place not in silent}
         return replace(found, epochs=epochs, silent=frozenset(silent & ends.keys()))
 

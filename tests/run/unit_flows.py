@@ -110,10 +110,10 @@ class Units:
         """All records that are wanted are there, once, where the partitioner says, in order, unchanged."""
         wanted: dict[int, list[tuple[object, ...]]] = defaultdict(list)
         for partition, records in sorted(read_topic(self.lab.source.bootstrap, self.topic).items()):
-            for offset, *rest in records:
-                if (kept or self.kept)(partition, offset, rest[0]):
-                    number = partition_of_record(rest[0], partition, offset, self.partitions)
-                    wanted[number].append(tuple(rest))
+            for row in records:
+                if (kept or self.kept)(partition, row[0], row[1]):
+                    number = partition_of_record(row[1], partition, row[0], self.partitions)
+                    wanted[number].append(row[1:])
         got = read_topic(self.lab.target.bootstrap, self.target)
         count = 0
         for number in range(self.partitions):

@@ -140,7 +140,13 @@ class Secured:
 
     def _await(self, admin: AdminClient, holds: Callable[[set[AclBinding]], bool]) -> None:
         everything = AclBindingFilter(
-            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+            ResourceType.ANY,
+            None,  # type: ignore[arg-type]  # any, which its types forget
+            ResourcePatternType.ANY,
+            None,  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]
+            AclOperation.ANY,
+            AclPermissionType.ANY,
         )
 
         def known() -> bool:

@@ -69,7 +69,11 @@ class Authority:
 
 
 def _certificate(
-    name: str, key: ec.EllipticCurvePrivateKey, issuer: str, signer: ec.EllipticCurvePrivateKey, *extensions: object
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: str,
+    signer: ec.EllipticCurvePrivateKey,
+    *extensions: x509.ExtensionType,
 ) -> x509.Certificate:
     now = datetime.now(UTC)
     builder = (

@@ -60,16 +60,23 @@ def text(binding: AclBinding) -> str:
     kinds = {kind: word for word, kind in TYPES.items()}
     star = "*" if binding.resource_pattern_type is ResourcePatternType.PREFIXED else ""
     host = "" if binding.host == "*" else f" from {binding.host}"
-    return (
-        f"{binding.permission_type.name.lower()} {binding.principal} {binding.operation.name} on "
-        f"{kinds[binding.restype]} {binding.name}{star}{host}"
-    )
+    permission, operation, kind = binding.permission_type, binding.operation, binding.restype
+    assert isinstance(permission, AclPermissionType)
+    assert isinstance(operation, AclOperation)
+    assert isinstance(kind, ResourceType)
+    return f"{permission.name.lower()} {binding.principal} {operation.name} on {kinds[kind]} {binding.name}{star}{host}"
 
 
 def acls_of(side: Secured, marked: str) -> set[str]:
     """The cluster's ACLs whose principals are this test's."""
     everything = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        ResourceType.ANY,
+        None,  # type: ignore[arg-type]  # any, which its types forget
+        ResourcePatternType.ANY,
+        None,  # type: ignore[arg-type]
+        None,  # type: ignore[arg-type]
+        AclOperation.ANY,
+        AclPermissionType.ANY,
     )
     admin = side.admin()  # held: its answers die with it
     found = admin.describe_acls(everything).result(30)

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, Step
 from ferry.config.flow.transforms import Poison
+from ferry.decide.records.filters import EVERYTHING
 from ferry.decide.records.letters import PoisonRule
 from ferry.decide.records.ranges import Piece
 from ferry.model import Codec, RefusalKind, TopicPartition
@@ -26,6 +27,7 @@ from ferry.run.records.withheld import Told, Withheld
 from ferry.spark.records import alone
 from ferry.spark.records.alone import Alone, changed_rows
 from ferry.spark.records.plain import PlainChange
+from ferry.spark.records.rows import rows_of
 from ferry.spark.records.schema import SCHEMA
 from ferry.spark.records.tally import KEPT, READ
 from ferry.wire.batch import Batch, batches
@@ -110,6 +112,6 @@ def test_parts_of_a_batch_are_changed_as_the_whole_is(rows: list[tuple[bytes | N
     if not rows:
         return
     (batch,) = batches(built([(7, key, value, [("h", b"x")]) for key, value in rows], Codec.NONE))
-    (whole,) = alone.rows_of([(Piece(TopicPartition("t", 0), 0, 100), batch)], alone.EVERYTHING, ARROW)
+    (whole,) = rows_of([(Piece(TopicPartition("t", 0), 0, 100), batch)], EVERYTHING, ARROW)
     parts = [change(whole.slice(0, at)), change(whole.slice(at))]
     assert pa.concat_batches(parts).to_pylist() == change(whole).to_pylist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -59,27 +60,32 @@ def units(draw: st.DrawFn) -> list[Unit]:
     return found
 
 
-def batch_of(rows: list) -> pa.RecordBatch:
+def batch_of(rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
     columns = list(zip(*rows, strict=True)) or [()] * len(FIELDS)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, FIELDS.values(), strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=list(FIELDS))
 
 
 @given(records=RECORDS, every=units())
-def test_each_goes_where_its_key_says_if_it_is_wanted(records: list, every: list[Unit]) -> None:
-    rows = [(topic, f"to-{topic}", *place, 7, key, b"v", [], None) for topic, *place, key in records]
+def test_each_goes_where_its_key_says_if_it_is_wanted(
+    records: list[tuple[str, int, int, bytes | None]], every: list[Unit]
+) -> None:
+    rows: list[tuple[object, ...]] = [
+        (topic, f"to-{topic}", *place, 7, key, b"v", [], None) for topic, *place, key in records
+    ]
     indexes = {3: 0, 5: 1}
     found = [
         tuple(row.values()) for one in dealt_rows(indexes, every, RULE, [batch_of(rows)]) for row in one.to_pylist()
     ]
 
-    wanted = []
+    wanted: list[tuple[object, ...]] = []
     for topic, partition, offset, key in records:
         for unit in (unit for unit in every if unit.source_topic == topic):
             number = partition_of_record(key, partition, offset, unit.partitions)
             if number == unit.target.partition and wants(unit, partition, offset):
-                row = (indexes[unit.slot], f"to-{topic}", number, partition, offset, 7, key, b"v", [], None, None)
-                wanted.append(row)
+                wanted.append(
+                    (indexes[unit.slot], f"to-{topic}", number, partition, offset, 7, key, b"v", [], None, None)
+                )
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
 
 
@@ -92,7 +98,9 @@ CHOOSING = st.lists(
 
 
 @given(records=CHOOSING, starts=st.tuples(*[st.integers(0, 10)] * 3), widths=st.tuples(*[st.integers(0, 25)] * 3))
-def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told(records, starts, widths) -> None:
+def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told(
+    records: list[tuple[str, bool, int, int, bytes | None]], starts: tuple[int, ...], widths: tuple[int, ...]
+) -> None:
     rule = replace(RULE, targets={"a": ("y", "x")}, names={name: ("to-a", name) for name in "xy"})
     every = [
         Unit(
@@ -108,7 +116,7 @@ def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told
         for name in ("x", "y")
         for number in (0, 1)
     ]
-    rows = [
+    rows: list[tuple[object, ...]] = [
         ("a", "to-a" if poison else name, *at, 7, key, b"v", [], "why" if poison else None)
         for name, poison, *at, key in records
     ]
@@ -119,7 +127,8 @@ def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told
             found += [tuple(row.values())[1:5] for row in one.to_pylist()]
     except Unread as error:
         unread = {place.partition: one.offset for place, one in parse_unread(str(error)).items()}
-    wanted, unknown = [], {}
+    wanted: list[tuple[object, ...]] = []
+    unknown: dict[int, list[int]] = {}
     for name, poison, partition, offset, key in records:
         if not wants(every[0], partition, offset):
             continue

@@ -48,16 +48,17 @@ def test_a_dealt_copy_is_held_against_what_its_transform_makes_of_the_source_now
     send(producer(source_cluster), topic, messages(600))
     settings = {"ferry.chunk.bytes": "10000", "tasks.max": "1"}
     plain = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
-    lab = lab_of(plain, topic, **{"ferry.transform.small.where": "offset % 3 != 1"})
+    lab = lab_of(plain, topic, TARGETS, **{"ferry.transform.small.where": "offset % 3 != 1"})
 
     def kept(_: int, offset: int, __: bytes | None) -> bool:
         return offset % 3 != 1
 
     Lying(lab, topic, kept).run()
     units = Units(lab, topic, kept)
+    honest = []
     for start in (600, 700):
         send(producer(source_cluster), topic, messages(100, start=start))
-        honest = units.run()
+        honest.append(units.run())
     send(producer(target_cluster), units.target, [Message(key=b"s", value=b"s", partition=1, timestamp=LATELY)])
 
     told = ferry("verify", "--spark", "--json", config=lab.write(tmp_path))
@@ -74,14 +75,14 @@ def test_a_dealt_copy_is_held_against_what_its_transform_makes_of_the_source_now
     assert (extra, at > EXTRA, len(body["differences"])) == (Kind.EXTRA, True, 5), body["differences"]
     assert body["records"] == units_kept(800)
 
-    told = ferry("verify", "--spark", "--run", honest.run, "--json", config=lab.write(tmp_path))
+    told = ferry("verify", "--spark", "--run", honest[-1].run, "--json", config=lab.write(tmp_path))
     assert told.code == 0, told.err
     body = told.json("verify")
     assert (body["equal"], body["not_compared"]) == (True, [])
     assert 0 < body["records"] < 100
 
     # What its receipts say needs no Spark.
-    by_receipt = verify_run(replace(lab, settings={**lab.settings, "ferry.verify": "receipt"}).flow, honest.run)
+    by_receipt = verify_run(replace(lab, settings={**lab.settings, "ferry.verify": "receipt"}).flow, honest[-1].run)
     assert by_receipt is not None
     assert (by_receipt.mode, by_receipt.equal, by_receipt.records) == (VerifyMode.RECEIPT, True, body["records"])
 

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -155,6 +156,7 @@ def test_sigkill_is_harmless(
     job = submit(lab, "killed", tmp_path)
     copying(lab, job, random_point(rng))
     tree = job.tree()
+    victims: dict[str, Callable[[], psutil.Process]]
     victims = {"driver": job.driver, "jvm": lambda: tree[0], "worker": lambda: job.workers()[-1]}
     victims[hit]().kill()
     code = job.wait(60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from airflow.providers.apache.spark.hooks import spark_submit
@@ -39,7 +39,7 @@ packed = os.path.getsize(given["--py-files"]) if "--py-files" in given else 0
 with open({out!r}, "w") as out:
     json.dump({{"argv": sys.argv[1:], "environment": dict(os.environ), "packed": packed}}, out)
 """
-MASTERS = {
+MASTERS: dict[str, dict[str, Any]] = {
     "standalone": {"host": "spark://master:7077"},
     "yarn": {"host": "yarn", "extra": {"queue": "copies"}},
     "kubernetes": {"host": "k8s://https://api:6443", "extra": {"namespace": "ferry"}},

@@ -117,8 +117,8 @@ def test_each_policy_does_what_it_says_and_stops_nothing_else(
     assert copied("skip", 1) == [MASKED, None, MASKED]
     assert copied("pass", 1) == [MASKED, None, POISON, MASKED]
 
-    ((key, value, headers, time),) = read_raw(target_cluster, letters, 0)
-    assert (key, value, headers[:1], time) == (b"k", POISON, NAMED[1], LATELY + 2)
+    ((letter_key, value, headers, time),) = read_raw(target_cluster, letters, 0)
+    assert (letter_key, value, headers[:1], time) == (b"k", POISON, NAMED[1], LATELY + 2)
     told = {name.decode(): (data or b"").decode() for name, data in headers[1:]}
     assert told["__connect.errors.topic"] == f"{topic}-skip"
     assert (told["__connect.errors.partition"], told["__connect.errors.offset"]) == ("1", "2")

@@ -37,11 +37,11 @@ RECORD = st.tuples(
 )
 BATCH = st.tuples(st.lists(RECORD, min_size=1, max_size=20), st.sampled_from([Codec.NONE, Codec.LZ4]))
 Row = tuple[object, ...]
+Written = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+"""Time, key, value and headers."""
 
 
-def built(
-    records: Sequence[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]], codec: int
-) -> bytes:
+def built(records: Sequence[Written], codec: int) -> bytes:
     builder = DefaultRecordBatchBuilder(
         magic=2, compression_type=codec, is_transactional=False, producer_id=-1, producer_epoch=-1, base_sequence=-1,
         batch_size=1 << 30,
@@ -75,7 +75,7 @@ def in_arrow(found: Sequence[tuple[Piece, Batch]]) -> list[Row]:
 @given(
     every=st.lists(BATCH, max_size=4), start=st.integers(-1, 20), end=st.integers(0, 30), most=st.sampled_from([5, 99])
 )
-def test_they_are_the_same(every: list, start: int, end: int, most: int) -> None:
+def test_they_are_the_same(every: list[tuple[list[Written], Codec]], start: int, end: int, most: int) -> None:
     found = []
     for number, (records, codec) in enumerate(every):
         (batch,) = batches(built(records, codec))
@@ -87,7 +87,7 @@ def test_they_are_the_same(every: list, start: int, end: int, most: int) -> None
 
 
 @given(records=st.lists(RECORD, min_size=1, max_size=8), seed=st.integers(0, 2**32))
-def test_damage_is_met_as_it_is_record_by_record(records: list, seed: int) -> None:
+def test_damage_is_met_as_it_is_record_by_record(records: list[Written], seed: int) -> None:
     rng = random.Random(seed)
     data = bytearray(built(records, Codec.NONE))
     data[rng.randrange(61, len(data))] = rng.randrange(256)
@@ -107,7 +107,9 @@ def test_damage_is_met_as_it_is_record_by_record(records: list, seed: int) -> No
 @given(
     before=st.lists(RECORD, min_size=1, max_size=4), bad=st.lists(RECORD, min_size=1, max_size=4), quick=st.booleans()
 )
-def test_who_is_told_of_damage_has_all_before_it_and_all_of_others(before: list, bad: list, quick: bool) -> None:
+def test_who_is_told_of_damage_has_all_before_it_and_all_of_others(
+    before: list[Written], bad: list[Written], quick: bool
+) -> None:
     (sound,) = batches(built(before, Codec.NONE))
     data = bytearray(built(bad, Codec.NONE))
     data[61:] = bytes(len(data) - 61)  # records of no bytes, with fields all the same

@@ -120,5 +120,5 @@ def test_every_step_has_a_version_which_counts_from_the_second_one_on(monkeypatc
     steps = (HashKey(), Sample(parts_per_million=1))
     first = meaning_of(steps)
     assert first == [["HashKey", {}], ["Sample", {"parts_per_million": 1}]]  # as before there were versions
-    monkeypatch.setitem(STEP_VERSIONS, HashKey, 2)  # type: ignore[index]
+    monkeypatch.setitem(STEP_VERSIONS, HashKey, 2)
     assert meaning_of(steps) == [["HashKey", {}, 2], first[1]]

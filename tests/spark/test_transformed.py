@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -153,7 +154,7 @@ def assert_written(lab: Lab, changed_at: Mapping[int, int] | None = None) -> Non
     )
     receipts = lab.receipts()
     for partition in range(PARTITIONS):
-        wanted = []
+        wanted: list[tuple[Any, ...]] = []
         for offset, key, value, *rest in source[masked][partition]:
             if changed_at is not None and offset >= changed_at[partition]:
                 wanted.append((offset, key, value, *rest))

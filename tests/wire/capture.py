@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -71,7 +71,7 @@ def codec(bench: Bench, topic: str, name: str) -> None:
     """Keys, nulls, tombstones, headers with repeats and nulls, empty and large values; times go up and down."""
     bench.create(topic)
     producer = bench.producer(compression_type=name)
-    rows: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]] = [
+    rows: list[tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]], int]] = [
         (b"key", b"value", [], 0),
         (None, b"no key", [("h", b"1"), ("h", b"2"), ("null", None)], 5),
         (b"tombstone", None, [], 3),
@@ -201,10 +201,11 @@ def consumed(cluster: RunningCluster, topic: str, isolation: str) -> Iterator[li
     while True:
         message = consumer.poll(30)
         assert message is not None
-        if message.error():
-            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+        if (error := message.error()) is not None:
+            assert error.code() == KafkaError._PARTITION_EOF, error
             break
-        headers = [[name, _hex(value)] for name, value in message.headers() or ()]
+        pairs = cast("list[tuple[str, bytes | None]]", message.headers() or [])  # what is read is never a dict
+        headers = [[name, _hex(value)] for name, value in pairs]
         yield [message.offset(), message.timestamp()[1], _hex(message.key()), _hex(message.value()), headers]
     consumer.close()
 
@@ -253,7 +254,7 @@ def old_formats() -> None:
 
 def mirror_records() -> None:
     """Records of MirrorMaker 2's internal topics, as its own classes write them."""
-    rows: list[tuple[str, list[str | int]]] = [
+    rows: list[tuple[str, list[object]]] = [
         row
         for text in ("", "orders", "größe-注文-🚢", "long" * 100)
         for offset in (0, 1, 2**32, 2**63 - 1)

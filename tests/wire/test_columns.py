@@ -27,14 +27,16 @@ RECORDS = st.lists(
     min_size=1,
     max_size=20,
 )
+Written = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+"""Time, key, value and headers."""
 
 
 def one_by_one(batch: Batch, start: int = -(2**63), end: int = 2**63 - 1) -> Columns:
     found = [one for one in contents(batch, MOST) if start <= one.offset < end]
-    return Columns(*([one[index] for one in found] for index in range(5)))
+    return Columns._make([one[index] for one in found] for index in range(5))
 
 
-def built(records: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]], codec: int) -> bytes:
+def built(records: list[Written], codec: int) -> bytes:
     builder = DefaultRecordBatchBuilder(
         magic=2, compression_type=codec, is_transactional=False, producer_id=-1, producer_epoch=-1, base_sequence=-1,
         batch_size=1 << 30,
@@ -47,7 +49,7 @@ def built(records: list[tuple[int, bytes | None, bytes | None, list[tuple[str, b
 @given(
     records=RECORDS, codec=st.sampled_from([Codec.NONE, Codec.ZSTD]), start=st.integers(-1, 20), end=st.integers(0, 21)
 )
-def test_they_are_the_same(records: list, codec: int, start: int, end: int) -> None:
+def test_they_are_the_same(records: list[Written], codec: int, start: int, end: int) -> None:
     (batch,) = batches(built(records, codec))
     assert columns(batch, MOST) == one_by_one(batch)
     assert columns(batch, MOST, start, end) == one_by_one(batch, start, end)
@@ -55,7 +57,7 @@ def test_they_are_the_same(records: list, codec: int, start: int, end: int) -> N
 
 
 @given(records=RECORDS, seed=st.integers(0, 2**32))
-def test_damage_is_met_by_both_alike(records: list, seed: int) -> None:
+def test_damage_is_met_by_both_alike(records: list[Written], seed: int) -> None:
     rng = random.Random(seed)
     data = bytearray(built(records, Codec.NONE))
     data[rng.randrange(61, len(data))] = rng.randrange(256)

@@ -16,9 +16,11 @@ TIMES = st.integers(0, 2**45) | st.sampled_from([-1, 0, 2**63 - 1, -(2**63)])
 BYTES = st.none() | st.binary(max_size=70) | st.integers(8180, 8200).map(bytes)
 HEADERS = st.lists(st.tuples(st.sampled_from(["", "a", "ü" * 40]), st.none() | st.binary(max_size=70)), max_size=3)
 RECORDS = st.lists(st.tuples(TIMES, BYTES, BYTES, st.just([]) | HEADERS), min_size=1, max_size=140)
+Written = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+"""Time, key, value and headers."""
 
 
-def columns(records: list) -> RecordColumns:
+def columns(records: list[Written]) -> RecordColumns:
     lists = [[{"key": name, "value": value} for name, value in one[3]] for one in records]
     return RecordColumns(
         pa.array([one[0] for one in records], pa.int64()),
@@ -28,12 +30,12 @@ def columns(records: list) -> RecordColumns:
     )
 
 
-def rows(records: list) -> list[NewRecord]:
+def rows(records: list[Written]) -> list[NewRecord]:
     return [NewRecord(*one[:3], [(name.encode(), value) for name, value in one[3]]) for one in records]
 
 
 @given(records=RECORDS, before=st.integers(0, 3), codec=st.sampled_from([Codec.NONE, Codec.LZ4]))
-def test_they_are_the_same(records: list, before: int, codec: Codec) -> None:
+def test_they_are_the_same(records: list[Written], before: int, codec: Codec) -> None:
     before = min(before, len(records) - 1)
     given = RecordColumns(*(column.slice(before) for column in columns(records)))
     wanted = rows(records)[before:]
@@ -44,6 +46,6 @@ def test_they_are_the_same(records: list, before: int, codec: Codec) -> None:
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 8191, 8193])
 def test_many_records_without_anything(count: int) -> None:
-    records = [(5, None, None, [])] * count
+    records: list[Written] = [(5, None, None, [])] * count
     compression = Compression(codec=Codec.NONE)
     assert batch_of_columns(columns(records), compression) == batch_of(rows(records), compression)

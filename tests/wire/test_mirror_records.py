@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,7 +33,7 @@ PARSERS = {"checkpoint": parse_checkpoint, "heartbeat": parse_heartbeat, "sync":
 
 
 @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row['kind']}-{row['fields'][0][:8]}")
-def test_golden_bytes(row: dict[str, object]) -> None:
+def test_golden_bytes(row: dict[str, Any]) -> None:
     """Bytes that Kafka's classes made are read, and written again just so."""
     thing = golden_value(str(row["kind"]), list(row["fields"]))
     key, value = bytes.fromhex(str(row["key"])), bytes.fromhex(str(row["value"]))

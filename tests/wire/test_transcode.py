@@ -180,7 +180,9 @@ def test_golden_batches_hold_what_librdkafka_reads(topic: str) -> None:
 @pytest.mark.parametrize("old", old_sets(), ids=lambda old: old.name)
 @pytest.mark.parametrize(("first", "end"), [(0, 106), (101, 105), (102, 103), (105, 999), (106, 999), (0, 100)])
 def test_golden_messages_hold_what_kafkas_classes_read(old: OldSet, first: int, end: int) -> None:
-    wanted = [(offset, (time, key, value, [])) for offset, time, key, value in old.rows if first <= offset < end]
+    wanted: list[tuple[int, Record]] = [
+        (offset, (time, key, value, [])) for offset, time, key, value in old.rows if first <= offset < end
+    ]
     found = list(batches(old.data))
     for batch in found:
         check(batch, "orders", 3)
@@ -242,7 +244,7 @@ def test_what_grows_beyond_the_memory_is_not_held() -> None:
 
 def test_many_holes_are_spread_over_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcode, "MOST_RUNS", 10)
-    found = [(1, (1, b"k", b"v", [])) for _ in range(95)]
+    found: list[tuple[int, Record]] = [(1, (1, b"k", b"v", [])) for _ in range(95)]
     batch = made(found, Codec.GZIP)
     new = anew(batch)
     assert_same(

@@ -23,7 +23,9 @@ from mirror_maker import mirror
 class Titled(Protocol):
     """A scenario."""
 
-    title: str
+    @property
+    def title(self) -> str:
+        """What its table is called."""
 
 
 MM2, FERRY = "MirrorMaker 2", "Ferry"
@@ -189,12 +191,13 @@ def _numbers(bootstrap: str, topic: str, partition: int, offset: int) -> Iterato
         while True:
             message = client.poll(10.0)
             assert message is not None, f"{topic}-{partition} is silent at offset {offset}"
-            if message.error() is None:
-                yield int(message.key())
-            elif message.error().code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's public name for it
+            error = message.error()
+            if error is None:
+                yield int(message.key() or b"")
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's public name for it
                 return
             else:
-                raise AssertionError(message.error())
+                raise AssertionError(error)
     finally:
         client.close()
 

@@ -224,7 +224,7 @@ def _records(consumer: Consumer, partitions: int) -> Iterator[tuple[int, bytes]]
             error = message.error()
             if error is None:
                 told = (message.key(), message.value(), message.headers(), message.timestamp())
-                yield message.partition(), repr(told).encode()
+                yield message.partition() or 0, repr(told).encode()
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its only name
                 left -= 1
             else:

@@ -67,7 +67,9 @@ tasks.max = 2
 class Titled(Protocol):
     """A scenario."""
 
-    title: str
+    @property
+    def title(self) -> str:
+        """What its table is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +201,9 @@ def _of_lanes(any_flow: str, run: str, receipt: str) -> dict[str, list[str]]:
 
 def _receipt(browser: httpx.Client, place: str) -> str:
     """The receipt that has offset 1 of a partition, as the page of offsets leads to it."""
-    return re.findall(rf"{FLOW_PAGE}/receipt/[^\"]+", _ready(browser, f"{FLOW_PAGE}/offsets?{place}&offset=1"))[0]
+    found = re.search(rf"{FLOW_PAGE}/receipt/[^\"]+", _ready(browser, f"{FLOW_PAGE}/offsets?{place}&offset=1"))
+    assert found is not None, f"no receipt of {place}"
+    return found[0]
 
 
 def _routes() -> set[str]:

@@ -30,7 +30,7 @@ def every_command() -> Iterator[tuple[str, Any]]:
     """The words of each command behind `ferry`, and the command; those of `dev` and `airflow`, too. No groups."""
     for others, name in ((dev_app, "dev"), (airflow_app, "airflow")):
         show_examples(others, name)
-    whole = get_command(app)
+    whole: Any = get_command(app)  # a group, which the type does not say
     whole.commands["dev"], whole.commands["airflow"] = get_command(dev_app), get_command(airflow_app)
     yield from _below(whole, ())
 

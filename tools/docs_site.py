@@ -86,7 +86,14 @@ def main(arguments: list[str]) -> int:
         print(f"{len(named)} pages, {len(found)} complaints")
         return 1 if found else 0
     lay_out(named, ROOT / config["docs_dir"])
-    command = [Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean", "--config-file", CONFIG]
+    command = [
+        str(Path(sys.executable).with_name("zensical")),
+        "build",
+        "--strict",
+        "--clean",
+        "--config-file",
+        str(CONFIG),
+    ]
     done = subprocess.run(command, cwd=ROOT, check=False)
     if done.returncode == 0:
         print(f"Open {ROOT / config['site_dir'] / 'index.html'}")

@@ -164,7 +164,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     """Airflow's tables, in memory."""
-    import_all_models()  # type: ignore[no-untyped-call]
+    import_all_models()
     engine = create_engine("sqlite://", connect_args={"check_same_thread": False}, poolclass=StaticPool)
     Base.metadata.create_all(engine)
     with Session(engine) as session:

@@ -300,6 +300,35 @@ def test_where_records_of_a_topic_go_is_known_before_they_are_read(lines: str, w
     assert found.target_of("orders", "a.orders") == wanted
 
 
+BY_DAY = f"transforms = t\ntransforms.t.type = {CONNECT}TimestampRouter\n"
+OWN = "ferry.transform.transforms."
+
+
+def test_connects_transforms_take_partitions_and_a_list_of_topics() -> None:
+    text = f"{BY_DAY}{OWN}partitions = 6\n{OWN}targets = {{target}}-20261120, {{target}}-20261121\n"
+    assert errors(text) == []
+    (found,) = transforms(text)
+    assert found.partitions == 6
+    assert found.targets_of("orders", "a.orders") == ("a.orders-20261120", "a.orders-20261121")
+    assert not any("record by record" in str(one) for one in examine(BASE + text, "f").problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"{BY_DAY}{OWN}targets = x", f"{OWN}targets: needs {OWN}partitions"),
+        (
+            f"{OWN}targets = x\n{OWN}partitions = 2\n{BY_DAY.replace('TimestampRouter', 'Filter')}",
+            "let TimestampRouter",
+        ),
+        (f"{BY_DAY}{OWN}where = TRUE", f"{OWN}where: has no effect beside transforms, which takes {OWN}partitions and"),
+        (f"{BY_DAY}{OWN}partitions = none", f"{OWN}partitions"),
+    ],
+)
+def test_other_lines_of_connects_transforms_are_told(text: str, words: str) -> None:
+    assert any(words in one for one in errors(text)), errors(text)
+
+
 ONE = "ferry.transforms = one\nferry.transform.one.topics = x\nferry.transform.one.where = TRUE\n"
 LETTERS = "errors.deadletterqueue.topic."
 

@@ -1,4 +1,4 @@
-"""A topic whose records choose among several targets, by the command line: each day has a topic of its own."""
+"""A topic whose records choose among several targets: Connect's `TimestampRouter` gives each day one of its own."""
 
 from __future__ import annotations
 
@@ -54,33 +54,33 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
     late = Message(key=b"late", value=b"late", partition=1, timestamp=LATELY - 3 * DAY)
     send(producer(source_cluster), topic, [late])
     send(producer(source_cluster), topic, on_days(1, 0, count=100, start=RECORDS))
-    names = [f"{topic}-{day_of(LATELY - days * DAY)}" for days in (0, 1, 3)]
+    alias = new_alias()
+    names = [f"{alias}.{topic}-{day_of(LATELY - days * DAY)}" for days in (0, 1, 3)]
     group = f"g-{new_alias()}"
     commit_offsets(source_cluster, group, {(topic, number): 20 for number in range(SOURCES)})
     settings = {
         "groups": group,
-        "ferry.transforms": "days",
-        "ferry.transform.days.topics": topic,
-        "ferry.transform.days.target": "concat(topic, '-', date_format(timestamp_millis(timestamp), 'yyyyMMdd'))",
-        "ferry.transform.days.targets": ", ".join(names[:2]),
-        "ferry.transform.days.partitions": str(TARGETS),
+        "transforms": "route",  # as MirrorMaker 2's file has it
+        "transforms.route.type": "org.apache.kafka.connect.transforms.TimestampRouter",
+        "ferry.transform.transforms.targets": ", ".join(names[:2]),
+        "ferry.transform.transforms.partitions": str(TARGETS),
     }
-    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    lab = Lab(source=source_cluster, target=target_cluster, alias=alias, topics=(topic,), settings=settings)
 
     told = ferry("run", "--run", "r-1", "--spark", "--json", config=lab.write(tmp_path))
     assert told.code == 1, told.err
     stuck = next(row[0] for row in read_topic(source_cluster.bootstrap, topic)[1] if row[1] == b"late")
     (message,) = {one["message"] for one in told.json("run")["refusals"]}
     assert message == (
-        f"ferry.transform.days sends the record at offset {stuck} of {topic}-1 to topic {names[2]}, which "
-        "ferry.transform.days.targets does not list: add it there, and the next runs go on from that record; or leave "
-        "such records out by ferry.transform.days.where"
+        f"transforms sends the record at offset {stuck} of {topic}-1 to topic {names[2]}, which "
+        "ferry.transform.transforms.targets does not list: add it there, and the next runs go on from that record; or "
+        "leave such records out by Connect's Filter with a predicate"
     )
     shown = ferry("ledger", "--run", "r-1", config=lab.write(tmp_path)).out
     assert shown.count("refused: ") == shown.count(f"refused: {message}") == 1, "not for each target partition"
     assert_written(source_cluster, target_cluster, topic, names[:2], {1: stuck})
 
-    more = replace(lab, settings={**settings, "ferry.transform.days.targets": ", ".join(reversed(names))})
+    more = replace(lab, settings={**settings, "ferry.transform.transforms.targets": ", ".join(reversed(names))})
     told = ferry("run", "--run", "r-2", "--spark", "--json", config=more.write(tmp_path))
     assert told.code == 0, told.err
     assert_written(source_cluster, target_cluster, topic, names, {})
@@ -112,8 +112,8 @@ def assert_written(
         for row in rows:
             offset, key, _, _, time = row
             if offset < ends.get(partition, offset + 1):
-                place = f"{topic}-{day_of(time)}", partition_of_record(key, partition, offset, TARGETS)
-                wanted[place].append(row[1:])
+                name = f"{names[0].partition(topic)[0]}{topic}-{day_of(time)}"
+                wanted[name, partition_of_record(key, partition, offset, TARGETS)].append(row[1:])
     for name in names:
         for number, rows in read_topic(target.bootstrap, name).items():
             found = [row[1:] for row in rows]

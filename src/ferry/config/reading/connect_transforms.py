@@ -32,8 +32,10 @@ from ferry.config.flow.steps import (
 from ferry.config.flow.transforms import CONNECT, Poison, TransformSpec
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
+from ferry.config.keys.own import TRANSFORM_PARTS
 from ferry.config.reading.findings import Findings, Setting
 from ferry.config.reading.slips import nearest
+from ferry.config.reading.transforms import target_names, targets_in_vain
 from ferry.config.text.filters import PatternList
 from ferry.config.text.java_replacement import java_replacement
 from ferry.config.text.json_path import parse_path, written_path
@@ -52,6 +54,8 @@ _PACKAGE = "org.apache.kafka.connect.transforms."
 _NOTHING: tuple[str, ...] = ()
 _NO_CASTS: Casts = ()
 _COMMON = ("type", "predicate", "negate", "plugin.version")
+_OWN = ("partitions", "targets")
+"""Lines of Ferry's that go with them, as `ferry.transform.transforms.partitions`."""
 _IGNORED = "replace.null.with.default"
 _TIME_FORMAT = re.compile(r"(?:yyyy|yy|MM|dd|HH|mm|ss|SSS|'[^']*'|[^A-Za-z'\[\]{}#])+")
 
@@ -78,18 +82,32 @@ class ConnectReader:
             self.findings.report(
                 line, NAME if line is None else line.key, f"stands beside {mine.key}; keep one of both"
             )
+        targets = self._value(_own("targets"), target_names, "")
+        partitions = self._value(_own("partitions"), values.optional_integer(1, 2**31 - 1), "")
         steps: list[Step] = []
         for name in names:
-            steps += self._one(name)
+            steps += self._one(name, by_record=bool(targets))
+        for why in targets_in_vain(NAME, targets, partitions, chosen=any(map(why_by_record, steps))):
+            self._report(_own("targets"), why)
+        self._look_at_own()
         return TransformSpec(
             name=NAME,
             topics=PatternList(items=(".*",)),
             steps=tuple(steps),
+            partitions=partitions,
+            targets=targets,
             poison=self.poison,
             providers=self.providers,
         )
 
-    def _one(self, name: str) -> list[Step]:
+    def _look_at_own(self) -> None:
+        for part in TRANSFORM_PARTS:
+            entry = self._entry(_own(part))
+            if entry is not None and part not in _OWN:
+                message = f"has no effect beside {NAME}, which takes {' and '.join(map(_own, _OWN))}; remove the line"
+                self.findings.report(entry, entry.key, message)
+
+    def _one(self, name: str, *, by_record: bool) -> list[Step]:
         key = f"{NAME}.{name}"
         kind = self._kind(key, _TRANSFORMS, _PACKAGE)
         when = self._when(key)
@@ -97,7 +115,7 @@ class ConnectReader:
             return []
         self._look_at_parameters(key, (*_TRANSFORMS[kind], *_COMMON))
         steps = _MAKERS[kind](self, key, when)
-        for why in filter(None, map(why_by_record, steps)):
+        for why in () if by_record else filter(None, map(why_by_record, steps)):
             self.findings.warn(self._entry(f"{key}.type"), f"{key}.type", why)
         return steps
 
@@ -266,6 +284,10 @@ _MAKERS: Mapping[str, Callable[[ConnectReader, str, When | None], list[Step]]] =
     "Filter": ConnectReader.filter,
     "TimestampRouter": ConnectReader.timestamp_router,
 }
+
+
+def _own(part: str) -> str:
+    return f"ferry.transform.{NAME}.{part}"
 
 
 def _some(text: str) -> tuple[str, ...]:

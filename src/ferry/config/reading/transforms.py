@@ -66,7 +66,7 @@ class TransformReader:
         topics = self._value(name, "topics", values.pattern_list)
         sql = self._sql(name, "sql", query_slip)
         function = self._value(name, "function", _function)
-        targets = self._value(name, "targets", _targets)
+        targets = self._value(name, "targets", target_names)
         steps = tuple(self._steps(name, by_record=bool(targets)))
         line = self.entries.of_flow(self.flow, "ferry.transforms")
         key = f"ferry.transform.{name}.topics"
@@ -84,20 +84,9 @@ class TransformReader:
         if self._says(name, "sql") and function is not None:
             self._report(name, "function", "stands beside sql; a transform begins with one of both: remove the other")
         partitions = self._value(name, "partitions", values.optional_integer(1, 2**31 - 1))
-        if targets and partitions is None:
-            self._report(
-                name,
-                "targets",
-                f"needs ferry.transform.{name}.partitions: records that choose their topic are dealt to its partitions "
-                "by their keys; write how many each of the topics has",
-            )
-        if targets and not self._says(name, "sql") and function is None and not any(map(why_by_record, steps)):
-            self._report(
-                name,
-                "targets",
-                f"lists topics, and no record chooses one: write ferry.transform.{name}.target by columns of the "
-                "record, as concat(topic, '.', date_format(timestamp_millis(timestamp), 'yyyy')), or remove the line",
-            )
+        chosen = self._says(name, "sql") or function is not None or any(map(why_by_record, steps))
+        for why in targets_in_vain(name, targets, partitions, chosen=chosen):
+            self._report(name, "targets", why)
         if not steps and partitions is None and not any(map(partial(self._says, name), ("sql", "function", *_IN_SQL))):
             self.findings.report(
                 line,
@@ -256,7 +245,25 @@ def _paths(text: str) -> tuple[str, ...]:
     return paths
 
 
-def _targets(text: str) -> tuple[str, ...]:
+def targets_in_vain(name: str, targets: tuple[str, ...], partitions: int | None, *, chosen: bool) -> Iterator[str]:
+    """What is wrong with a list of topics; `chosen`: records may choose among them."""
+    if targets and partitions is None:
+        yield (
+            f"needs ferry.transform.{name}.partitions: records that choose their topic are dealt to its partitions "
+            "by their keys; write how many each of the topics has"
+        )
+    if targets and not chosen:
+        how = (
+            f"let TimestampRouter or RegexRouter name them in {CONNECT}"
+            if name == CONNECT
+            else f"write ferry.transform.{name}.target by columns of the record, as concat(topic, '.', "
+            "date_format(timestamp_millis(timestamp), 'yyyy'))"
+        )
+        yield f"lists topics, and no record chooses one: {how}, or remove the line"
+
+
+def target_names(text: str) -> tuple[str, ...]:
+    """Names of topics that records may choose, with `{topic}` and `{target}`."""
     found = values.items(text)
     for one in found:
         why = illegal_name(one.replace("{topic}", "t").replace("{target}", "t"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ferry.config.flow import transforms
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.model import Flow
@@ -63,21 +64,32 @@ def letter_partition(source_partition: int, partitions: int) -> int:
 
 def poison_sentence(rule: PoisonRule, topic: str, partition: int, offset: int, why: str) -> str:
     """Why a partition is not copied on from a record, with what to do."""
-    key = f"ferry.transform.{rule.transform}"
+    key, leave_out, skip = _words(rule)
     return (
         f"{key} cannot be applied to the record at offset {offset} of {topic}-{partition}: {shortened(why)}; leave it "
-        f"out by {key}.where, write {key}.poison = skip to have it among the dead letters, or pass it with ferry skip"
+        f"out by {leave_out}, write {skip} to have it among the dead letters, or pass it with ferry skip"
     )
 
 
 def unknown_target(rule: PoisonRule, topic: str, partition: int, offset: int, name: str | None) -> str:
     """Why a source partition is not copied on from a record that goes to a topic that nobody has listed."""
-    key = f"ferry.transform.{rule.transform}"
+    key, leave_out, _ = _words(rule)
     what = "no topic" if name is None else f"topic {shortened(name)}"
     return (
-        f"{key} sends the record at offset {offset} of {topic}-{partition} to {what}, which {key}.targets does not "
-        f"list: add it there, and the next runs go on from that record; or leave such records out by {key}.where"
+        f"{key} sends the record at offset {offset} of {topic}-{partition} to {what}, which {_key(rule)}.targets does "
+        f"not list: add it there, and the next runs go on from that record; or leave such records out by {leave_out}"
     )
+
+
+def _key(rule: PoisonRule) -> str:
+    return f"ferry.transform.{rule.transform}"
+
+
+def _words(rule: PoisonRule) -> tuple[str, str, str]:
+    """The transform's key, what leaves records out, and the line that makes dead letters of them."""
+    if rule.transform == transforms.CONNECT:
+        return transforms.CONNECT, "Connect's Filter with a predicate", "errors.tolerance = all"
+    return _key(rule), f"{_key(rule)}.where", f"{_key(rule)}.poison = skip"
 
 
 def shortened(why: str) -> str:

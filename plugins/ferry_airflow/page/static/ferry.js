@@ -49,7 +49,7 @@
   // Charts ----------------------------------------------------------------------------------------------------------
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const layout = (more) => ({
-    margin: { l: 56, r: 12, t: 8, b: 34 },
+    margin: { l: 56, r: 44, t: 8, b: 34 }, // half of a label stands beyond the last tick, wherever that is
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("soft") },

@@ -111,7 +111,7 @@ def test_what_is_no_outage_is_told_and_no_cluster_is_down(desk: Desk) -> None:
     page, home = desk.page(f"{HERE}/"), desk.page("/")
     assert "The page cannot look since" in page
     assert "flow takes &lt;no&gt; topic" in page
-    assert 'title="flow takes &lt;no&gt; topic"' in home
+    assert "<small>flow takes &lt;no&gt; topic</small>" in home
     for text in (page, home):
         assert "does not answer" not in text
         assert "cannot be reached" not in text

@@ -138,12 +138,16 @@ SORTS = {
 
 
 @router.get("/flow/{source}/{target}/topics")
-def topics(request: Request, open_flow: FlowDep, page: int = 1, q: str = "", sort: str = "seconds") -> Response:
-    """The flow's topics with their lag."""
+def topics(
+    request: Request, open_flow: FlowDep, page: int = 1, q: str = "", sort: str = "seconds", paused: bool = False
+) -> Response:
+    """The flow's topics with their lag; `paused`: only those that are."""
     wanted = q.strip().lower()
-    rows = [row for row in open_flow.seen.topics if wanted in row.topic.lower()]
+    rows = [row for row in open_flow.seen.topics if wanted in row.topic.lower() and (row.paused or not paused)]
     rows.sort(key=SORTS.get(sort, SORTS["seconds"]))
-    return shown_page(request, "topics.html", open_flow, "topics", cut=Cut.of(rows, page), q=q, sort=sort)
+    return shown_page(
+        request, "topics.html", open_flow, "topics", cut=Cut.of(rows, page), q=q, sort=sort, paused=paused
+    )
 
 
 @router.get("/flow/{source}/{target}/topic/{topic}")

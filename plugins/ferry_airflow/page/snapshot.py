@@ -175,6 +175,11 @@ class Snapshot:
         """Whether the whole flow is held back."""
         return "" in self.pauses
 
+    @property
+    def paused_topics(self) -> tuple[str, ...]:
+        """Topics that are held back by themselves, by name."""
+        return tuple(sorted(topic for topic in self.pauses if topic))
+
 
 def by_topic(lags: Iterable[PartitionLag]) -> dict[str, list[PartitionLag]]:
     """Partitions by source topic, in the order of the topics' names."""

@@ -27,6 +27,7 @@ ON_EXTRAS = (
     *("ferry.spark", "ferry.run.ledger.parquet", "ferry.run.reports.charts"),
     *(
         "ferry.decide.records.partition_columns",
+        "ferry.decide.records.json_cast",
         "ferry.decide.records.json_column",
         "ferry.wire.arrow_columns",
         "ferry.wire.encoding",

@@ -148,7 +148,7 @@ class Lane:
     def opens(self) -> Plan:
         """One run up to its plan: topics are created, starts and claims are recorded; nothing is copied."""
         opened = OpenedRun(record=run_of("run"), generation=1)
-        plan: Plan = self.loop.run(partial(self.planner._decide, self.view, opened, WHOLE, {}))
+        plan: Plan = self.loop.run(partial(self.planner._decide, self.view, opened, WHOLE, {}, {}))
         return plan
 
     def preview(self) -> Plan:

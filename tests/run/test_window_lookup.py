@@ -40,7 +40,7 @@ def looked(it: Lane, options: RunOptions = OPTIONS) -> WindowLook:
 
 def opens(it: Lane) -> Plan:
     opened = OpenedRun(record=run_of("run", lane=NAME), generation=1)
-    plan: Plan = it.loop.run(partial(planner(it)._decide, it.view, opened, OPTIONS, {}))
+    plan: Plan = it.loop.run(partial(planner(it)._decide, it.view, opened, OPTIONS, {}, {}))
     return plan
 
 

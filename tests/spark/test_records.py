@@ -219,7 +219,15 @@ def test_a_table_of_the_name_is_no_concern_and_a_view_is(book: Notebook) -> None
         book.read(NO_RECORDS, {}, function="beside_a_view")
 
 
+AES = "'0000111122223333'"
 OLDER = "SELECT * FROM records WHERE timestamp_millis(timestamp) <"
+
+
+def test_encryption_that_is_the_same_each_time_may_be_written(book: Notebook) -> None:
+    vectors = "'GCM', 'DEFAULT', X'000102030405060708090a0b'", "'CBC', 'PKCS', '0123456789abcdef'"
+    for how in ("'ECB'", "lower('ECB')", *vectors):
+        sql = f"SELECT * FROM records WHERE aes_encrypt(key, {AES}, {how}) = key"
+        assert book.read(NO_RECORDS, {}, sql=sql).rows == []
 
 
 def test_times_that_stay_the_same_may_be_written(book: Notebook) -> None:
@@ -245,6 +253,8 @@ def test_times_that_stay_the_same_may_be_written(book: Notebook) -> None:
         (f'{OLDER} DATE "today"', "has the time 'today', which"),
         (f"{OLDER} 'now'", "has the time 'now', which"),
         ("SELECT * FROM records WHERE current_database() = 'x'", "calls current_schema(), which is not the same"),
+        (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}) = key", "calls aes_encrypt(), which is not the same"),
+        (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}, 'CBC') = key", "calls aes_encrypt(), which is not"),
         ("SELECT * FROM records ORDER BY offset", "has ORDER BY: each row has to come of one record"),
         ("SELECT * FROM records LIMIT 1", "has LIMIT: each row"),
         ("SELECT DISTINCT * FROM records", "has DISTINCT: each row"),

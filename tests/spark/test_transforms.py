@@ -107,17 +107,26 @@ def test_filters_masks_and_hashes_are_those_of_the_model(book: Notebook, records
 
 def test_sql_means_what_it_means_by_sparks_defaults_whatever_the_cluster_has(book: Notebook) -> None:
     """Else the same transform, by its digest, would make something else of a record."""
-    sql = "CAST(concat(to_json(named_struct('a', CAST(NULL AS STRING))), '\\\\t', `TOPIC`) AS BINARY)"
+    parts = (
+        "to_json(named_struct('a', CAST(NULL AS STRING)))",
+        "'\\\\t'",
+        "`TOPIC`",
+        """from_json('{"a": 1, "b": "x"}', 'a INT, b INT').a""",
+        "length(base64(CAST(repeat('x', 90) AS BINARY)))",
+    )
+    sql = f"CAST(concat({', '.join(parts)}) AS BINARY)"
     file = ours(f"sql = SELECT * EXCEPT (value), {sql} AS value FROM records")
     settings = {
         "spark.sql.ansi.enabled": "false",
         "spark.sql.caseSensitive": "true",
+        "spark.sql.chunkBase64String.enabled": "false",
+        "spark.sql.json.enablePartialResults": "false",
         "spark.sql.jsonGenerator.ignoreNullFields": "false",
         "spark.sql.parser.escapedStringLiterals": "true",
         "spark.sql.session.timeZone": "Asia/Tokyo",
     }
     (row,) = book.transformed(file, [("orders", 0, 1, 2, 0, b"k", b"v", [])], settings)
-    assert row["value"] == b"{}\torders"
+    assert row["value"] == b"{}\torders1122"
 
 
 def cast_by_model(value: bytes | None, *casts: tuple[tuple[str, ...], str]) -> bytes | None:

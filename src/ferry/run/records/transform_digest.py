@@ -21,7 +21,7 @@ from ferry.errors import BadInput, Refused
 def transform_digest(spec: TransformSpec) -> str:
     """SHA-256 (hexadecimal) of the transform with the PySpark of this machine, and with the text of its function.
 
-    Raises BadInput by the transform's key for a function that cannot be imported and a salt that cannot be looked up,
+    Raises BadInput by the transform's key for a function that cannot be imported or read and a salt that cannot be had,
     Refused where no PySpark is installed.
     """
     spark = pyspark_version()
@@ -33,7 +33,7 @@ def transform_digest(spec: TransformSpec) -> str:
     code = ""
     if spec.function is not None:
         try:
-            code = _text_digest(imported(spec.function))
+            code = _text_digest(spec.function, imported(spec.function))
         except BadInput as error:
             raise BadInput(f"ferry.transform.{spec.name}.function: {error}") from None
     return spec.digest(spark_version=spark, code=code)
@@ -68,8 +68,21 @@ def imported(path: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _text_digest(call: Callable[..., Any]) -> str:
-    file = inspect.getsourcefile(inspect.unwrap(call)) if inspect.isroutine(call) else None
+def _text_digest(path: str, call: Callable[..., Any]) -> str:
+    """Of the text of the function's module, wherever that was imported from."""
+    whole = inspect.unwrap(call)
+    file = inspect.getsourcefile(whole) if inspect.isfunction(whole) or inspect.ismethod(whole) else None
     module = sys.modules.get(getattr(call, "__module__", ""))
     file = file or getattr(module, "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+    read = getattr(getattr(getattr(module, "__spec__", None), "loader", None), "get_data", None)
+    try:
+        if file and Path(file).is_file():
+            return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        if file and read is not None:  # a zip, as --py-files has them
+            return hashlib.sha256(read(file)).hexdigest()
+    except OSError:
+        pass
+    raise BadInput(
+        f"the text of {path} cannot be read, and is a part of the transform, so that a change of it is seen: put the "
+        "function into a module of its own, in a folder or a zip"
+    )

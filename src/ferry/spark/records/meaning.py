@@ -17,18 +17,26 @@ SETTINGS: Mapping[str, str] = {"spark.sql.session.timeZone": TIME_ZONE, "spark.s
 
 _FAMILIES = (
     "spark.sql.ansi.",
+    "spark.sql.avro.",
     "spark.sql.collation.",
+    "spark.sql.csv.",
     "spark.sql.decimalOperations.",
     "spark.sql.function.",
+    "spark.sql.icu.",
+    "spark.sql.json.",
     "spark.sql.jsonGenerator.",
     "spark.sql.legacy.",
     "spark.sql.parser.",
     "spark.sql.variable.",
+    "spark.sql.variant.",
+    "spark.sql.xml.",
 )
 _SINGLE = frozenset(
     {
         "spark.sql.caseSensitive",
         "spark.sql.charAsVarchar",
+        "spark.sql.chunkBase64String.enabled",
+        "spark.sql.columnNameOfCorruptRecord",
         "spark.sql.mapKeyDedupPolicy",
         "spark.sql.preserveCharVarcharTypeInfo",
         "spark.sql.readSideCharPadding",

@@ -132,11 +132,20 @@ def _node(tree: Any, *, is_plan: bool) -> Node:
         kind=kind,
         name=kind if is_plan else tree.prettyName(),
         is_plan=is_plan,
-        deterministic=is_plan or tree.deterministic(),
+        deterministic=is_plan or (tree.deterministic() and not _draws_iv(tree, kind)),
         has_plan=not is_plan and kind in ("ScalarSubquery", "Exists", "InSubquery", "ListQuery", "LateralSubquery"),
         position=(line.get(), column.get() + 1) if line.isDefined() and column.isDefined() else None,
         text=None if is_plan else _text(tree, kind),
     )
+
+
+def _draws_iv(expression: Any, kind: str) -> bool:
+    """Whether `aes_encrypt` draws an initialisation vector for each value, though Spark calls it deterministic."""
+    if kind != "AesEncrypt":
+        return False
+    mode, vector = (one.eval(None) if one.foldable() else None for one in (expression.mode(), expression.iv()))
+    is_ecb = mode is not None and mode.toString().upper() == "ECB"
+    return not is_ecb and (vector is None or not len(vector))
 
 
 def _text(expression: Any, kind: str) -> str | None:

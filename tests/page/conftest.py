@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+from airflow.api_fastapi.auth.managers.models.batch_apis import IsAuthorizedDagRequest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.models import import_all_models
 from airflow.models.base import Base
@@ -31,6 +32,9 @@ from ferry_airflow.page.app import page_app
 from ferry_airflow.page.snapshot import RunDigest
 from ferry_airflow.page.watcher import Watcher
 
+Right = tuple[str, str, DagAccessEntity | None]
+"""A DAG, a method, and what of the DAG; None: the DAG itself."""
+RUN = DagAccessEntity.RUN
 FLOW = "primary->backup"
 HERE = "/flow/primary/backup"
 TEXT = """clusters = primary, backup
@@ -87,15 +91,21 @@ class Somebody:
 class Keeper:
     """Airflow's auth manager, as far as the page asks it of DAGs."""
 
-    refused: set[tuple[str, str]]
+    refused: set[Right]
 
-    def is_authorized_dag(self, *, method: str, access_entity: object, details: DagDetails, user: Somebody) -> bool:
-        return (details.id, method) not in self.refused
+    def is_authorized_dag(
+        self, *, method: str, access_entity: DagAccessEntity | None, details: DagDetails, user: Somebody
+    ) -> bool:
+        assert details.id is not None
+        return (details.id, method, access_entity) not in self.refused
+
+    def batch_is_authorized_dag(self, requests: Sequence[IsAuthorizedDagRequest], *, user: Somebody) -> bool:
+        return all(self.is_authorized_dag(**one, user=user) for one in requests)  # type: ignore[arg-type]
 
     def filter_authorized_dag_ids(
         self, *, dag_ids: set[str], user: Somebody, method: str, team_name: str | None
     ) -> set[str]:
-        return {dag for dag in dag_ids if (dag, method) not in self.refused}
+        return {dag for dag in dag_ids if (dag, method, None) not in self.refused}
 
 
 @dataclass
@@ -105,8 +115,8 @@ class Desk:
     app: FastAPI
     client: TestClient
     watcher: Still
-    refused: set[tuple[str, str]] = field(default_factory=set)
-    """What Airflow does not allow: DAG and method."""
+    refused: set[Right] = field(default_factory=set)
+    """What Airflow does not allow."""
     sees_faults: bool = True
     """Whether Airflow shows its import errors."""
     dag: DagState = field(default_factory=lambda: DagState(known=True))

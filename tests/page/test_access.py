@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,13 @@ import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
+from ferry.decide.ledger.ledger import UNREAD
 from ferry.model import Flow
+from ferry.run.watch import Sight
 from ferry_airflow.page import access
-from tests.page.conftest import HERE, Desk
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from tests.page.conftest import HERE, RUN, Desk
+from tests.page.test_pages import digest
 
 DAGS = ("ferry__primary__backup", "ferry_verify__primary__backup", "no_such_dag")
 SECRET = "ultra-secret-cluster"
@@ -40,7 +45,7 @@ def test_what_is_wrong_with_the_file_is_for_who_may_see_import_errors(desk: Desk
 
 
 def test_where_the_file_lies_is_for_who_may_see_import_errors(desk: Desk) -> None:
-    desk.refused |= {(DAGS[0], "GET")}
+    desk.refused |= {(DAGS[0], "GET", None)}
     assert "flows.properties has 1 flow." in desk.page("/")
     desk.sees_faults = False
     for page in (desk.page("/"), desk.client.get("/flow/no/such/", headers=HTML).text):
@@ -49,7 +54,7 @@ def test_where_the_file_lies_is_for_who_may_see_import_errors(desk: Desk) -> Non
 
 @pytest.mark.parametrize("dag", DAGS)
 def test_the_tab_of_a_dag_that_one_may_not_see_tells_nothing_of_it(desk: Desk, dag: str) -> None:
-    desk.refused |= {(dag, "GET")}
+    desk.refused |= {(dag, "GET", None)}
     for path in (f"/dag/{dag}", f"/dag/{dag}/run/r1"):
         answer = desk.client.get(path, headers=HTML, follow_redirects=False)
         assert answer.status_code == 403
@@ -74,10 +79,38 @@ def test_the_flows_that_somebody_may_see_are_asked_for_by_team(monkeypatch: pyte
     monkeypatch.setattr(access, "get_auth_manager", Manager)
     monkeypatch.setattr(access, "teams_of", lambda dags: {"ferry__b__backup": "payments"})
     vera = SimpleAuthManagerUser(username="vera", role="VIEWER")
-    assert access.seen_by(vera, flows.values()) == {flows["a"], flows["c"]}, "she is not of the team"
+    assert access.seen_by(vera, flows.values()) == {flows["a"]: True, flows["c"]: True}, "she is not of the team"
     assert asked == [({"ferry__a__backup", "ferry__c__backup"}, None), ({"ferry__b__backup"}, "payments")]
     mate = SimpleAuthManagerUser(username="vera", role="VIEWER", teams=["payments"])
-    assert access.seen_by(mate, flows.values()) == set(flows.values())
+    assert access.seen_by(mate, flows.values()) == dict.fromkeys(flows.values(), True)
     nobody = SimpleAuthManagerUser(username="eve", role=None)
-    assert access.seen_by(nobody, flows.values()) == set()
-    assert access.seen_by(vera, ()) == set()
+    assert access.seen_by(nobody, flows.values()) == {}
+    assert access.seen_by(vera, ()) == {}
+
+
+def test_runs_in_airflow_are_for_who_may_see_them(desk: Desk) -> None:
+    moment = datetime.now(UTC)
+    theirs = DagRunRow(run="manual__theirs", state="running", queued=moment, started=moment, ended=None, who="grace")
+    desk.others[DAGS[0]] = DagState(known=True, runs=(theirs,), due=moment - timedelta(hours=1), schedule="@hourly")
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("scheduled__ours")])
+    paths = ("/", *(f"{HERE}/{path}" for path in ("", "runs", "topics")))
+    its = f"{HERE}/run/{theirs.run}"
+    assert all(f"{theirs.run} is running" in desk.page(path) for path in paths)
+    assert "Tasks and logs" in desk.page(its)
+    desk.refused.add((DAGS[0], "GET", RUN))
+    for path in paths:
+        page = desk.page(path)
+        assert theirs.run not in page, path
+        assert "overdue" not in page, "nobody knows: a run may be in its way"
+    assert "Tasks and logs" not in desk.page(its)
+    page = desk.page(f"{HERE}/runs")
+    assert "scheduled__ours" in page
+    assert "Of Airflow's own runs you may see none" in page
+
+
+def test_of_many_flows_those_have_runs_whose_runs_somebody_may_see(desk: Desk) -> None:
+    one, other = (Flow(source=alias, target="backup") for alias in "ab")
+    user: Any = None
+    assert access.seen_by(user, (one, other)) == {one: True, other: True}
+    desk.refused |= {("ferry__a__backup", "GET", RUN)}
+    assert access.seen_by(user, (one, other)) == {one: False, other: True}

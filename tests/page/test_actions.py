@@ -22,19 +22,19 @@ from ferry_airflow.page import paper
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.watcher import Job
 from tests.decide.values import PLAN, piece, place
-from tests.page.conftest import HERE, Desk, lag
+from tests.page.conftest import HERE, RUN, Desk, lag
 
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
 BACKFILL, DRILL = "ferry_backfill__primary__backup", "ferry_drill__primary__backup"
 TIMES = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
 BODIES = {
-    "run": ({}, (OWN, "POST")),
-    "dry-run": ({}, (OWN, "POST")),
-    "verify": ({}, (VERIFY, "POST")),
-    "backfill": (TIMES, (BACKFILL, "POST")),
-    "drill": ({"kind": "shadow", "groups": ["billing"]}, (DRILL, "POST")),
-    "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT")),
-    "resume": ({"topic": "orders"}, (OWN, "PUT")),
+    "run": ({}, (OWN, "POST", RUN)),
+    "dry-run": ({}, (OWN, "POST", RUN)),
+    "verify": ({}, (VERIFY, "POST", RUN)),
+    "backfill": (TIMES, (BACKFILL, "POST", RUN)),
+    "drill": ({"kind": "shadow", "groups": ["billing"]}, (DRILL, "POST", RUN)),
+    "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT", None)),
+    "resume": ({"topic": "orders"}, (OWN, "PUT", None)),
 }
 
 
@@ -56,7 +56,7 @@ def _all_pages(desk: Desk) -> str:
 
 
 def test_who_may_not_see_a_flow_cannot_tell_whether_it_is_there(desk: Desk) -> None:
-    desk.refused |= {(OWN, "GET"), ("ferry__no__such", "GET")}
+    desk.refused |= {(OWN, "GET", None), ("ferry__no__such", "GET", None)}
     assert "No flow that you may see" in desk.page("/")
     for path in (f"{HERE}/", "/flow/no/such/"):
         assert desk.client.get(path, headers={"Accept": "text/html"}).status_code == 403
@@ -96,7 +96,7 @@ TRIGGERED = ("run", "verify", "backfill", "drill")
 
 @pytest.mark.parametrize("verb", TRIGGERED)
 def test_a_run_has_a_link_and_one_that_waits_for_its_dag_is_not_said_to_be_just_queued(desk: Desk, verb: str) -> None:
-    body, (dag, _) = BODIES[verb]
+    body, (dag, *_) = BODIES[verb]
     queued = desk.act(verb, body)[1]
     page = f"{HERE}/run/manual__1" if dag == OWN else f"{HERE}/dag/{dag}/run/manual__1"
     link = {"text": "manual__1", "href": page, "top": False}
@@ -110,7 +110,7 @@ def test_a_run_has_a_link_and_one_that_waits_for_its_dag_is_not_said_to_be_just_
 
 @pytest.mark.parametrize("verb", TRIGGERED)
 def test_no_run_is_queued_of_a_dag_that_airflow_has_lost(desk: Desk, verb: str) -> None:
-    body, (dag, _) = BODIES[verb]
+    body, (dag, *_) = BODIES[verb]
     desk.others[dag] = DagState()
     status, answer = desk.act(verb, body)
     assert status == 409

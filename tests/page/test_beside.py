@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
@@ -116,7 +117,9 @@ def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: De
     desk.asking.add((dag, "manual__old"))
     page = desk.page(f"{HERE}/{tab}")
     assert page.index("waits for approval") < page.index(f"{link}scheduled"), "what waits comes first"
-    desk.refused.add((dag, "GET"))
+    desk.refused.add((dag, "GET", None))
+    assert link not in desk.page(f"{HERE}/{tab}")
+    desk.refused = {(dag, "GET", DagAccessEntity.RUN)}
     assert link not in desk.page(f"{HERE}/{tab}")
 
 
@@ -183,7 +186,20 @@ def test_a_backfill_leads_to_its_lane(desk: Desk, monkeypatch: pytest.MonkeyPatc
 def test_a_run_that_is_not_there_or_may_not_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Airflow has no such run" in shown(desk, monkeypatch, VERIFY, None)
     assert desk.client.get(f"{HERE}/dag/ferry_verify__of__others/run/{RUN}").status_code == 404
-    desk.refused.add((VERIFY, "GET"))
-    answer = desk.client.get(f"{HERE}/dag/{VERIFY}/run/{RUN}")
-    assert answer.status_code == 403
-    assert VERIFY in answer.json()["detail"]
+    for right in (None, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE):
+        desk.refused = {(VERIFY, "GET", right)}
+        answer = desk.client.get(f"{HERE}/dag/{VERIFY}/run/{RUN}")
+        assert answer.status_code == 403, right
+        assert VERIFY in answer.json()["detail"]
+
+
+def test_what_a_run_returned_is_for_who_may_see_xcoms(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = replace(STORY, returned=verified_json(VERIFIED))
+    monkeypatch.setattr(
+        beside, "story_of", lambda dag, run, with_returned: told if with_returned else replace(told, returned={})
+    )
+    path = f"{HERE}/dag/{VERIFY}/run/{RUN}"
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    assert "70 records" in desk.page(path)
+    desk.refused = {(VERIFY, "GET", DagAccessEntity.XCOM)}
+    assert "70 records" not in desk.page(path)

@@ -106,7 +106,7 @@ def test_what_no_field_is_to_blame_for_is_an_alert_in_the_dialog(desk: Desk, mon
         page.locator("#ask-go").click()
         expect(alert).to_have_text("cluster backup does not answer")
 
-        desk.refused.add(("ferry__primary__backup", "PUT"))
+        desk.refused.add(("ferry__primary__backup", "PUT", None))
         page.locator("#ask-go").click()
         expect(alert).to_contain_text("Airflow does not let you change DAG ferry__primary__backup")
 

@@ -112,7 +112,7 @@ def test_a_micro_run_leads_to_airflows_run_that_made_it_for_who_may_see_that(des
     page = desk.page(f"{THERE}/run/jan")
     assert f'href="/dags/{BACKFILL}/runs/m%201"' in page
     assert "It is being planned" in page
-    desk.refused.add((BACKFILL, "GET"))
+    desk.refused.add((BACKFILL, "GET", None))
     assert "/runs/m%201" not in desk.page(f"{THERE}/run/jan")
     desk.refused.clear()
     tables.execute(DagRun.__table__.update().values(state="failed", end_date=moment))

@@ -128,6 +128,7 @@ def row(name: str, state: str, queued_s: int | None = None, ended_s: int | None 
         (9_000, DagState(known=True, paused=True), "DAG paused", "unpauses"),
         (9_000, DagState(known=True, runs=(row("r2", "running", 9_000),)), "running", "r2"),
         (9_000, DagState(), "no DAG", "import errors"),
+        (9_000, DagState(known=True, hides_runs=True), "healthy", "copied all"),  # one may be in its way
     ],
 )
 def test_a_run_that_airflow_should_have_begun_long_ago_is_overdue(

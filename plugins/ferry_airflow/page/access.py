@@ -9,6 +9,7 @@ from typing import Annotated
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.batch_apis import IsAuthorizedDagRequest
 from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
@@ -19,6 +20,7 @@ from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, verify_d
 
 User = Annotated[BaseUser, Depends(get_user)]
 """Whoever is signed in: 401 when nobody is."""
+RUN = DagAccessEntity.RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +57,12 @@ def _may(
     method: ResourceMethod,
     entity: DagAccessEntity | None = None,
 ) -> bool:
-    details = DagDetails(id=dag, team_name=teams.get(dag))
+    details = _details(dag, teams)
     return get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=details, user=user)
+
+
+def _details(dag: str, teams: Mapping[str, str | None]) -> DagDetails:
+    return DagDetails(id=dag, team_name=teams.get(dag))
 
 
 def may_see_dag(user: BaseUser, dag: str) -> bool:
@@ -74,8 +80,11 @@ def may_see(user: BaseUser, flow: Flow) -> bool:
     return may_see_dag(user, dag_id(flow))
 
 
-def seen_by(user: BaseUser, flows: Iterable[Flow]) -> set[Flow]:
-    """Those of many flows that somebody may see; each team's are one question."""
+def seen_by(user: BaseUser, flows: Iterable[Flow]) -> dict[Flow, bool]:
+    """Those of many flows that somebody may see; each with whether Airflow's runs of it, too.
+
+    Each team's flows are one question, and so are all runs for whoever may see them all.
+    """
     by_dag = {dag_id(flow): flow for flow in flows}
     teams = teams_of(by_dag)
     by_team: dict[str | None, set[str]] = {}
@@ -83,7 +92,10 @@ def seen_by(user: BaseUser, flows: Iterable[Flow]) -> set[Flow]:
         by_team.setdefault(teams.get(dag), set()).add(dag)
     ask = get_auth_manager().filter_authorized_dag_ids
     found = [ask(dag_ids=dags, user=user, method="GET", team_name=team) for team, dags in by_team.items()]
-    return {by_dag[dag] for dag in set().union(*found)}
+    seen: set[str] = set().union(*found)
+    runs = [IsAuthorizedDagRequest(method="GET", access_entity=RUN, details=_details(dag, teams)) for dag in seen]
+    all_runs = bool(runs) and get_auth_manager().batch_is_authorized_dag(runs, user=user)
+    return {by_dag[dag]: all_runs or _may(user, dag, teams, "GET", RUN) for dag in seen}
 
 
 def may_read(user: BaseUser, dag: str, *entities: DagAccessEntity) -> bool:
@@ -97,11 +109,11 @@ def rights_of(user: BaseUser, flow: Flow) -> Rights:
     own, verify, backfill, drill = dag_id(flow), verify_dag_id(flow), backfill_dag_id(flow), drill_dag_id(flow)
     teams = teams_of((own, verify, backfill, drill))
     return Rights(
-        run=_may(user, own, teams, "POST", DagAccessEntity.RUN),
+        run=_may(user, own, teams, "POST", RUN),
         pause=_may(user, own, teams, "PUT"),
-        verify=_may(user, verify, teams, "POST", DagAccessEntity.RUN),
-        backfill=_may(user, backfill, teams, "POST", DagAccessEntity.RUN),
-        drill=_may(user, drill, teams, "POST", DagAccessEntity.RUN),
+        verify=_may(user, verify, teams, "POST", RUN),
+        backfill=_may(user, backfill, teams, "POST", RUN),
+        drill=_may(user, drill, teams, "POST", RUN),
     )
 
 

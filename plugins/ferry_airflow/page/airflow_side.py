@@ -45,6 +45,8 @@ class DagState:
     schedule: str = ""
     runs: tuple[DagRunRow, ...] = ()
     """Newest first."""
+    hides_runs: bool = False
+    """Whether there may be runs that whoever asks may not see: none are here, and that says nothing."""
 
     @property
     def under_way(self) -> DagRunRow | None:

@@ -14,7 +14,18 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.decide.ledger.history import PastState
 from ferry.model import Flow
 from ferry_airflow.naming import dag_id, other_dags
-from ferry_airflow.page.access import NO_RIGHTS, Rights, User, may_see, may_see_faults, refuse, rights_of, seen_by
+from ferry_airflow.page.access import (
+    NO_RIGHTS,
+    RUN,
+    Rights,
+    User,
+    may_read,
+    may_see,
+    may_see_faults,
+    refuse,
+    rights_of,
+    seen_by,
+)
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
@@ -106,8 +117,16 @@ def visible(office: Office, user: User, *, runs: int) -> tuple[Configured, list[
     allowed = seen_by(user, (flow.flow for flow in configured.flows))
     chosen = [flow for flow in configured.flows if flow.flow in allowed]
     dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
-    found = [_opened(office, configured, flow, dags[dag_id(flow.flow)], user, closely=False) for flow in chosen]
+    found = [
+        _opened(office, configured, flow, _as_seen(dags[dag_id(flow.flow)], allowed[flow.flow]), user, closely=False)
+        for flow in chosen
+    ]
     return told_of_file(configured, user), found
+
+
+def _as_seen(dag: DagState, runs: bool) -> DagState:
+    """A DAG as somebody may know of it, whom Airflow shows its runs, or does not."""
+    return dag if runs else replace(dag, runs=(), hides_runs=True)
 
 
 def _opened(
@@ -136,7 +155,8 @@ def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFl
     for flow in configured.flows:
         if flow.flow == wanted:
             name = dag_id(wanted)
-            return _opened(office, configured, flow, dag_states({name: DAG_RUNS})[name], user)
+            dag = _as_seen(dag_states({name: DAG_RUNS})[name], may_read(user, name, RUN))
+            return _opened(office, configured, flow, dag, user)
     told = told_of_file(configured, user)
     why = told.trouble or f"{told.path or 'the file of the flows'} has no enabled flow of that name"
     raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")

@@ -91,7 +91,7 @@ def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> 
 def is_overdue(dag: DagState, now_ms: int) -> bool:
     """Whether Airflow should have begun the next run long ago, and no run before it is in its way."""
     due, ended = ms_of(dag.due), ms_of(dag.runs[0].ended) if dag.runs else None
-    if due is None or not dag.known or dag.paused or dag.under_way is not None:
+    if due is None or not dag.known or dag.paused or dag.under_way is not None or dag.hides_runs:
         return False
     return now_ms - max(due, ended or 0) > PATIENCE_MS
 

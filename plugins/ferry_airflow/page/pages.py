@@ -15,6 +15,7 @@ from ferry.model import Flow
 from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow
+from ferry_airflow.page.at_a_glance import chosen, counts, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.files import charts_version
@@ -76,11 +77,22 @@ def shown_page(
 
 
 @router.get("/")
-def home(request: Request, user: User, office: OfficeDep) -> Response:
-    """The map of clusters, and the list of flows."""
+def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Response:
+    """The map of clusters, and the list of flows, the worst first; `q`: only those with it in their name or state."""
     configured, flows = visible(office, user, runs=DAG_RUNS_AT_A_GLANCE)
     return written(
-        request, "home.html", configured=configured, flows=flows, drawing=drawn(flows), charts="", moods=RUN_MOODS
+        request,
+        "home.html",
+        configured=configured,
+        flows=flows,
+        rows=sorted_by_mood(chosen(flows, q)),
+        counts=counts(flows),
+        outages=outages(flows),
+        hindrances=hindrances(flows),
+        drawing=drawn(flows),
+        q=q,
+        charts="",
+        moods=RUN_MOODS,
     )
 
 

@@ -8,6 +8,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules
 
 BIN := .venv/bin
+WHEELS := dist
 KAFKA := 4.3.0
 OLD_KAFKA := 3.9.1
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
@@ -90,6 +91,13 @@ check: $(INSTALLED) ## Look at the code without running it: ruff, mypy, import c
 	$(call say,Checking the links of the documents)
 	@$(BIN)/python tools/check_docs.py
 	@$(BIN)/python tools/docs_site.py --check
+
+.PHONY: wheel
+wheel: $(INSTALLED) ## Build the wheel into dist, to install it where Airflow or Spark is
+	$(call say,Building the wheel into $(WHEELS))
+	@rm -f $(WHEELS)/ferry_replicator-*.whl
+	@$(BIN)/python -m build --wheel --no-isolation --quiet --outdir $(WHEELS)
+	@ls $(WHEELS)/ferry_replicator-*.whl
 
 .PHONY: docs
 docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs no network

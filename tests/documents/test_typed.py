@@ -140,6 +140,7 @@ OTHERS_TYPED: Mapping[tuple[str, ...], str] = {
     ("kafka-console-consumer.sh", "print.key=true"): "documents/test_typed.py",
     ("/opt/kafka/bin/kafka-topics.sh",): "documents/test_typed.py",
     ("/opt/kafka/bin/kafka-producer-perf-test.sh",): "documents/test_typed.py",
+    ("make", "wheel"): "packaging/test_wheel.py",
     ("openssl", "pkeyutl"): "reports/test_folder.py",
     ("openssl", "dgst"): "reports/test_folder.py",
     ("cd", "docker"): "docker/test_files.py",

@@ -17,11 +17,12 @@ import pytest
 from packaging.requirements import Requirement
 
 from ferry.spark.package import zip_package
+from tests.documents.commands import told
 from tests.packaging.declared import closure, lend, requirements
 
 CHECKOUT = Path(__file__).parents[2]
 EXTRAS = ("airflow", "spark", "reports")
-"""What docs/airflow.md says to install where DAGs are parsed and tasks run."""
+"""What docs/airflow.md says to install."""
 
 ON_EXTRAS = (
     *("ferry.spark", "ferry.run.ledger.parquet", "ferry.run.reports.charts"),
@@ -116,12 +117,16 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ferry's wheel, built from the checkout."""
+    """Ferry's wheel, built as docs/airflow.md says, into a folder of its own and by the Python that is at work."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(CHECKOUT)]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    (folder / "ferry_replicator-0.0.0-py3-none-any.whl").touch()  # of an earlier version: one is left
+    here = [f"WHEELS={folder}", f"BIN={Path(sys.executable).parent}", "--old-file=.venv/.installed"]
+    make = [*told("make", "wheel").words, *here]
+    done = subprocess.run(make, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return next(folder.glob("*.whl"))
+    (built,) = folder.glob("*.whl")
+    assert str(built) in done.stdout.splitlines()
+    return built
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ class Rest(AirflowRest):
         found: list[Json] = self._ask("GET", f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
         return found
 
-    def wait_task(self, dag_id: str, run: str, task: str, states: Collection[str], *, seconds: float = 120.0) -> None:
+    def wait_task(self, dag_id: str, run: str, task: str, states: Collection[str], *, seconds: float = 300.0) -> None:
         """Wait until a task has one of the states."""
         if not until(lambda: self.states(dag_id, run).get(task) in states, seconds):
             raise Unreachable(f"task {task} of {run} is not {states} after {seconds:.0f} s: {self.states(dag_id, run)}")

@@ -43,11 +43,14 @@ class Job:
         """What it has said until now."""
         return self.output.read_text(errors="replace")
 
-    def wait(self, seconds: float = 120) -> int:
-        """Its exit code; the output is in the assertion when it does not end."""
+    def wait(self, seconds: float = 300) -> int:
+        """Its exit code; the output is in the assertion when it does not end, and has to be killed."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
+            for one in self.tree():
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
             raise AssertionError(f"the job did not end in {seconds} s:\n{self.text()}") from None
 
     def tree(self) -> list[psutil.Process]:

@@ -197,5 +197,5 @@ def lag(topic: str, partition: int, records: int | None, seconds: float | None =
         source_end=None if records is None else 10 + records,
         records=records,
         bytes=None if records is None else records * 100,
-        seconds=seconds if records else 0.0,
+        seconds=None if records is None else seconds if records else 0.0,
     )

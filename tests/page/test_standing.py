@@ -9,17 +9,24 @@ import pytest
 
 from ferry.config.flow.flow import RecoveryPoint
 from ferry.decide.ledger.history import PastState
-from ferry.decide.plan.lag import total_of
+from ferry.decide.plan.lag import PartitionLag, is_behind, total_of
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.shown import duration, number, size
-from ferry_airflow.page.snapshot import Snapshot, Trouble
+from ferry_airflow.page.snapshot import Snapshot, Trouble, by_topic
 from ferry_airflow.page.standing import Expected, Mood, is_overdue, standing
 from tests.page.conftest import lag
 from tests.page.test_pages import digest
 
 LIMIT = RecoveryPoint(records=100, seconds=60)
-WELL = Snapshot(number=3, runs=(digest("r1"),), total=total_of([lag("orders", 0, 5, 10.0)]))
+
+
+def behind(*lags: PartitionLag) -> Snapshot:
+    """Of a flow that is so far behind, and otherwise well."""
+    return Snapshot(number=3, runs=(digest("r1"),), lags=by_topic(lags), total=total_of(lags))
+
+
+WELL = behind(lag("orders", 0, 5, 10.0))
 NOW_MS = 1_790_000_100_000
 BEGAN_MS = WELL.runs[0].started_ms
 BY_HAND = replace(WELL, runs=(replace(digest("r2"), generation=8), digest("r1")))
@@ -52,9 +59,10 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (replace(WELL, runs=(), never_ran=True), DagState(), "no DAG", "import errors"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), DagState(), "failed", "no part"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), DagState(), "no DAG", "import errors"),
-        (replace(WELL, total=total_of([lag("orders", 0, 5, 61.0)])), KNOWN, "behind", "1 min 1 s old"),
-        (replace(WELL, total=total_of([lag("orders", 0, 101, 1.0)])), KNOWN, "behind", "101 records"),
-        (replace(WELL, total=total_of([lag("orders", 0, 5, None)])), KNOWN, "behind", "unknown age"),
+        (behind(lag("orders", 0, 5, 61.0)), KNOWN, "behind", "1 of 1 partition is beyond"),
+        (behind(lag("orders", 0, 5, 61.0)), KNOWN, "behind", "orders-0 lacks 5 records up to 1 min 1 s old."),
+        (behind(lag("orders", 0, 101, 1.0)), KNOWN, "behind", "1 min or 100 records each: orders-0 lacks 101 records"),
+        (behind(lag("orders", 0, 5, None)), KNOWN, "behind", "of unknown age"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL, REFUSED),)), KNOWN, "partial", "refused 1 of"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused nothing to copy"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), KNOWN, "failed", "no part"),
@@ -104,6 +112,47 @@ def test_the_worst_thing_counts(seen: Snapshot, dag: DagState, word: str, why: s
     assert found.word == word
     assert why in found.why
     assert (found.mood is Mood.GOOD) == (word == "healthy")
+
+
+@pytest.mark.parametrize(
+    ("lags", "limit", "why"),
+    [
+        ([lag("t", at, 40, 1.0) for at in range(27)], LIMIT, ""),  # 1,080 in all, and the limit is of each
+        (
+            [lag("t", 0, 40, 1.0), lag("t", 1, 101, 1.0), lag("u", 0, 100, 9.0)],
+            LIMIT,
+            "1 of 3 partitions is beyond the recovery point of 1 min or 100 records each: t-1 lacks 101 records up to",
+        ),
+        ([lag("t", 0, 5, 61.0), lag("u", 0, 5, 99.0), lag("v", 0, 0)], LIMIT, "2 of 3 partitions are beyond"),
+        ([lag("t", 0, 5, 61.0), lag("u", 0, 5, 99.0), lag("v", 0, 0)], LIMIT, "u-0 lacks 5 records up to 1 min 39 s"),
+        ([lag("t", 0, 5, 10.0), lag("t", 1, None)], LIMIT, "100 records each: the lag of 1 partition is unknown"),
+        ([lag("t", 0, 5, 10.0), lag("t", 1, None)], RecoveryPoint(records=None, seconds=60), "partition is unknown"),
+        ([lag("t", 0, 5, 61.0), lag("t", 1, None)], LIMIT, "t-0 lacks 5 records up to 1 min 1 s old; the lag of 1"),
+        (
+            [lag("t", 0, 5, 10.0), lag("t", 1, None)],
+            RecoveryPoint(records=100, seconds=None),
+            "of 100 records each: the lag of 1",
+        ),
+        (
+            [lag("t", 0, 5, 10.0), lag("t", 1, 5, None)],
+            RecoveryPoint(records=100, seconds=None),
+            "",
+        ),  # its age does not matter
+        (
+            [lag("t", 0, 5, 10.0), lag("t", 1, 5, None)],
+            RecoveryPoint(records=None, seconds=60),
+            "t-1 lacks 5 records of unknown age",
+        ),
+        ([lag("t", 0, 5_000, 9_000.0), lag("t", 1, None)], RecoveryPoint(records=None, seconds=None), ""),
+    ],
+)
+def test_each_partition_is_held_against_the_recovery_point_as_alerts_do(
+    lags: list[PartitionLag], limit: RecoveryPoint, why: str
+) -> None:
+    found = standing(behind(*lags), KNOWN, Expected(limit=limit), NOW_MS)
+    for_alerts = any(is_behind(one, max_records=limit.records, max_seconds=limit.seconds) for one in lags)
+    assert (found.word, for_alerts) == (("behind", True) if why else ("healthy", False))
+    assert why in found.why
 
 
 def at(ms: int) -> datetime:

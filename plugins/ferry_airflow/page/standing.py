@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.config.flow.flow import FlowConfig, RecoveryPoint
 from ferry.decide.ledger.history import PastState
 from ferry.decide.metrics.due import due_ms, shortest_interval
-from ferry.decide.plan.lag import TotalLag
+from ferry.decide.plan.lag import PartitionLag, is_behind
 from ferry.decide.plan.lag_start import PATIENCE_MS as DEAD_MS
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
-from ferry_airflow.page.shown import duration, ms_of, number
+from ferry_airflow.page.shown import counted, duration, ms_of, number
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
 
 
@@ -256,7 +257,7 @@ def _not_begun(seen: Snapshot) -> Standing | None:
 
 
 def _behind(seen: Snapshot, limit: RecoveryPoint) -> Standing | None:
-    why = "" if seen.total is None else _beyond(seen.total, limit)
+    why = _beyond([lag for parts in seen.lags.values() for lag in parts], limit)
     return Standing(mood=Mood.WARN, word="behind", why=why) if why else None
 
 
@@ -267,11 +268,34 @@ def _at_rest(dag: DagState) -> Standing | None:
     return Standing(mood=Mood.HELD, word="DAG paused", why=why)
 
 
-def _beyond(total: TotalLag, limit: RecoveryPoint) -> str:
-    """Why the flow is behind its recovery point; empty when it is not, or has none."""
-    if limit.seconds is not None and (total.seconds is None or total.seconds > limit.seconds):
-        age = "of unknown age" if total.seconds is None else f"{duration(total.seconds)} old"
-        return f"The oldest record that is not yet copied is {age}; its recovery point is {duration(limit.seconds)}."
-    if limit.records is not None and total.records > limit.records:
-        return f"{number(total.records)} records are not yet copied; its recovery point is {number(limit.records)}."
-    return ""
+def _beyond(lags: Sequence[PartitionLag], limit: RecoveryPoint) -> str:
+    """Why the flow is behind its recovery point; empty when it is not, or has none.
+
+    Partition by partition, as `is_behind` judges it for alerts, readiness and `ferry lag`: the limit is of each.
+    """
+    behind = [lag for lag in lags if is_behind(lag, max_records=limit.records, max_seconds=limit.seconds)]
+    if not behind:
+        return ""
+    known = [lag for lag in behind if lag.records is not None]
+    limits = " or ".join(
+        [
+            *([] if limit.seconds is None else [duration(limit.seconds)]),
+            *([] if limit.records is None else [counted(limit.records, "record")]),
+        ]
+    )
+    return (
+        f"{number(len(behind))} of {counted(len(lags), 'partition')} {'is' if len(behind) == 1 else 'are'} beyond the "
+        f"recovery point of {limits} each: {_worst(known, len(behind) - len(known))}."
+    )
+
+
+def _worst(known: Sequence[PartitionLag], unknown: int) -> str:
+    """What is said of partitions that are behind: the worst of those whose lag is known, and how many others."""
+    told = []
+    if known:
+        worst = max(known, key=lambda lag: (lag.seconds is None, lag.seconds or 0, lag.records or 0))
+        age = "of unknown age" if worst.seconds is None else f"up to {duration(worst.seconds)} old"
+        told.append(f"{worst.source} lacks {counted(worst.records or 0, 'record')} {age}")
+    if unknown:
+        told.append(f"the lag of {counted(unknown, 'partition')} is unknown, which counts as behind")
+    return "; ".join(told)

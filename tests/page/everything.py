@@ -92,7 +92,10 @@ def filled(desk: Desk) -> None:
         known=True,
         due=moment + timedelta(minutes=3),
         schedule="*/5 * * * *",
-        runs=(DagRunRow(run=RUN, state="running", queued=moment, started=moment, ended=None, who="ada"),),
+        runs=(
+            DagRunRow(run="scheduled__0", state="running", queued=moment, started=moment, ended=None, who=""),
+            DagRunRow(run=RUN, state="success", queued=moment, started=moment, ended=moment, who="ada"),
+        ),
     )
     answers = _answers(now)
 

@@ -328,6 +328,34 @@ def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> 
     assert "offset 4 of orders-3 &lt;is&gt; gone" in page
 
 
+def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: Desk) -> None:
+    gone = Refusal(kind=RefusalKind.RETENTION_PASSED, topic="orders", partition=3, message="offset 4 is gone")
+    begun = datetime.now(UTC)
+    desk.dag = DagState(
+        known=True, runs=(DagRunRow(run="r2", state="running", queued=begun, started=begun, ended=None, who=""),)
+    )
+    last = replace(digest("r1", PastState.PARTIAL, gone), records=4_321)
+    now = replace(digest("r2", PastState.OPEN), records=17, bytes=0, started_ms=int(begun.timestamp() * 1000))
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [now, last])
+    desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+    page, home = desk.page(f"{HERE}/"), desk.page("/")
+    tile = page.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
+    assert "4\u202f321 records, 8 MB in 4.0 s" in tile
+    assert re.search("under way since <time[^>]*>[^<]*</time>: 17 records so far", tile)
+    assert "<dd>1<small>of 3 parts" in page.partition("<dt>Refused by it</dt>")[2]
+    assert gone.message in page.partition("Refused in the last run")[2]
+    assert '<span id="live-state"><span class="badge warn">partial</span></span>' in page
+    assert '<span class="badge busy">running</span>' in page.partition('id="live-also">')[2].partition("\n")[0]
+    assert "Run r2 is running." in page.partition('id="live-why">')[2].partition("</p>")[0]
+    row = home.partition("<tbody>")[2].partition("</tbody>")[0]
+    assert re.findall(r'class="badge (\w+)">([a-z]+)<', row) == [
+        *(("warn", "partial"), ("busy", "running")),  # the flow
+        *(("busy", "running"), ("warn", "partial")),  # its runs
+    ]
+    assert "4\u202f321 <span" in row
+    assert ">17 <span" not in row
+
+
 def test_what_runs_refuse_again_and_again_is_one_line_with_since_when(desk: Desk) -> None:
     gone, other = replace(refusal("orders", 3), message="offset 4 is gone"), refusal("clicks", 0)
     runs = [

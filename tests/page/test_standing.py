@@ -14,7 +14,7 @@ from ferry.model import Pause, Refusal, RefusalKind
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.shown import duration, number, size
 from ferry_airflow.page.snapshot import Snapshot, Trouble, by_topic
-from ferry_airflow.page.standing import Expected, Mood, is_overdue, standing
+from ferry_airflow.page.standing import Expected, Mood, ended_run, is_overdue, open_run, standing
 from tests.page.conftest import lag
 from tests.page.test_pages import digest
 
@@ -42,6 +42,16 @@ def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
     ended = None if ended_s is None else datetime.fromtimestamp(BEGAN_MS / 1000 + ended_s, UTC)
     row = DagRunRow(run=name, state=state, queued=None, started=None, ended=ended, who="")
     return DagState(known=True, runs=(row,))
+
+
+def at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def row(name: str, state: str, queued_s: int | None = None, ended_s: int | None = None) -> DagRunRow:
+    """A run of Airflow's that was queued, and ended, so many seconds ago."""
+    queued, ended = (None if ago is None else at(NOW_MS - ago * 1000) for ago in (queued_s, ended_s))
+    return DagRunRow(run=name, state=state, queued=queued, started=queued, ended=ended, who="")
 
 
 def lone(state: PastState, silent_s: int) -> Snapshot:
@@ -75,7 +85,9 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (lone(PastState.OPEN, 899), KNOWN, "running", "r1, of ferry__primary__backup, is under way"),
         (lone(PastState.OPEN, 901), KNOWN, "unfinished", "the next run copies the rest"),
         (lone(PastState.OPEN, 899), dag_run("r1", "failed"), "failed", "before it had copied all"),
-        (lone(PastState.OPEN, 899), DagState(), "running", "under way"),
+        (lone(PastState.OPEN, 899), DagState(), "no DAG", "import errors"),
+        (lone(PastState.OPEN, 901), dag_run("r1", "success", 5), "running", "under way"),  # its end was not read yet
+        (replace(lone(PastState.OPEN, 901), ledger_ms=NOW_MS), dag_run("r1", "success", 5), "unfinished", "next run"),
         (WELL, dag_run("r2", "failed"), "failed", "r2 failed, and the ledger does not know it"),
         (WELL, dag_run("r2", "failed", 1), "failed", "r2 failed, and the ledger does not know it"),
         (WELL, dag_run("r2", "failed", -1), "healthy", "copied all"),  # a later run, started by hand
@@ -112,6 +124,63 @@ def test_the_worst_thing_counts(seen: Snapshot, dag: DagState, word: str, why: s
     assert found.word == word
     assert why in found.why
     assert (found.mood is Mood.GOOD) == (word == "healthy")
+
+
+def after(state: PastState, open_run: bool = False) -> Snapshot:
+    """Of a flow whose last run, r1, ended so; and then, maybe, r2 is in the ledger and has copied nothing yet."""
+    now = replace(digest("r2", PastState.OPEN), generation=8, ended_ms=NOW_MS - 1_000)
+    return replace(WELL, runs=(*((now,) if open_run else ()), digest("r1", state)))
+
+
+FAR = behind(lag("orders", 0, 5, 7_200.0))
+
+
+@pytest.mark.parametrize(
+    ("seen", "dag", "word", "also"),
+    [
+        (after(PastState.SUCCESS), dag_run("r2", "running"), "running", []),  # nothing is wrong
+        (after(PastState.FAILED), dag_run("r2", "running"), "failed", ["running"]),
+        (after(PastState.FAILED, True), dag_run("r2", "running"), "failed", ["running"]),
+        (after(PastState.FAILED, True), KNOWN, "failed", ["running"]),  # by hand
+        (after(PastState.PARTIAL, True), dag_run("r2", "queued"), "partial", ["queued"]),
+        (after(PastState.UNPLANNED, True), dag_run("r2", "running"), "failed", ["running"]),
+        (after(PastState.FAILED), dag_run("r1", "running"), "running", []),  # another attempt of the same run
+        (replace(FAR, runs=after(PastState.FAILED).runs), dag_run("r2", "running"), "failed", ["running"]),
+        (FAR, dag_run("r2", "running"), "behind", ["running"]),
+        (replace(FAR, runs=(), never_ran=True), dag_run("r1", "running"), "behind", ["running"]),
+        (replace(FAR, pauses=HELD), KNOWN, "behind", ["paused"]),
+        (replace(after(PastState.FAILED), pauses=HELD), dag_run("r2", "running"), "failed", ["paused", "running"]),
+        (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", ["running"]),
+        (FAR, DagState(known=True, paused=True), "behind", ["DAG paused"]),
+        (replace(WELL, runs=(), never_ran=True), DagState(known=True, paused=True), "never ran", ["DAG paused"]),
+        (replace(WELL, hindrances=HINDERED), dag_run("r2", "running"), "not seen", ["running"]),
+        (replace(WELL, troubles=SILENT), dag_run("r2", "running"), "unreachable", ["running"]),
+        (WELL, DagState(known=True, runs=(row("r3", "running", 9), row("r2", "failed", 99))), "failed", ["running"]),
+        (
+            WELL,
+            DagState(known=True, runs=(row("r2", "running", 9), row("r1", "failed", 99))),
+            "task failed",
+            ["running"],
+        ),
+        (WELL, KNOWN, "healthy", []),
+    ],
+)
+def test_what_is_wrong_is_said_also_while_a_run_is_under_way_or_the_flow_is_paused(
+    seen: Snapshot, dag: DagState, word: str, also: list[str]
+) -> None:
+    found = standing(seen, dag, Expected(limit=LIMIT), NOW_MS)
+    assert (found.word, [one.word for one in found.also]) == (word, also)
+    assert (found.mood in {Mood.BAD, Mood.WARN}) == (word not in {"running", "paused", "never ran", "healthy"})
+
+
+def test_the_last_run_is_the_last_that_ended_and_the_one_under_way_stands_beside_it() -> None:
+    for dag in (KNOWN, dag_run("r2", "running")):
+        seen = after(PastState.PARTIAL, True)
+        last, now = ended_run(seen, dag, NOW_MS), open_run(seen, dag, NOW_MS)
+        assert (last and last.run, now and now.run) == ("r1", "r2")
+    silent = after(PastState.PARTIAL, True)
+    assert open_run(silent, KNOWN, NOW_MS + 901_000) is None
+    assert ended_run(silent, KNOWN, NOW_MS + 901_000) == silent.runs[0]
 
 
 @pytest.mark.parametrize(
@@ -153,16 +222,6 @@ def test_each_partition_is_held_against_the_recovery_point_as_alerts_do(
     for_alerts = any(is_behind(one, max_records=limit.records, max_seconds=limit.seconds) for one in lags)
     assert (found.word, for_alerts) == (("behind", True) if why else ("healthy", False))
     assert why in found.why
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
-
-
-def row(name: str, state: str, queued_s: int | None = None, ended_s: int | None = None) -> DagRunRow:
-    """A run of Airflow's that was queued, and ended, so many seconds ago."""
-    queued, ended = (None if ago is None else at(NOW_MS - ago * 1000) for ago in (queued_s, ended_s))
-    return DagRunRow(run=name, state=state, queued=queued, started=queued, ended=ended, who="")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from ferry_airflow.page.access import (
 from ferry_airflow.page.airflow_side import DagState, dag_states
 from ferry_airflow.page.flows import Configured, Flows, connected
 from ferry_airflow.page.snapshot import RunDigest, Snapshot
-from ferry_airflow.page.standing import Expected, Standing, is_at_work, is_overdue, standing
+from ferry_airflow.page.standing import Expected, Standing, ended_run, is_at_work, is_overdue, open_run, standing
 from ferry_airflow.page.watcher import Watcher, Watchers
 
 DAG_RUNS = 25
@@ -73,6 +73,16 @@ class OpenFlow:
     def dag_id(self) -> str:
         """Of the DAG of its micro-runs."""
         return dag_id(self.flow)
+
+    @property
+    def ended_run(self) -> RunDigest | None:
+        """The last run that has ended."""
+        return ended_run(self.seen, self.dag, wall_ms())
+
+    @property
+    def open_run(self) -> RunDigest | None:
+        """The run that is under way, as far as the ledger knows it."""
+        return open_run(self.seen, self.dag, wall_ms())
 
     @property
     def is_overdue(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ferry.config.flow.flow import FlowConfig, RecoveryPoint
@@ -29,11 +29,12 @@ class Mood(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A word and why; the worst thing counts."""
+    """A word and why; the worst thing counts. `also`: what is going on, or holds it back, besides."""
 
     mood: Mood
     word: str
     why: str
+    also: tuple[Standing, ...] = ()
 
 
 RUN_MOODS = {
@@ -70,23 +71,55 @@ class Expected:
 
 
 def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing:
-    """How a flow stands: what is red before all else, then what comes first."""
-    first = _unseen(seen) or _held_or_busy(seen, dag, expected, now_ms)
-    if first is not None:
-        return first
-    found = (
+    """How a flow stands: what is red, then what is amber, then what comes first.
+
+    It is judged by the last run that has ended: the next one under way, or a pause, makes none of it good.
+    """
+    if not seen.number and not seen.troubles:
+        return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
+    last = ended_run(seen, dag, now_ms)
+    possible = (
+        _unreachable(seen),
+        _paused(seen),
+        _under_way(seen, dag, expected, now_ms),
         _without_dag(dag),
         _overdue(dag, now_ms),
         _hindered(seen),
-        _failed_in_airflow(seen, dag),
-        _ended_badly(seen),
-        _left_open(seen, dag),
-        _not_begun(seen),
+        _failed_in_airflow(seen, dag, last),
+        _ended_badly(last),
+        _left_open(last),
         _behind(seen, expected.limit),
+        _not_begun(seen),
         _at_rest(dag),
-        Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for."),
     )
-    return min((one for one in found if one is not None), key=lambda one: one.mood is not Mood.BAD)
+    found = [one for one in possible if one is not None]
+    well = Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for.")
+    worst = min((*found, well), key=lambda one: _RANKS.get(one.mood, len(_RANKS)))
+    return replace(worst, also=tuple(one for one in found if one is not worst and one.mood in _BESIDES))
+
+
+_RANKS = {Mood.BAD: 0, Mood.WARN: 1}
+_BESIDES = frozenset({Mood.BUSY, Mood.HELD})
+
+
+def ended_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
+    """The newest run that nobody is at: what is told of "the last run" is told of this one."""
+    return next((run for run in seen.runs if not _goes_on(seen, dag, run, now_ms)), None)
+
+
+def open_run(seen: Snapshot, dag: DagState, now_ms: int) -> RunDigest | None:
+    """The newest run, when somebody is at it."""
+    last = seen.last_run
+    return last if last is not None and _goes_on(seen, dag, last, now_ms) else None
+
+
+def _goes_on(seen: Snapshot, dag: DagState, run: RunDigest, now_ms: int) -> bool:
+    if any(one.run == run.run and one.state in UNDER_WAY for one in dag.runs):
+        return True  # also where an attempt of it has failed, and Airflow begins another
+    return run.state in _NOT_ENDED and is_at_work(seen, dag, run.run, run.ended_ms, now_ms)
+
+
+_NOT_ENDED = frozenset({PastState.OPEN, PastState.UNPLANNED})
 
 
 def is_overdue(dag: DagState, now_ms: int) -> bool:
@@ -111,20 +144,22 @@ def is_at_work(seen: Snapshot, dag: DagState, run: str, heard_ms: int, now_ms: i
     return not is_older and now_ms - heard_ms < DEAD_MS
 
 
-def _unseen(seen: Snapshot) -> Standing | None:
-    if seen.troubles:
-        names = " and ".join(trouble.cluster for trouble in seen.troubles)
-        who = f"Cluster {names} does not" if len(seen.troubles) == 1 else f"Clusters {names} do not"
-        return Standing(mood=Mood.BAD, word="unreachable", why=f"{who} answer.")
-    if not seen.number:
-        return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
-    return None
+def _unreachable(seen: Snapshot) -> Standing | None:
+    if not seen.troubles:
+        return None
+    names = " and ".join(trouble.cluster for trouble in seen.troubles)
+    who = f"Cluster {names} does not" if len(seen.troubles) == 1 else f"Clusters {names} do not"
+    return Standing(mood=Mood.BAD, word="unreachable", why=f"{who} answer.")
 
 
-def _held_or_busy(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:
-    if seen.is_paused:
-        pause = seen.pauses[""]
-        return Standing(mood=Mood.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
+def _paused(seen: Snapshot) -> Standing | None:
+    if not seen.is_paused:
+        return None
+    pause = seen.pauses[""]
+    return Standing(mood=Mood.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
+
+
+def _under_way(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:
     return (
         _by_hand(seen, dag, now_ms) if dag.under_way is None else _at_work(seen, dag.under_way, dag, expected, now_ms)
     )
@@ -132,14 +167,12 @@ def _held_or_busy(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int
 
 def _by_hand(seen: Snapshot, dag: DagState, now_ms: int) -> Standing | None:
     """A run that is none of Airflow's, and that somebody is at."""
-    last = seen.last_run
-    if last is None or not is_at_work(seen, dag, last.run, last.ended_ms, now_ms):
+    last = open_run(seen, dag, now_ms)
+    if last is None:
         return None
     if last.state is PastState.UNPLANNED:
         return Standing(mood=Mood.BUSY, word=PLANNING, why=f"Run {last.run} is being planned.")
-    if last.state is PastState.OPEN:
-        return Standing(mood=Mood.BUSY, word="running", why=f"Run {last.run}, of {last.who}, is under way.")
-    return None
+    return Standing(mood=Mood.BUSY, word="running", why=f"Run {last.run}, of {last.who}, is under way.")
 
 
 def _at_work(seen: Snapshot, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
@@ -193,9 +226,12 @@ def _hindered(seen: Snapshot) -> Standing | None:
     return Standing(mood=Mood.WARN, word="not seen", why="The page cannot look at all of it; below is why.")
 
 
-def _failed_in_airflow(seen: Snapshot, dag: DagState) -> Standing | None:
-    """What Airflow knows better than the ledger of its newest run, unless a later run has begun, by whomever."""
-    newest, last = dag.runs[0] if dag.runs else None, seen.last_run
+def _failed_in_airflow(seen: Snapshot, dag: DagState, last: RunDigest | None) -> Standing | None:
+    """What Airflow knows better than the ledger of its last run, unless a later one has begun and ended, by whomever.
+
+    `last` is the ledger's, as `ended_run` finds it.
+    """
+    newest = next((run for run in dag.runs if run.state not in UNDER_WAY), None)
     if newest is None or newest.state != "failed":
         return None
     if all(run.run != newest.run for run in seen.runs):
@@ -221,8 +257,7 @@ def _beside_the_ledger(last: RunDigest) -> Standing | None:
     return None
 
 
-def _ended_badly(seen: Snapshot) -> Standing | None:
-    last = seen.last_run
+def _ended_badly(last: RunDigest | None) -> Standing | None:
     if last is None:
         return None
     if last.state is PastState.UNPLANNED:
@@ -240,9 +275,8 @@ def _ended_badly(seen: Snapshot) -> Standing | None:
     return None
 
 
-def _left_open(seen: Snapshot, dag: DagState) -> Standing | None:
-    last = seen.last_run
-    if last is None or last.state is not PastState.OPEN or any(one.run == last.run for one in dag.runs):
+def _left_open(last: RunDigest | None) -> Standing | None:
+    if last is None or last.state is not PastState.OPEN:
         return None
     why = (
         f"Run {last.run}, of {last.who}, did not end and is silent: where it was killed, the next run copies the rest."
@@ -262,7 +296,7 @@ def _behind(seen: Snapshot, limit: RecoveryPoint) -> Standing | None:
 
 
 def _at_rest(dag: DagState) -> Standing | None:
-    if not (dag.known and dag.paused):
+    if not (dag.known and dag.paused) or dag.under_way is not None:
         return None
     why = "Airflow starts no runs of its DAG until somebody unpauses it."
     return Standing(mood=Mood.HELD, word="DAG paused", why=why)

@@ -213,7 +213,7 @@
   // Figures that stay fresh -----------------------------------------------------------------------------------------
   // The server renders; only what differs is put in place, so that what is selected, scrolled, open or read out stays.
   const EVERY_MS = 5000;
-  const fresh = ["#live-state", "#live-why", ".head .actions", ".tabs", "#live"];
+  const fresh = ["#live-state", "#live-also", "#live-why", ".head .actions", ".tabs", "#live"];
   const OF_SCROLLED = ["tabindex", "role", "aria-label", "data-scrolled"];
   const callbacks = {
     // Charts are drawn here, and what is in a field is the reader's.

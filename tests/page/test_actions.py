@@ -14,20 +14,27 @@ from typing import Any
 
 import playwright
 import pytest
+from fastapi.routing import APIRoute
 
-from ferry.decide.ledger.ledger import UNREAD
-from ferry.model import Refusal, RefusalKind, Unit
+from ferry.decide.ledger.codec import pause_record
+from ferry.decide.ledger.ledger import UNREAD, LedgerView
+from ferry.model import Pause, Refusal, RefusalKind, Unit
 from ferry.run.watch import FlowWatch, Sight
 from ferry_airflow.page import paper
 from ferry_airflow.page.airflow_side import DagState
+from ferry_airflow.page.office import open_flow
+from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.watcher import Job
+from tests.decide.test_ledger import view_of
 from tests.decide.values import PLAN, piece, place
-from tests.page.conftest import HERE, RUN, Desk, lag
+from tests.page.conftest import HERE, RUN, Desk, Right, lag
+from tests.page.test_pages import PAGES
 
+ROOT = Path(__file__).parents[2]
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
 BACKFILL, DRILL = "ferry_backfill__primary__backup", "ferry_drill__primary__backup"
 TIMES = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
-BODIES = {
+BODIES: dict[str, tuple[dict[str, Any], Right]] = {
     "run": ({}, (OWN, "POST", RUN)),
     "dry-run": ({}, (OWN, "POST", RUN)),
     "verify": ({}, (VERIFY, "POST", RUN)),
@@ -41,18 +48,43 @@ BODIES = {
 @pytest.mark.parametrize("verb", BODIES)
 def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str) -> None:
     body, right = BODIES[verb]
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1, 1.0),), troubles={}))
-    assert f'data-ask="{verb}"' in _all_pages(desk) or verb == "resume"
+    desk.watcher.see(Sight(view=_held("orders"), lags=(lag("orders", 0, 1, 1.0), lag("clicks", 0, 1)), troubles={}))
+    everywhere = _asked_on_all_pages(desk)
+    assert everywhere[verb]
+    if verb in ("pause", "resume"):
+        assert {"/topics", f"/topic/{'orders' if verb == 'resume' else 'clicks'}"} <= everywhere[verb]
     assert desk.act(verb, body)[0] in (200, 202)
     desk.refused.add(right)
     status, answer = desk.act(verb, body)
     assert status == 403
     assert "Airflow does not let you" in str(answer["detail"])
-    assert f'data-ask="{verb}"' not in _all_pages(desk)
+    same = {other for other, (_, needed) in BODIES.items() if needed == right}
+    assert _asked_on_all_pages(desk) == {other: set() if other in same else everywhere[other] for other in BODIES}
 
 
-def _all_pages(desk: Desk) -> str:
-    return "".join(desk.page(f"{HERE}{path}") for path in ("/", "/topics", "/backfills", "/reports"))
+def test_who_may_only_look_has_no_button_on_any_page(desk: Desk) -> None:
+    for pauses in (("orders", ""), ("orders",)):
+        desk.watcher.see(Sight(view=_held(*pauses), lags=(lag("orders", 0, 1), lag("clicks", 0, 1)), troubles={}))
+        desk.refused.clear()
+        assert ("/" in _asked_on_all_pages(desk)["resume"]) == ("" in pauses)
+        desk.refused |= {right for _, right in BODIES.values()}
+        assert not any(_asked_on_all_pages(desk).values())
+
+
+def _held(*topics: str) -> LedgerView:
+    """A ledger in which these are paused; an empty name is the whole flow."""
+    held = (pause_record(Pause(topic=topic, who="ada", why="migration", since_ms=1)) for topic in topics)
+    return view_of(*held)
+
+
+def _asked_on_all_pages(desk: Desk) -> dict[str, set[str]]:
+    """By verb the pages of the flow that have a button for it."""
+    paths = (*PAGES, "/topic/orders", "/topic/clicks", "/lane/backfill-a", "/lane/backfill-a/run/a")
+    found: dict[str, set[str]] = {verb: set() for verb in BODIES}
+    for path in paths:
+        for verb in re.findall(r'data-ask="([^"]+)"', desk.page(f"{HERE}{path}")):
+            found[verb].add(path)
+    return found
 
 
 def test_who_may_not_see_a_flow_cannot_tell_whether_it_is_there(desk: Desk) -> None:
@@ -75,6 +107,27 @@ def test_a_request_of_another_site_is_refused(desk: Desk, verb: str) -> None:
     assert not desk.triggered
     assert not desk.audited
     assert desk.act(verb, body, Origin="http://testserver", **{"Sec-Fetch-Site": "same-origin"})[0] in (200, 202)
+
+
+def test_every_route_that_changes_something_asks_where_from_and_whether_one_may_see_the_flow(desk: Desk) -> None:
+    changing = [one for one in desk.app.routes if isinstance(one, APIRoute) and one.methods - {"GET", "HEAD"}]
+    assert {route.path.rpartition("/")[2] for route in changing} == set(BODIES)
+    for route in changing:
+        assert {from_here, open_flow} <= {one.call for one in route.dependant.dependencies}, route.path
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_every_action_leaves_its_line_in_the_audit_log(desk: Desk, verb: str) -> None:
+    body, (dag, *_) = BODIES[verb]
+    assert desk.act(verb, body)[0] in (200, 202)
+    ((who, event, of, run, extra),) = desk.audited
+    assert (who, event, of) == ("ada", f"ferry_{verb.replace('-', '_')}", dag)
+    assert run == ("manual__1" if verb in TRIGGERED else None)
+    assert isinstance(extra, dict)
+    assert extra["flow"] == "primary->backup"
+    assert body.get("topic", "") == extra.get("topic", "")
+    told = (ROOT / "docs" / "page.md").read_text()
+    assert f"`{event}`" in told
 
 
 def test_a_run_is_started_in_somebodys_name_and_audited(desk: Desk) -> None:

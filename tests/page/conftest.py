@@ -36,6 +36,7 @@ Right = tuple[str, str, DagAccessEntity | None]
 """A DAG, a method, and what of the DAG; None: the DAG itself."""
 RUN = DagAccessEntity.RUN
 FLOW = "primary->backup"
+LANE = "live"
 HERE = "/flow/primary/backup"
 TEXT = """clusters = primary, backup
 primary.bootstrap.servers = 127.0.0.1:1
@@ -60,7 +61,7 @@ class Still(Watcher):
 
     def see(self, sight: Sight, runs: Sequence[RunDigest] = ()) -> None:
         """As if the thread had looked."""
-        self._take(sight, tuple(runs))
+        self._take(sight, tuple(runs), LANE)
 
     def has(self, key: Key, got: object) -> None:
         """As if the thread had this answer to a question of a page."""

@@ -173,6 +173,35 @@ def test_what_is_wrong_is_said_also_while_a_run_is_under_way_or_the_flow_is_paus
     assert (found.mood in {Mood.BAD, Mood.WARN}) == (word not in {"running", "paused", "never ran", "healthy"})
 
 
+@pytest.mark.parametrize(
+    ("seen", "word", "mood", "also"),
+    [
+        (WELL, "healthy", Mood.GOOD, []),
+        (after(PastState.SUCCESS, True), "running", Mood.BUSY, []),
+        (replace(WELL, pauses=HELD), "paused", Mood.HELD, []),
+        (after(PastState.FAILED), "failed", Mood.BAD, []),
+    ],
+)
+def test_what_is_old_is_neither_well_nor_at_work(seen: Snapshot, word: str, mood: Mood, also: list[str]) -> None:
+    hour_ago = NOW_MS - 3_600_000
+    young = replace(seen, ledger_ms=NOW_MS - 299_000, lag_ms=NOW_MS - 299_000)
+    found = standing(young, KNOWN, Expected(limit=LIMIT), NOW_MS)
+    assert (found.word, found.mood, [one.word for one in found.also]) == (word, mood, also)
+    for old in (replace(young, ledger_ms=hour_ago), replace(young, lag_ms=hour_ago)):
+        found = standing(old, KNOWN, Expected(limit=LIMIT), NOW_MS)
+        told = found if mood is not Mood.BAD else found.also[0]
+        assert (told.word, told.mood) == ("stale", Mood.UNKNOWN)
+        assert ("ledger of 1 h ago" in told.why, "lag of 1 h ago" in told.why) == (
+            old.ledger_ms == hour_ago,
+            old.lag_ms == hour_ago,
+        )
+        assert (found.word == word) == (mood is Mood.BAD)
+        down = standing(replace(old, troubles=SILENT), KNOWN, Expected(limit=LIMIT), NOW_MS)
+        assert (down.word, "stale" in [one.word for one in down.also]) == ("unreachable", False), (
+            "its banner says since when"
+        )
+
+
 def test_the_last_run_is_the_last_that_ended_and_the_one_under_way_stands_beside_it() -> None:
     for dag in (KNOWN, dag_run("r2", "running")):
         seen = after(PastState.PARTIAL, True)

@@ -213,6 +213,17 @@ def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_
     assert asked.names[9:] == ["run-7"], "it may have gone on"
 
 
+def test_runs_of_other_lanes_are_not_counted_among_the_flows_own() -> None:
+    watcher = Still()
+    backfill = replace(run_of("b-1"), lane="backfill-january")
+    view = replace(UNREAD, runs=tuple(OpenedRun(record=backfill, generation=at) for at in range(26)))
+    watcher.see(Sight(view=view, lags=None, troubles={}))
+    assert (watcher.seen().known_runs, watcher.seen().never_ran) == (0, True)
+    own = tuple(OpenedRun(record=run_of(f"r-{at}"), generation=at) for at in range(14))
+    watcher.see(Sight(view=replace(view, runs=(*view.runs, *own)), lags=None, troubles={}))
+    assert (watcher.seen().known_runs, watcher.seen().never_ran) == (14, False)
+
+
 def test_older_runs_wait_for_the_next_look_when_the_ledger_does_not_answer() -> None:
     watcher, asked = Still(), Asked("run-2")
     watch = cast("FlowWatch", asked)

@@ -146,6 +146,7 @@ class Snapshot:
     lag_ms: int = 0
     """Of when the lag is."""
     never_ran: bool = False
+    """Whether the ledger knows no run of the flow's own lane."""
     records_in_ledger: int = 0
     topics: tuple[TopicRow, ...] = ()
     lags: Mapping[str, Sequence[PartitionLag]] = field(default_factory=dict)
@@ -154,7 +155,7 @@ class Snapshot:
     runs: tuple[RunDigest, ...] = ()
     """Newest first, as many as were read by now."""
     known_runs: int = 0
-    """How many the ledger remembers."""
+    """How many the ledger remembers of the flow's own lane."""
     lanes: tuple[str, ...] = ()
     pauses: Mapping[str, Pause] = field(default_factory=dict)
     """By source topic; the key "" is the whole flow."""

@@ -49,8 +49,14 @@ RUN_MOODS = {
 PLANNING = "planning"
 """The word for a run that is open, whose plan is not sealed yet, and that somebody is at."""
 
+STALE = "stale"
+"""The word for a flow of which only old figures are known."""
+
 PATIENCE_MS = 300_000
 """How long Airflow may take to begin a run that is due or queued; a scheduler that runs takes seconds."""
+
+STALE_MS = 300_000
+"""How old what is shown may be: ten looks at a flow that is only in the list; whoever asks makes the next one come."""
 
 DAG_MOODS = {"success": Mood.GOOD, "failed": Mood.BAD, "running": Mood.BUSY, "queued": Mood.BUSY}
 """Of Airflow's runs by their states."""
@@ -80,6 +86,7 @@ def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> 
     last = ended_run(seen, dag, now_ms)
     possible = (
         _unreachable(seen),
+        _stale(seen, now_ms),
         _paused(seen),
         _under_way(seen, dag, expected, now_ms),
         _without_dag(dag),
@@ -95,7 +102,9 @@ def standing(seen: Snapshot, dag: DagState, expected: Expected, now_ms: int) -> 
     found = [one for one in possible if one is not None]
     well = Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for.")
     worst = min((*found, well), key=lambda one: _RANKS.get(one.mood, len(_RANKS)))
-    return replace(worst, also=tuple(one for one in found if one is not worst and one.mood in _BESIDES))
+    return replace(
+        worst, also=tuple(one for one in found if one is not worst and (one.mood in _BESIDES or one.word == STALE))
+    )
 
 
 _RANKS = {Mood.BAD: 0, Mood.WARN: 1}
@@ -150,6 +159,19 @@ def _unreachable(seen: Snapshot) -> Standing | None:
     names = " and ".join(trouble.cluster for trouble in seen.troubles)
     who = f"Cluster {names} does not" if len(seen.troubles) == 1 else f"Clusters {names} do not"
     return Standing(mood=Mood.BAD, word="unreachable", why=f"{who} answer.")
+
+
+def _stale(seen: Snapshot, now_ms: int) -> Standing | None:
+    """What is old says nothing of how a flow stands now: it is neither well nor at work. Trouble tells its own age."""
+    if seen.troubles or seen.hindrances:
+        return None
+    ages = {"ledger": seen.ledger_ms, "lag": seen.lag_ms}
+    old = {what: now_ms - ms for what, ms in ages.items() if ms and now_ms - ms > STALE_MS}
+    if not old:
+        return None
+    told = " and ".join(f"the {what} of {duration(age / 1000)} ago" for what, age in old.items())
+    why = f"What is shown is {told}: the clusters are being asked again. Where this stays, see the API server's log."
+    return Standing(mood=Mood.UNKNOWN, word=STALE, why=why)
 
 
 def _paused(seen: Snapshot) -> Standing | None:

@@ -172,10 +172,10 @@ class Watcher:
                             self._look(watch)
                     settle()
                 except FerryError as error:  # a secret or a connection that is missing
-                    self._take(Sight.hindered(None, {"": error}), ())
+                    self._take(Sight.hindered(None, {"": error}), (), "")
                 except Exception as error:
                     why = self._unforeseen(error, "the page cannot look")
-                    self._take(Sight(view=None, lags=None, troubles={}, hindrances=[why]), ())
+                    self._take(Sight(view=None, lags=None, troubles={}, hindrances=[why]), (), "")
                 closely = time.monotonic() < self._close_at + GLANCE_SECONDS
                 rest = rest_after(time.monotonic() - began, time.thread_time() - computed, closely=closely)
                 self._serve(watch, until=time.monotonic() + rest)
@@ -246,7 +246,7 @@ class Watcher:
         known: tuple[RunDigest, ...] = self._seen.runs
         if sight.view is not None:
             known = self._runs(watch, sight)
-        self._take(sight, known)
+        self._take(sight, known, watch.flow.lane)
 
     def _runs(self, watch: FlowWatch, sight: Sight) -> tuple[RunDigest, ...]:
         """Digests of the newest runs. Those that a look leaves out are read before the next one, one at a time."""
@@ -294,8 +294,8 @@ class Watcher:
             self._unforeseen(error, f"the page cannot read run {run.record.run}")
         self._seen = replace(self._seen, number=self._seen.number + 1, runs=self._known_runs())
 
-    def _take(self, sight: Sight, runs: tuple[RunDigest, ...]) -> None:
-        """Make the next snapshot; what could not be seen stays as it was, with its age."""
+    def _take(self, sight: Sight, runs: tuple[RunDigest, ...], lane: str) -> None:
+        """Make the next snapshot; what could not be seen stays as it was, with its age. `lane`: the flow's own."""
         now, before = wall_ms(), self._seen
         since = {one.cluster: one.since_ms for one in before.troubles}
         hindered = min((one.since_ms for one in before.hindrances), default=now)
@@ -310,7 +310,7 @@ class Watcher:
         )
         if sight.view is not None:
             held, lanes = ledger_parts(sight.view, now)
-            own = sight.view.runs
+            own = [run for run in sight.view.runs if run.record.lane == lane]
             seen = replace(
                 seen,
                 ledger_ms=now,

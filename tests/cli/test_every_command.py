@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import runpy
 import shlex
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ READS = _named(
     "switch show, flows, translate, verify, reports list, reports verify, version, config check, config explain, "
     "policy check, metrics serve, dev status"
 )
+TELL = _named("verify")
+"""Of those: what tells ferry.metrics.folder what it saw. A dry run of looking would be the same, told to nobody."""
 
 
 def options(command: Any) -> Iterator[str]:
@@ -43,6 +46,14 @@ def options(command: Any) -> Iterator[str]:
 
 def test_every_command_is_known_to_change_something_or_not() -> None:
     assert sorted([*CHANGES, *READS]) == sorted(COMMANDS)
+
+
+def test_only_a_comparison_tells_the_metrics_what_it_saw_and_says_so() -> None:
+    modules = {words: Path(inspect.getfile(inspect.unwrap(COMMANDS[words].callback))) for words in READS}
+    assert {words for words, path in modules.items() if "ferry.run.metrics" in path.read_text()} == TELL | {
+        "metrics serve"  # reads what others told
+    }
+    assert all("ferry.metrics.folder" in COMMANDS[words].help for words in TELL)
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -1,5 +1,6 @@
 """The page about configuration says what the reader does."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 def test_every_key_of_ferry_is_in_the_table(key: FerryKey) -> None:
     default = f"`{key.default}`" if key.default else ""
     assert f"| `{key.name}` | {default} | {key.values} | {key.meaning} |" in PAGE.read_text()
+
+
+def test_every_variable_of_ferry_is_in_its_table() -> None:
+    root = PAGE.parents[1]
+    files = [path for folder in ("src", "plugins", "jobs") for path in (root / folder).rglob("*.py")]
+    read = {name for path in files for name in re.findall(r'f?"(FERRY_[A-Z_]+)["{]', path.read_text())}
+    read |= set(re.findall(r"\$\{(FERRY_\w+)", (root / "docker" / "compose.yaml").read_text()))
+    assert {"FERRY_CONFIG", "FERRY_SWITCH_"} <= read
+    table = PAGE.read_text().partition("## Variables of the environment")[2].partition("\n## ")[0]
+    named = [name for row in re.findall(r"^\|([^|]*)\|", table, re.MULTILINE) for name in re.findall(r"FERRY_\w+", row)]
+    assert sorted(named) == sorted(read)
 
 
 def test_the_page_of_all_keys_is_up_to_date() -> None:

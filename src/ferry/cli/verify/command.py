@@ -81,7 +81,8 @@ def verify_command(
 ) -> int:
     """Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was copied.
 
-    Exit code 1 when they differ, or when not all that was asked for could be compared.
+    Exit code 1 when they differ, or when not all that was asked for could be compared. No cluster is written to; where
+    ferry.metrics.folder is set, the outcome goes there.
     """
     # Imported here: the command line starts light.
     from ferry.cli.copy.in_spark import need_spark

@@ -27,6 +27,16 @@ SOUND = (
     "SELECT * FROM (SELECT *, offset AS mine FROM records) WHERE mine > 1",
     "SELECT *, get_json_object(CAST(value AS STRING), '$.a') AS a, try_cast(topic AS INT) AS n FROM records",
     "SELECT *, CASE topic WHEN 'a' THEN 1 ELSE 2 END AS n FROM records WHERE NOT (key <=> value) AND offset DIV 2 = 1",
+    "SELECT * FROM records; -- that is all;",
+    "SELECT *, offset AS tablesample FROM records WHERE topic <> ';'",
+    "SELECT *, 2 * replace(topic, 'a', '1') AS a, `upper`(topic) AS b, builtin.lower(topic) AS c FROM records",
+    "SELECT *, headers.key AS a, transform(headers, value -> value.key) AS b FROM records value WHERE value.key = key",
+    "SELECT *, named_struct('x', 1) AS made, made.x AS x FROM records",
+    "SELECT *, timestampdiff(DAY, timestamp_millis(timestamp), timestamp_millis(0)) AS d FROM records",
+    "SELECT *, CAST(offset AS DECIMAL(20, 0)) AS n, CAST(topic AS VARCHAR(9)) AS v FROM records WHERE topic IN ('a')",
+    "SELECT a.* FROM (SELECT *, offset AS n, struct(1 AS x) AS b FROM records) a WHERE a.n > 1 AND b.x = 1",
+    "SELECT * EXCEPT (key), key.x AS key FROM (SELECT * EXCEPT (key), struct(key AS x) AS key FROM records)",
+    "SELECT * FROM (SELECT * FROM (SELECT *, try_element_at(headers, 1).key FROM records)) WHERE upper('x') = 'X'",
 )
 """Spark takes them, and nothing is told of them."""
 
@@ -72,6 +82,43 @@ WRONG = (
     ("SELECT * EXCEPT (timestamp) FROM records", "drops the column timestamp: select it too"),
     ("SELECT topic, offset, timestamp, key, value, headers FROM records", "drops the column partition"),
     ("SELECT * EXCEPT (offset), offset + 1 AS offset FROM records", "changes the column offset"),
+    ("SELECT * FROM records; DROP TABLE x", "at line 1, column 22 has several statements: write one"),
+    ("SELECT * FROM records;; SELECT 1;", "has several statements"),
+    (
+        "SELECT * FROM records\nTABLESAMPLE (10 PERCENT)",
+        "at line 2, column 1 has TABLESAMPLE, which does not take the same",
+    ),
+    ("SELECT * FROM (SELECT * FROM records) TABLESAMPLE (5 ROWS)", "use ferry.transform.NAME.sample = 10% instead"),
+    ("SELECT * FROM records QUALIFY offset = 1", "has QUALIFY: each row"),
+    (
+        "SELECT * REPLACE (upper(key) AS key) FROM records",
+        "at line 1, column 10 has * REPLACE (...), which Spark does not",
+    ),
+    ("SELECT r.* EXCLUDE (key) FROM records r", "has * EXCLUDE (...)"),
+    ("SELECT * FROM records DISTRIBUTE BY offset", "has DISTRIBUTE BY"),
+    ("SELECT * FROM records OFFSET 3", "has OFFSET"),
+    ("SELECT * FROM records UNION ALL SELECT * FROM records", "has UNION"),
+    ("SELECT * FROM records MINUS SELECT * FROM records", "has EXCEPT: each row"),
+    (
+        "SELECT * FROM (SELECT *, kee AS k FROM records)",
+        "at line 1, column 26 names a column kee, which records do not have",
+    ),
+    (
+        "SELECT * FROM (SELECT *, offset AS mine FROM records) WHERE min > 1",
+        "at line 1, column 61 names a column min, which the query in brackets does not have; did you mean mine?",
+    ),
+    ("SELECT * FROM (SELECT * EXCEPT (key), '' AS k FROM records) WHERE key IS NULL", "column 67 names a column key"),
+    ("SELECT * FROM (SELECT topic, value FROM records) WHERE offset > 1", "names a column offset"),
+    ("SELECT * FROM (SELECT * FROM (SELECT * FROM records) a WHERE b.offset > 1)", "names a column b"),
+    ("SELECT * FROM (SELECT * FROM records LIMIT 1)", "has LIMIT"),
+    ("SELECT * FROM (SELECT * FROM another)", "at line 1, column 30 reads another"),
+    (
+        "SELECT * FROM records WHERE value.x = 1",
+        "column 29 asks the column value for a field, which has none; read JSON in it by get_json_object(CAST(value",
+    ),
+    ("SELECT * FROM records r WHERE r.key.x = 1", "at line 1, column 33 asks the column key for a field"),
+    ("SELECT *, value['x'] AS x FROM records", "at line 1, column 11 asks the column value for a field"),
+    ("SELECT * FROM (SELECT *, 1 AS one FROM records) WHERE offset.y > 1", "asks the column offset for a field"),
 )
 """Spark, or Ferry by Spark's plan, refuses them; this is told of them."""
 
@@ -80,7 +127,7 @@ DOUBTFUL = (
     "SELECT * FROM records WHERE value IS NULL AND",
     "SELECT * FROM records WHERE",
     "SELECT *, nosuch(key) AS more FROM records",
-    "SELECT * FROM records UNION ALL SELECT * FROM records",
+    "SELECT *, uppr(key) AS more FROM records",
     "SELECT * FROM records WHERE offset = (SELECT max_by(offset, key) FROM records)",
     "SELECT * EXCEPT (value), 'x' AS value FROM records",
     "TABLE records",

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.config.flow.record_sql import RECORD_COLUMNS, condition_slip, expression_slip, query_slip
+from ferry.config.flow.record_sql import condition_slip, expression_slip, query_slip
+from ferry.config.flow.record_tree import RECORD_COLUMNS
 from ferry.config.reading.examine import examine
 from ferry.config.text.problem import Severity
 from ferry.spark.records.schema import SCHEMA
@@ -37,6 +38,38 @@ def test_what_is_certain_is_told_with_its_place(sql: str, words: str) -> None:
 def test_what_only_spark_knows_is_no_error(sql: str) -> None:
     found = query_slip(sql)
     assert found is None or not found.is_sure
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (
+            "uppr(key) = 'X'",
+            "at line 1, column 1 calls uppr(), which Spark does not have by itself (did you mean upper?): ",
+        ),
+        ("topic = 'x' AND (iif (TRUE, 1, 2) = 1)", "at line 1, column 18 calls iif(), which Spark does not have"),
+        ("zzzqqq(1)", "calls zzzqqq(), which Spark does not have by itself: correct it unless"),
+    ],
+)
+def test_a_function_that_spark_does_not_have_is_a_doubt(sql: str, words: str) -> None:
+    found = condition_slip(sql, columns_known=True)
+    assert found is not None
+    assert not found.is_sure
+    assert words in str(found)
+
+
+@pytest.mark.parametrize(
+    "sql", ["mine.uppr(key) = 'X'", "`uppr`(key) = 'X'", "topic = 'uppr(key)' -- uppr(key)", "upper (key)"]
+)
+def test_what_may_be_a_catalogues_function_is_no_doubt(sql: str) -> None:
+    assert condition_slip(sql, columns_known=True) is None
+
+
+def test_a_part_of_a_statement_has_no_semicolon() -> None:
+    for sql in ("offset > 1;", "offset > 1; DROP TABLE x"):
+        found = condition_slip(sql, columns_known=True)
+        assert str(found) == "at line 1, column 11 has a ; where it is a part of a statement: take it out"
+    assert condition_slip("topic = ';' -- ;", columns_known=True) is None
 
 
 WORDS = (

@@ -81,6 +81,11 @@ class Notebook:
         found: list[str] = self._asked({"examples": True})["examples"]
         return found
 
+    def functions(self) -> list[str]:
+        """Names of the functions that Spark has by itself, without its operators."""
+        found: list[str] = self._asked({"functions": True})["functions"]
+        return found
+
     def _asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -194,6 +199,9 @@ def _examples(spark: Any) -> dict[str, Any]:
 
 
 def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    if "functions" in question:
+        found = (row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
+        return {"functions": [name for name in found if name.isidentifier()]}
     if "examples" in question:
         return _examples(spark)
     if "file" in question:

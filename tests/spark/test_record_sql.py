@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.config.flow.record_sql import query_slip
+from ferry.config.flow.record_sql import condition_slip, query_slip
+from ferry.config.flow.record_text import spark_functions
 from tests.config.record_texts import SOUND, WRONG
 from tests.spark.notebook import NO_RECORDS, Failed, Notebook
 
@@ -20,6 +21,17 @@ def test_what_is_called_wrong_is_refused_with_spark(book: Notebook, sql: str) ->
         book.read(NO_RECORDS, {}, sql=sql)
 
 
+def test_a_part_of_a_statement_with_a_semicolon_is_refused_with_spark(book: Notebook) -> None:
+    assert book.read(NO_RECORDS, {}, "offset > 1").rows == []
+    assert condition_slip("offset > 1;", columns_known=True) is not None
+    with pytest.raises(Failed, match="PARSE_SYNTAX_ERROR"):
+        book.read(NO_RECORDS, {}, "offset > 1;")
+
+
+def test_the_list_of_functions_is_that_of_spark(book: Notebook) -> None:
+    assert set(book.functions()) == spark_functions(), "run python tools/spark_functions.py"
+
+
 def test_of_sparks_own_examples_none_is_refused_that_spark_takes(book: Notebook) -> None:
     examples = book.examples()
     assert len(examples) > 400
@@ -27,6 +39,7 @@ def test_of_sparks_own_examples_none_is_refused_that_spark_takes(book: Notebook)
     for example in examples:
         sql = f"SELECT *, {example} AS example FROM records"
         slip = query_slip(sql)
+        assert "which Spark does not have by itself" not in str(slip)
         if slip is not None and slip.is_sure:
             asked.append(sql)
             with pytest.raises(Failed):

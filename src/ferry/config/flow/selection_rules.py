@@ -60,6 +60,19 @@ def of_the_moment(text: str) -> str:
     )
 
 
+def takes_share() -> str:
+    """Of TABLESAMPLE."""
+    return (
+        "has TABLESAMPLE, which does not take the same records each time: a retry would write other records than the "
+        "attempt before it; use ferry.transform.NAME.sample = 10% instead"
+    )
+
+
+def star_with(word: str) -> str:
+    """Of a star and what Spark does not have behind one."""
+    return f"has * {word} (...), which Spark does not have: write * EXCEPT (key), and what key becomes AS key"
+
+
 def drops(column: str) -> str:
     """Of a query without a column that a record needs."""
     return f"drops the column {column}: select it too, as by SELECT * EXCEPT (...)"

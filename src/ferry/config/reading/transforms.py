@@ -9,7 +9,8 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TypeVar
 
-from ferry.config.flow.record_sql import Slip, condition_slip, expression_slip, query_slip
+from ferry.config.flow.record_sql import condition_slip, expression_slip, query_slip
+from ferry.config.flow.record_text import Slip
 from ferry.config.flow.routes import why_by_record
 from ferry.config.flow.steps import (
     CAST_TYPES,

@@ -19,6 +19,7 @@ from ferry.config.flow.selection_rules import (
     not_of_one_record,
     not_the_same,
     of_the_moment,
+    takes_share,
 )
 from ferry.errors import BadInput, Refused
 
@@ -29,14 +30,19 @@ _WRITTEN: Mapping[str, str] = {
     "Aggregate": "an aggregate",
     "Distinct": "DISTINCT",
     "Deduplicate": "DISTINCT",
+    "Except": "EXCEPT",
     "Generate": "a generator such as explode",
     "GlobalLimit": "LIMIT",
+    "Intersect": "INTERSECT",
     "Join": "a join",
     "LateralJoin": "a join",
     "LocalLimit": "LIMIT",
+    "Offset": "OFFSET",
     "OneRowRelation": "a query without FROM records",
+    "RepartitionByExpression": "DISTRIBUTE BY",
     "Sort": "ORDER BY",
     "Union": "UNION",
+    "UnresolvedQualify": "QUALIFY",
     "UnresolvedWith": "WITH",
     "Window": "a window function",
     "WithCTE": "WITH",
@@ -71,10 +77,7 @@ def check_nodes(nodes: Iterable[Node]) -> None:
 
 def _why_not(node: Node) -> str | None:
     if node.is_plan:
-        if node.kind in _PLANS:
-            return None
-        what = _WRITTEN.get(node.kind, node.kind)
-        return not_of_one_record(what)
+        return _why_not_plan(node.kind)
     if node.has_plan:
         return not_of_one_record("a subquery")
     if not node.deterministic or node.name in MOMENTARY:
@@ -82,6 +85,12 @@ def _why_not(node: Node) -> str | None:
     if node.text is not None and is_momentary(node.text):
         return of_the_moment(node.text)
     return None
+
+
+def _why_not_plan(kind: str) -> str | None:
+    if kind in _PLANS:
+        return None
+    return takes_share() if kind == "Sample" else not_of_one_record(_WRITTEN.get(kind, kind))
 
 
 def _at(position: tuple[int, int] | None) -> str:

@@ -20,7 +20,6 @@ from ferry_airflow.page.standing import Mood
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "troubleshooting.md").read_text()
-TEMPLATES = ROOT / "plugins" / "ferry_airflow" / "page" / "templates"
 
 COLOURS: Mapping[str, str] = {
     Mood.GOOD: "green",
@@ -120,10 +119,3 @@ def test_gaps_alerts_and_errors_are_all_there() -> None:
     schema = json.loads((ROOT / "docs" / "schemas" / "error.json").read_text())
     kinds = schema["$defs"]["error"]["properties"]["kind"]["description"].split(", ")
     assert sorted(words("A command ends with an error")) == sorted(kinds)
-
-
-def test_what_is_to_be_pressed_is_on_the_page() -> None:
-    labels = set(re.findall(r"(?<!\*)\*([A-Z][^*\n]+)\*(?!\*)", TEXT)) - {"Copy it anew"}
-    assert {"Run now", "Dry run", "Resume flow"} <= labels
-    texts = "".join(path.read_text() for path in TEMPLATES.glob("*.html"))
-    assert {label for label in labels if f">{label}<" not in texts} == set()

@@ -27,6 +27,7 @@ from ferry.run.ledger.pausing import refuse_foreign_topic
 from ferry.run.local import copy_plan
 from ferry.run.reports.folder import ReportFolder, Written
 from ferry.run.switch.drain import Copy
+from ferry_airflow.drill_fields import foreign_field
 from ferry_airflow.report_link import place_on_page
 from ferry_airflow.switching import options_of, switch_id
 
@@ -34,14 +35,6 @@ WINDOW = timedelta(hours=1)
 """How far back a shadow drill copies unless the form says."""
 LONGEST_ID = 90
 """The switches of a full drill are called after it, with a few letters more."""
-
-_FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
-    EvidenceKind.TABLETOP: frozenset(),
-    EvidenceKind.SHADOW: frozenset({"topics", "from", "max_bytes", "clean"}),
-    EvidenceKind.PARTIAL: frozenset({"topics", "groups"}),
-    EvidenceKind.FULL: frozenset({"id", "leave_groups", "leave_active"}),
-}
-"""The fields of the form that a kind of drill has for itself, but for those that are never empty."""
 
 Ended = tuple[EvidenceReport, FerryError | None]
 
@@ -73,10 +66,9 @@ class Drill(Protocol):
 def drill_of(asked: Asked) -> Drill:
     """The drill that the form names; BadInput for a field that is wrong, or another kind's."""
     kind = EvidenceKind(asked.params["kind"])
-    known = frozenset().union(*_FIELDS.values())
-    foreign = sorted(name for name in known - _FIELDS[kind] if asked.params.get(name))
-    if foreign:
-        raise BadInput(f"a {kind} drill has no {foreign[0]}: leave the field empty, or choose another kind of drill")
+    foreign = foreign_field(kind, asked.params)
+    if foreign is not None:
+        raise BadInput(foreign[1])
     for topic in asked.params.get("topics") or ():
         refuse_foreign_topic(asked.flow, topic)
     return _DRILLS[kind](asked)

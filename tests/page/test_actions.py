@@ -39,7 +39,7 @@ BODIES: dict[str, tuple[dict[str, Any], Right]] = {
     "dry-run": ({}, (OWN, "POST", RUN)),
     "verify": ({}, (VERIFY, "POST", RUN)),
     "backfill": (TIMES, (BACKFILL, "POST", RUN)),
-    "drill": ({"kind": "shadow", "groups": ["billing"]}, (DRILL, "POST", RUN)),
+    "drill": ({"kind": "partial", "groups": ["billing"]}, (DRILL, "POST", RUN)),
     "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT", None)),
     "resume": ({"topic": "orders"}, (OWN, "PUT", None)),
 }

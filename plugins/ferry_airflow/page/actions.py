@@ -19,12 +19,14 @@ from ferry.clock import wall_ms
 from ferry.decide.records.units import read_ranges
 from ferry.errors import BadInput
 from ferry.model import Pause, Plan
+from ferry.model.evidence import EvidenceKind
 from ferry.model.lane import LaneKind, lane_kind
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import lift_pause, refuse_foreign_topic, write_pause
 from ferry.run.micro_run import MicroRuns
 from ferry.run.plan.options import RunOptions
 from ferry.run.watch import FlowWatch
+from ferry_airflow.drill_fields import foreign_field
 from ferry_airflow.naming import backfill_dag_id, drill_dag_id, verify_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
@@ -137,6 +139,12 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
     refuse(open_flow.rights.drill, f"start runs of DAG {dag}")
     if asked.kind == "partial" and not asked.topics and not asked.groups:
         raise WrongField("topics", "A partial drill is about some topics or groups of the source: name one")
+    foreign = foreign_field(EvidenceKind(asked.kind), {"topics": asked.topics, "groups": asked.groups})
+    if foreign is not None:
+        name, why = foreign
+        raise WrongField(name, why[0].upper() + why[1:])
+    for topic in asked.topics:
+        _refuse_foreign("topics", open_flow, topic)
     more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
     return _triggered(request, open_flow, "ferry_drill", dag, {"kind": asked.kind, **_topics(asked), **more})
 
@@ -164,10 +172,7 @@ def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAsked, Bod
     if not asked.why.strip():
         raise WrongField("why", "Say why, for whoever finds it paused")
     if asked.topic:
-        try:
-            refuse_foreign_topic(open_flow.config, asked.topic)
-        except BadInput as error:
-            raise WrongField("topic", str(error)) from error
+        _refuse_foreign("topic", open_flow, asked.topic)
     held = Pause(topic=asked.topic, who=open_flow.user, why=asked.why.strip(), since_ms=now, until_ms=until)
     what = f"Topic {asked.topic}" if asked.topic else f"Flow {open_flow.flow}"
 
@@ -229,6 +234,13 @@ def _told(request: Request, found: Job) -> dict[str, Any]:
 
 
 router.include_router(acting)
+
+
+def _refuse_foreign(field: str, open_flow: OpenFlow, topic: str) -> None:
+    try:
+        refuse_foreign_topic(open_flow.config, topic)
+    except BadInput as error:
+        raise WrongField(field, str(error)) from error
 
 
 def _topics(asked: RunAsked) -> dict[str, Any]:

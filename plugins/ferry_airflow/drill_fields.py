@@ -1,0 +1,26 @@
+"""Which fields of the form of drills belong to which kind of drill; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ferry.model.evidence import EvidenceKind
+
+_FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
+    EvidenceKind.TABLETOP: frozenset(),
+    EvidenceKind.SHADOW: frozenset({"topics", "from", "max_bytes", "clean"}),
+    EvidenceKind.PARTIAL: frozenset({"topics", "groups"}),
+    EvidenceKind.FULL: frozenset({"id", "leave_groups", "leave_active"}),
+}
+"""The fields that a kind of drill has for itself, but for those that are never empty."""
+
+
+def foreign_field(kind: EvidenceKind, form: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first field that is filled in and another kind's, and a sentence of it; None when there is none."""
+    known = frozenset().union(*_FIELDS.values())
+    for name in sorted(known - _FIELDS[kind]):
+        if form.get(name):
+            why = f"a {kind} drill has no {name}: leave the field empty, or choose another kind of drill"
+            return name, why
+    return None

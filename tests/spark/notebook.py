@@ -5,6 +5,7 @@ As a program it answers each line of its input, a question in JSON, with one lin
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +23,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ferry.config.settings import parse_settings
+from ferry.errors import FerryError
 from ferry.spark.records.plain import plain_change
 from ferry.spark.records.schema import SCHEMA
 
@@ -80,6 +82,11 @@ class Notebook:
         """Expressions that Spark's documents of its functions show, each as it stands in a query without FROM."""
         found: list[str] = self._asked({"examples": True})["examples"]
         return found
+
+    def sampled(self, file: str, records: Sequence[Sequence[Any]], *, values: bool, as_json: bool) -> dict[str, Any]:
+        """What `ferry plan --sample` says of rows with the only flow in a file's text: `code`, `out`, `err`."""
+        rows = [[_plain(value) for value in row] for row in records]
+        return self._asked({"sample": rows, "of": file, "values": values, "json": as_json})
 
     def functions(self) -> list[str]:
         """Names of the functions that Spark has by itself, without its operators."""
@@ -140,15 +147,19 @@ def changed_alone(file: str, records: Sequence[Sequence[Any]]) -> list[dict[str,
     change = plain_change(flow.transforms[0], targets)
     if change is None:
         return None
+    # A slice, for offsets into the columns' buffers count then.
+    whole = pa.Table.from_batches([_batch(records)] * 2).combine_chunks()
+    found = change(whole.to_batches()[0].slice(len(records)))
+    found.validate(full=True)
+    return [{**row, "headers": [(pair["key"], pair["value"]) for pair in row["headers"]]} for row in found.to_pylist()]
+
+
+def _batch(records: Sequence[Sequence[Any]]) -> pa.RecordBatch:
     schema = to_arrow_schema(SCHEMA, timezone="UTC")
     columns = [list(column) for column in zip(*records, strict=True)]
     columns[7] = [[{"key": name, "value": value} for name, value in pairs] for pairs in columns[7]]
     arrays = [pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=True)]
-    # A slice, for offsets into the columns' buffers count then.
-    whole = pa.Table.from_batches([pa.RecordBatch.from_arrays(arrays, schema=schema)] * 2).combine_chunks()
-    found = change(whole.to_batches()[0].slice(len(records)))
-    found.validate(full=True)
-    return [{**row, "headers": [(pair["key"], pair["value"]) for pair in row["headers"]]} for row in found.to_pylist()]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -188,6 +199,28 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
     return {"rows": [{name: _plain(row[name]) for name in frame.columns} for row in rows]}
 
 
+def _sampled(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    from ferry.cli.copy.sampled import show_sample  # noqa: PLC0415 - as above
+    from ferry.spark.records.sample import sampled  # noqa: PLC0415 - as above
+    from ferry.spark.records.transform import prepare  # noqa: PLC0415 - as above
+
+    prepare(spark)
+    (flow,) = parse_settings(question["of"], "f").flows
+    records = [tuple(_value(value) for value in row) for row in question["sample"]]
+    tables = {
+        topic: pa.Table.from_batches([_batch([row for row in records if row[0] == topic])])
+        for topic in dict.fromkeys(row[0] for row in records)
+    }
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            found = sampled(spark, flow, tables, clear=question["values"])
+            code = show_sample(flow, found, values=question["values"], as_json=question["json"])
+        except FerryError as error:
+            return {"code": error.exit_code, "out": out.getvalue(), "err": str(error)}
+    return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
+
+
 def _examples(spark: Any) -> dict[str, Any]:
     found: list[str] = []
     for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect():
@@ -199,6 +232,8 @@ def _examples(spark: Any) -> dict[str, Any]:
 
 
 def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    if "sample" in question:
+        return _sampled(spark, question)
     if "functions" in question:
         found = (row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
         return {"functions": [name for name in found if name.isidentifier()]}

@@ -75,7 +75,7 @@ def plan_command(
     """Show what a run would copy, change and refuse now. Nothing is written.
 
     Exit code 1 when something would be refused. With --why no cluster is asked. With --sample the file's transforms are
-    checked in a local Spark and shown on records of the source, instead of a plan.
+    checked in a local Spark and shown on records of the source, instead of a plan; exit code 2 when one breaks.
     """
     # Imported here: the command line starts light.
     from ferry.run.micro_run import MicroRuns

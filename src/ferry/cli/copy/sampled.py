@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ferry.cli.output import print_json, print_table
+from ferry.cli.output import print_error, print_json, print_table
 from ferry.decide.plan.witness import witnesses
+from ferry.errors import BadInput
 from ferry.model import Content, Witness
 from ferry.words import count_of
 
@@ -19,19 +21,32 @@ _WHAT = {
     "left out": "left out",
     "poison": "poison",
     "not listed": "for topics that are not listed",
+    "broken": "at which it breaks off",
     "changed": "changed",
     "same": "as it is",
 }
 
 
 def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_json: bool) -> int:
-    """Print them; 1 when a run would refuse one of the records."""
+    """Print them, and each that breaks as a sentence on standard error.
+
+    2 when one does, else 1 when a run would refuse one of the records. Raises what is wrong with the only sample.
+    """
     see = _Seer(values=values)
+    if len(found) == 1 and found[0].error is not None:
+        raise found[0].error
     if as_json:
         print_json({"flow": str(flow.flow), "samples": [_sample_json(one, see) for one in found]})
     else:
         for one in found:
-            _print(one, see)
+            if one.error is None:
+                _print(one, see)
+    sys.stdout.flush()
+    troubles = list(dict.fromkeys(why for one in found if (why := _trouble(one, values=values)) is not None))
+    for why in troubles:
+        print_error("BadInput", why, as_json=False)
+    if troubles:
+        return BadInput.exit_code
     return 1 if any(_stops(one, pair) for one in found for pair in one.pairs) else 0
 
 
@@ -39,6 +54,23 @@ def _stops(one: Sample, pair: Pair) -> bool:
     """Whether a run would not go on behind the record."""
     what = _what(one, pair)
     return what == "not listed" or (what == "poison" and one.transform.poison == "fail")
+
+
+def _trouble(one: Sample, *, values: bool) -> str | None:
+    """Why a transform cannot be carried out, at all or at a record."""
+    if one.error is not None:
+        return str(one.error)
+    first = next((pair for pair in one.pairs if pair.broken is not None), None)
+    if first is None:
+        return None
+    others = sum(pair.broken is not None for pair in one.pairs) - 1
+    more = f", and {count_of(others, 'more record')} of it" if others else ""
+    hint = "" if values else "; --show-values shows the rest, which may have values of records"
+    return (
+        f"ferry.transform.{one.transform.name} breaks off at the record at offset {first.offset} of"
+        f" {one.topic}-{first.partition} ({first.broken}){more}; leave such out by WHERE, or use a function that"
+        f" answers null, as try_cast{hint}"
+    )
 
 
 class _Seer:
@@ -54,6 +86,8 @@ class _Seer:
 
 
 def _what(one: Sample, pair: Pair) -> str:
+    if pair.broken is not None:
+        return "broken"
     if pair.poison:
         return "poison"
     if pair.after is None:
@@ -71,7 +105,8 @@ def _what(one: Sample, pair: Pair) -> str:
 def _sample_json(one: Sample, see: _Seer) -> dict[str, Any]:
     return {
         "transform": one.transform.name,
-        "digest": one.digest,
+        "digest": one.digest or None,
+        "error": None if one.error is None else str(one.error),
         "topic": one.topic,
         "target": one.target,
         "partitions": one.transform.partitions,
@@ -82,6 +117,7 @@ def _sample_json(one: Sample, see: _Seer) -> dict[str, Any]:
                 "offset": pair.offset,
                 "what": _what(one, pair),
                 "poison": pair.poison,
+                "broken": pair.broken,
                 "before": _side_json(pair, pair.before, see),
                 "after": None if pair.after is None else _side_json(pair, pair.after, see),
             }
@@ -131,6 +167,8 @@ def _rows(one: Sample, see: _Seer) -> Iterator[list[object]]:
             yield ["", "", name, pair.after.topic, *_fields(pair, pair.after, see)]
         elif what == "poison":
             yield ["", "", f"poison, {one.transform.poison}", pair.poison or "", "", "", ""]
+        elif what == "broken":
+            yield ["", "", "breaks off", pair.broken or "", "", "", ""]
         else:
             yield ["", "", "after", _WHAT[what], "", "", ""]
 

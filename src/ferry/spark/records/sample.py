@@ -7,22 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
 from ferry.decide.records.filters import EVERYTHING
-from ferry.errors import BadInput
+from ferry.errors import BadInput, FerryError, Refused
 from ferry.run.records.latest import latest_specs, patterns
 from ferry.run.records.reading import ReadSpec
 from ferry.run.records.transform_digest import transform_digest
-from ferry.spark.records.failures import SPARKS
+from ferry.spark.records.failures import SPARKS, cause_of
 from ferry.spark.records.local_session import local_session
 from ferry.spark.records.rows import record_rows
 from ferry.spark.records.schema import SCHEMA
 from ferry.spark.records.transform import transformed
+
+MOST_FOUND = 3
+"""So many records of a topic at which its transform breaks off are looked for; others are named with those around."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -48,6 +50,8 @@ class Pair:
     after: Side | None
     poison: str | None
     """Why the transform cannot be applied to it; what becomes of it `TransformSpec.poison` says."""
+    broken: str | None = None
+    """Why the transform breaks off there, or at a record beside it; `after` is not known then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +60,22 @@ class Sample:
 
     transform: TransformSpec
     digest: str
+    """Empty with `error`."""
     topic: str | None
     target: str | None
     """The name of its copy, as far as the source topic's name decides it."""
     named: str | None
     """The policy's own name for it."""
     pairs: tuple[Pair, ...]
+    error: FerryError | None = None
+    """Why the transform cannot be carried out at all, by its key; there are no pairs then."""
 
 
 def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear: bool) -> list[Sample]:
     """The last records of each topic that has a transform, `count` at most of each; each transform is checked.
 
-    Nothing is written. `clear`: whether an error may show a value. Raises BadInput and Refused by the transform's key,
-    and as `ferry.run.records.survey.survey`.
+    Nothing is written. `clear`: whether a sentence may show a value. A transform that cannot be carried out, or breaks
+    off at a record, says so in its own samples. Raises as `ferry.run.records.survey.survey` and `local_session`.
     """
     wanted = {one.name: one.topics for one in flow.transforms}
 
@@ -78,17 +85,22 @@ def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear
 
     specs = latest_specs(flow, patterns(wanted), is_wanted, count)
     tables = {topic: _last(parts, count) for topic, parts in specs.items()}
-    found: list[Sample] = []
     with local_session("ferry plan --sample") as spark:
-        for topic, table in tables.items():
-            transform = flow.transform_of(topic)
-            if transform is not None:
-                target = flow.policy.format_remote_topic(flow.flow.source, topic)
-                named = {topic: flow.first_name(topic)}
-                found.append(_sample(spark, transform, named, target, table, clear=clear))
-        for one in flow.transforms:
-            if all(sample.transform != one for sample in found):
-                found.append(_sample(spark, one, {}, None, _last((), count), clear=clear))
+        return sampled(spark, flow, tables, clear=clear)
+
+
+def sampled(spark: SparkSession, flow: FlowConfig, tables: Mapping[str, pa.Table], *, clear: bool) -> list[Sample]:
+    """What the flow's transforms make of records, by topic; those that no topic has are checked with none."""
+    found: list[Sample] = []
+    for topic, table in tables.items():
+        transform = flow.transform_of(topic)
+        if transform is not None:
+            target = flow.policy.format_remote_topic(flow.flow.source, topic)
+            named = {topic: flow.first_name(topic)}
+            found.append(_sample(spark, transform, named, target, _told(table), clear=clear))
+    for one in flow.transforms:
+        if all(sample.transform != one for sample in found):
+            found.append(_sample(spark, one, {}, None, [], clear=clear))
     return found
 
 
@@ -106,33 +118,67 @@ def _sample(
     spec: TransformSpec,
     named: Mapping[str, str],
     target: str | None,
-    table: pa.Table,
+    before: list[dict[str, Any]],
     *,
     clear: bool,
 ) -> Sample:
     topic = next(iter(named), None)
-    before = _told(table)
-    records = spark.createDataFrame([_row(one) for one in before], SCHEMA)
-    frame = transformed(records, spec, named)
+    name = None if topic is None else named[topic]
     try:
-        rows = frame.collect() if before else []
-    except SPARKS as error:
-        kind = error.getCondition() if isinstance(error, PySparkException) else None
-        what = str(error).strip().splitlines()[0][:300] if clear else kind or type(error).__name__
-        hint = "" if clear else "; --show-values shows the rest, which may have values of records"
-        raise BadInput(
-            f"ferry.transform.{spec.name}: Spark cannot apply it to records of {topic} ({what}); leave those out by"
-            f" WHERE, or use a function that answers null, as try_cast{hint}"
-        ) from None
-    after = {(row.partition, row.offset): row for row in rows}
+        digest = transform_digest(spec)
+        transformed(spark.createDataFrame([], SCHEMA), spec, named)
+    except (BadInput, Refused) as error:
+        return Sample(transform=spec, digest="", topic=topic, target=target, named=name, pairs=(), error=error)
+    trial = _Trial(spark, spec, named, clear=clear)
+    trial.carry_out(before)
     return Sample(
         transform=spec,
-        digest=transform_digest(spec),
+        digest=digest,
         topic=topic,
         target=target,
-        named=None if topic is None else named[topic],
-        pairs=tuple(_pair(one, after.get((one["partition"], one["offset"])), target) for one in before),
+        named=name,
+        pairs=tuple(_pair(one, trial.rows.get(_place(one)), target, trial.broken.get(_place(one))) for one in before),
     )
+
+
+class _Trial:
+    """Carries a transform out on records, and finds by halves those that it breaks off at."""
+
+    def __init__(self, spark: SparkSession, spec: TransformSpec, named: Mapping[str, str], *, clear: bool) -> None:
+        self._spark, self._spec, self._named, self._clear = spark, spec, named, clear
+        self.rows: dict[tuple[int, int], Any] = {}
+        """What became of records, by partition and offset."""
+        self.broken: dict[tuple[int, int], str] = {}
+        """Why it breaks off, likewise."""
+        self._found = 0
+
+    def carry_out(self, records: list[dict[str, Any]]) -> None:
+        """Each row comes of one record, so those of a part are what they are with the others."""
+        if not records:
+            return
+        frame = self._spark.createDataFrame([_row(one) for one in records], SCHEMA)
+        try:
+            rows = transformed(frame, self._spec, self._named).collect()
+        except SPARKS as error:
+            middle = len(records) // 2
+            if not middle or self._found >= MOST_FOUND:
+                self._found += 1
+                why = self._why(error)
+                beside = "" if not middle else f"it, or one of the {len(records)} records here: "
+                self.broken |= {_place(one): beside + why for one in records}
+                return
+            self.carry_out(records[:middle])
+            self.carry_out(records[middle:])
+            return
+        self.rows |= {(row.partition, row.offset): row for row in rows}
+
+    def _why(self, error: Exception) -> str:
+        lines = str(error).strip().splitlines()
+        return lines[0][:300] if self._clear and lines else cause_of(error)
+
+
+def _place(one: Mapping[str, Any]) -> tuple[int, int]:
+    return one["partition"], one["offset"]
 
 
 def _told(table: pa.Table) -> list[dict[str, Any]]:
@@ -151,7 +197,7 @@ def _row(one: dict[str, Any]) -> tuple[Any, ...]:
     return (*(one[name] for name in SCHEMA.fieldNames()[:-1]), headers)
 
 
-def _pair(before: dict[str, Any], after: Any, target: str | None) -> Pair:
+def _pair(before: dict[str, Any], after: Any, target: str | None, broken: str | None) -> Pair:
     headers = tuple((pair["key"], pair["value"]) for pair in before["headers"])
     old = Side(
         topic=before["topic"],
@@ -175,6 +221,7 @@ def _pair(before: dict[str, Any], after: Any, target: str | None) -> Pair:
         before=old,
         after=new,
         poison=None if after is None else after.poison,
+        broken=broken,
     )
 
 

@@ -96,14 +96,32 @@ def test_before_the_first_look_every_page_says_so(desk: Desk, path: str) -> None
     assert "Asking the clusters" in desk.page(f"{HERE}{path}")
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_a_cluster_that_is_down_is_named_above_what_is_known(desk: Desk, path: str) -> None:
+def see_down(desk: Desk, *aliases: str) -> None:
+    """Let these be down since a moment after both were seen; the ledger lies on the target."""
     desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 60.0),), troubles={}))
-    desk.watcher.see(Sight(view=None, lags=None, troubles={"backup": "backup at h:9092 does not <answer>"}))
+    troubles = {alias: f"{alias} at h:9092 does not <answer>" for alias in aliases}
+    desk.watcher.see(Sight(view=None if "backup" in aliases else UNREAD, lags=None, troubles=troubles))
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(("down", "known"), [("backup", "; figures are of "), ("primary", "; the lag is of ")])
+def test_a_cluster_that_is_down_is_named_above_what_is_known(desk: Desk, path: str, down: str, known: str) -> None:
+    see_down(desk, down)
     page = desk.page(f"{HERE}{path}")
-    assert "Cluster backup cannot be reached since" in page
-    assert "figures are of" in page
-    assert "does not &lt;answer&gt;" in page
+    said = page[page.index(f"Cluster {down} cannot be reached since") :].partition("</strong>")
+    assert known in said[0]
+    assert f"{down} at h:9092 does not &lt;answer&gt;" in said[2].partition("</div>")[0]
+
+
+@pytest.mark.parametrize("down", [("backup",), ("primary",), ("primary", "backup")])
+def test_on_the_map_the_places_that_are_down_are_red_and_no_others(desk: Desk, down: tuple[str, ...]) -> None:
+    see_down(desk, *down)
+    home = desk.page("/")
+    for alias in ("primary", "backup"):
+        place = home[home.index(f'id="place:{alias}"') :].partition("</g>")[0]
+        assert ('class="place down"' in place, "does not answer" in place) == (alias in down, alias in down), alias
+        assert (f"Cluster {alias} cannot be reached since" in home) == (alias in down)
+    assert '"bad" aria-label="Flow primary to backup: unreachable"' in home
 
 
 def test_what_is_no_outage_is_told_and_no_cluster_is_down(desk: Desk) -> None:

@@ -261,8 +261,8 @@ def test_names_that_a_plan_works_out_are_those_of_spark(book: Notebook) -> None:
             "ferry.transform.one.target: the transform, line 1, column 1, calls rand(), which",
         ),
         (
-            ["sql = SELECT * FROM (SELECT * FROM records LIMIT 1)"],
-            "ferry.transform.one.sql: the transform, line 1, column",
+            ["sql = SELECT * FROM records WHERE offset IN (SELECT offset FROM records)"],
+            "ferry.transform.one.sql: the transform, line 1, column 36, has a subquery",
         ),
         (
             ["sql = SELECT * EXCEPT (key) FROM (SELECT * FROM records)"],

@@ -88,6 +88,7 @@ def test_a_run_is_started_watched_and_read_and_a_topic_is_paused(flows: Flows, t
         picture(page, "run-light", tmp_path)
         _offsets_looked_up(frame, flows, run)
         _topic_paused_by_keyboard(frame, flows)
+        _topic_resumed(frame, flows)
         assert not planted.found([("page", page.content().encode()), ("frame", frame.content().encode())])
 
         page.evaluate("localStorage.setItem('theme', 'dark')")
@@ -150,6 +151,18 @@ def _topic_paused_by_keyboard(frame: Frame, flows: Flows) -> None:
         held = pauses(ledger.view(), wall_ms())[topic]
     assert (held.who, held.why) == (USER, "schema migration")
     logged = flows.rest._ask("GET", "/api/v2/eventLogs?event=ferry_pause")["event_logs"]
+    assert [(one["owner"], one["dag_id"]) for one in logged] == [(USER, flows.dag(ALIAS))]
+
+
+def _topic_resumed(frame: Frame, flows: Flows) -> None:
+    """By its button: it goes on in the ledger, and Airflow's audit log has it."""
+    topic = f"{ALIAS}-audit"
+    frame.get_by_role("button", name=f"Resume topic {topic}").click()
+    frame.locator("#ask-go").click()
+    expect(frame.get_by_role("button", name=f"Pause topic {topic}")).to_be_visible()
+    with LedgerAccess(flows.lab(ALIAS).flow) as ledger:
+        assert topic not in pauses(ledger.view(), wall_ms())
+    logged = flows.rest._ask("GET", "/api/v2/eventLogs?event=ferry_resume")["event_logs"]
     assert [(one["owner"], one["dag_id"]) for one in logged] == [(USER, flows.dag(ALIAS))]
 
 

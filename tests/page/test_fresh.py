@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from ferry.clock import wall_ms
+from ferry.decide.ledger.ledger import UNREAD
 from ferry.run.watch import Sight
 from ferry_airflow.page.snapshot import Trouble
 from tests.browser import chromium
 from tests.page.conftest import HERE, Desk, lag
 from tests.page.everything import RUN, TOPICS, filled
 from tests.page.served import served, shown
+from tests.page.test_pages import digest
 
 HEARD = """() => {
   window.heard = [];
@@ -81,6 +84,47 @@ def test_what_is_open_stays_open_and_a_charts_table_keeps_what_is_selected(desk:
         expect(figure.locator("tbody tr").first).to_contain_text("123,457")
         assert page.evaluate("String(window.getSelection())") == figures
         expect(figure.locator("details")).to_have_attribute("open", "")
+
+
+def test_a_page_that_is_not_renewed_says_so_and_does_not_look_well(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 3.0),), troubles={}), [digest("r1")])
+    desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        expect(page.locator("#live-state")).to_have_text("healthy")
+        page.evaluate(HEARD)
+        banner = page.locator("#not-fresh[role=alert]")
+        for status, told in ((500, "answers 500"), (403, "(403)"), (404, "(404)"), (None, "does not answer")):
+            page.route(f"{address}{HERE}/", partial(_answered, status))
+            page.evaluate("ferry.refresh(true)")
+            assert banner.count() == 0, "one is missed now and then"
+            for _ in range(3):
+                page.evaluate("ferry.refresh(true)")
+            expect(banner).to_contain_text("This page shows what was known at ")
+            expect(banner).to_contain_text(told)
+            filters = page.locator("#live-state .badge").evaluate("(badge) => getComputedStyle(badge).filter")
+            assert filters == "grayscale(1)", "it is not green"
+            page.unroute(f"{address}{HERE}/")
+            page.evaluate("ferry.refresh(true)")
+            expect(banner).to_have_count(0)
+            assert page.locator("#live-state .badge").evaluate("(badge) => getComputedStyle(badge).filter") == "none"
+        heard = page.evaluate("window.heard")
+        assert len(heard) == 4, heard
+
+        # Old figures are told as old.
+        old = replace(desk.watcher._seen, ledger_ms=wall_ms() - 301_000, lag_ms=wall_ms() - 290_000)
+        desk.watcher._seen = old
+        page.evaluate("ferry.refresh(true)")
+        expect(page.locator("#live-state")).to_have_text("stale")
+        expect(page.locator("#live-why .age time")).to_have_class(["old", ""])
+
+
+def _answered(status: int | None, route: Route) -> None:
+    """Instead of the server; None: nobody does."""
+    if status is None:
+        route.abort()
+    else:
+        route.fulfill(status=status, body="")
 
 
 def test_the_way_from_a_flow_to_an_offset_and_back_is_pressed(desk: Desk) -> None:

@@ -11,6 +11,7 @@
     const [size, unit] = units.find(([size]) => seconds >= size) || [1, "s"];
     return `${Math.floor(seconds / size)} ${unit}`;
   };
+  const OLD_SECONDS = 300; // as the server calls a flow stale
   const writeTimes = (within = document) => {
     for (const time of all("time[datetime]", within)) {
       const at = new Date(time.dateTime);
@@ -19,6 +20,7 @@
         const due = "due" in time.dataset && seconds >= -1; // it waits for the run before it
         const text = due ? "now" : seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
         if (time.textContent !== text) time.textContent = text;
+        if (time.closest(".age")) time.classList.toggle("old", seconds > OLD_SECONDS);
       } else if (!time.dataset.local) {
         time.dataset.local = "yes";
         time.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -232,16 +234,54 @@
     };
   };
   const keyOf = (element) => element.id || `${element.dataset.ask}|${element.dataset.topic}|${element.getAttribute("href")}|${element.getAttribute("aria-label")}`;
+  // What is shown is of the last answer: when several are missed, nothing of it may look well.
+  const [MISSES, PATIENCE_MS] = [3, 15000];
+  let [missed, renewed] = [0, new Date()];
+  const REASONS = {
+    403: "You may not see this any more (403): ask for the permission in Airflow.",
+    404: "This is not there any more (404): the file of the flows may have changed.",
+  };
+  const renewedNow = () => {
+    [missed, renewed] = [0, new Date()];
+    document.body.classList.remove("stale");
+    one("#not-fresh")?.remove();
+  };
+  const miss = (why) => {
+    missed += 1;
+    if (missed < MISSES) return;
+    document.body.classList.add("stale");
+    const made = document.createElement("div");
+    made.innerHTML = '<strong>This page shows what was known at <time></time></strong><p></p>';
+    Object.assign(made, { id: "not-fresh", className: "banner bad", role: "alert" });
+    one("time", made).dateTime = renewed.toISOString();
+    one("p", made).textContent = `${why} It asks again every ${EVERY_MS / 1000} seconds.`;
+    writeTimes(made);
+    const old = one("#not-fresh");
+    if (!old) one("#main").prepend(made);
+    else if (old.textContent !== made.textContent) old.replaceChildren(...made.childNodes);
+  };
+  const asked = async () => {
+    try {
+      const answer = await fetch(window.location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(PATIENCE_MS) });
+      return { status: answer.status, ok: answer.ok, text: await answer.text() };
+    } catch {
+      return null;
+    }
+  };
   const refresh = async (force = false) => {
     const live = one("#live");
     if (!live || (document.hidden && !force)) return;
-    const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
-    if (answer.status === 401) {
-      window.location.reload();
+    const answer = await asked();
+    if (!answer || (!answer.ok && answer.status !== 401)) {
+      miss(!answer ? "Airflow's API server does not answer." : REASONS[answer.status] || `Airflow's API server answers ${answer.status}: its log says why.`);
       return;
     }
-    if (!answer.ok) return;
-    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const next = new DOMParser().parseFromString(answer.text, "text/html");
+    if (answer.status === 401 || !one("#live", next)) {
+      window.location.reload(); // to sign in, or because there is no flow any more
+      return;
+    }
+    renewedNow();
     writeTimes(next);
     const focused = document.activeElement;
     const selected = selection();
@@ -289,7 +329,7 @@
       try {
         await refresh();
       } catch {
-        // the server is away for a moment; the ages on the page say so
+        // a chart could not be drawn anew; of the page itself its banner tells
       }
       beat();
     }, Number(one("#live").dataset.live) && !one("[data-waiting]") ? EVERY_MS : 700);

@@ -32,6 +32,8 @@ SOUND = (
     "SELECT *, 2 * replace(topic, 'a', '1') AS a, `upper`(topic) AS b, builtin.lower(topic) AS c FROM records",
     "SELECT *, headers.key AS a, transform(headers, value -> value.key) AS b FROM records value WHERE value.key = key",
     "SELECT *, named_struct('x', 1) AS made, made.x AS x FROM records",
+    "SELECT * FROM (SELECT *, named_struct('x', 1) AS made FROM records) made WHERE made.x = 1 AND made.offset > 1",
+    "SELECT *, named_struct('x', 1) AS r, r.x AS x FROM records r WHERE r.offset > 1",
     "SELECT *, timestampdiff(DAY, timestamp_millis(timestamp), timestamp_millis(0)) AS d FROM records",
     "SELECT *, CAST(offset AS DECIMAL(20, 0)) AS n, CAST(topic AS VARCHAR(9)) AS v FROM records WHERE topic IN ('a')",
     "SELECT a.* FROM (SELECT *, offset AS n, struct(1 AS x) AS b FROM records) a WHERE a.n > 1 AND b.x = 1",

@@ -69,7 +69,13 @@ class _Columns:
 
     def has(self, name: str) -> bool:
         """Whether there is a column of that name."""
-        return name in {one.lower() for one in self.names}
+        return name.lower() in {one.lower() for one in self.names}
+
+    def is_table(self, parts: Sequence[str], aliases: set[str]) -> bool:
+        """Whether a name begins with a table's: of a table and a column of one name it is the one that has the rest."""
+        if len(parts) < 2 or parts[0].lower() not in self.tables:
+            return False
+        return self.has(parts[1]) or not (self.has(parts[0]) or parts[0].lower() in aliases)
 
 
 _OF_RECORDS = _Columns(
@@ -136,7 +142,7 @@ class Query:
             parts = (
                 [part for part in column.parts if isinstance(part, exp.Identifier)] if _is_named(exp, column) else []
             )
-            behind = parts[1:] if len(parts) > 1 and parts[0].name.lower() in offered.tables else parts
+            behind = parts[1:] if offered.is_table([part.name for part in parts], aliases) else parts
             name = behind[0].name.lower() if behind else ""
             if not behind or len(parts) != len(column.parts) or "start" not in behind[0].meta or name in variables:
                 continue

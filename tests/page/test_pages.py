@@ -32,7 +32,7 @@ from ferry_airflow.page.snapshot import RunDigest, TopicRun, digest_of
 from ferry_airflow.page.told import recurring
 from tests.decide.test_deal import receipt
 from tests.decide.test_dealt_to import DEALT
-from tests.decide.values import PLAN, RECEIPT, refusal, run_of
+from tests.decide.values import PLAN, RECEIPT, piece, refusal, run_of
 from tests.page.conftest import HERE, Desk, lag
 
 PAGES = (
@@ -372,6 +372,37 @@ def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: D
     ]
     assert "4\u202f321 <span" in row
     assert ">17 <span" not in row
+
+
+def test_what_a_run_left_undone_and_nobody_refused_is_shown_and_its_sentence_leads_to_it(desk: Desk) -> None:
+    failed = Left(group="app", place=None, why=Why.FAILED, message="group app may not be <read>")
+    report = Report(
+        plan=PLAN,
+        started_ms=1_000,
+        receipts=(),
+        refusals=(),
+        unfinished=tuple(piece("orders", number) for number in range(8)),
+        left=(),
+        done=1,
+        groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(failed,), inexact={}),
+    )
+    opened = OpenedRun(record=run_of("run-1"), generation=3)
+    told = {}
+    for unfinished in (report.unfinished, ()):
+        past = PastRun(opened=opened, state=PastState.PARTIAL, report=replace(report, unfinished=unfinished))
+        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
+        told[len(unfinished)] = desk.page(f"{HERE}/")
+    card = told[8].partition("Not done by the last run")[2].partition("</section>")[0]
+    assert (card.count(">unfinished<"), "and 3 more" in card) == (6, True)
+    assert "group app may not be &lt;read&gt;" in told[0].partition("Not done by the last run")[2]
+    run, logs = f'href="{HERE}/run/run-1">The run<', "/dags/ferry__primary__backup/runs/run-1"
+    sentence = told[0].partition('id="live-why">')[2].partition("</p>")[0]
+    assert (run in sentence, logs in sentence) == (True, False), "Airflow knows no such run"
+    ended = datetime.now(UTC)
+    its = DagRunRow(run="run-1", state="success", queued=ended, started=ended, ended=ended, who="")
+    desk.dag = DagState(known=True, runs=(its,))
+    sentence = desk.page(f"{HERE}/").partition('id="live-why">')[2].partition("</p>")[0]
+    assert (run in sentence, logs in sentence) == (True, True)
 
 
 def test_what_runs_refuse_again_and_again_is_one_line_with_since_when(desk: Desk) -> None:

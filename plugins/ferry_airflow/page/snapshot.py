@@ -10,6 +10,7 @@ from heapq import nlargest
 from ferry.decide.lanes.listing import lane_names
 from ferry.decide.ledger.history import PastRun, PastState
 from ferry.decide.ledger.ledger import LedgerView, pauses
+from ferry.decide.ledger.report import Report
 from ferry.decide.plan.lag import PartitionLag, TotalLag, total_of
 from ferry.decide.records.units import read_ranges
 from ferry.model import Gap, OpenedRun, Pause, Refusal
@@ -20,6 +21,10 @@ MOST_TOPICS = 1000
 """Topics of one run that are kept for plots over time: those with the most to copy."""
 MOST_REFUSALS = 200
 """Refusals of one run that are kept beside their number; the run's own page has all."""
+
+
+MOST_UNDONE = 6
+"""The same of what else a run left undone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,9 @@ class RunDigest:
     notes: tuple[str, ...]
     topics: Mapping[str, TopicRun]
     who: str
+    undone: tuple[tuple[str, str], ...] = ()
+    """What else it left undone, as `left_undone` tells it: the first of it."""
+    undone_in_all: int = 0
 
     @property
     def seconds(self) -> float:
@@ -86,6 +94,7 @@ def digest_of(past: PastRun) -> RunDigest:
         size[unit.source_topic] += unit.bytes
     kept = nlargest(MOST_TOPICS, due, key=lambda topic: (size[topic], due[topic]))
     refusals = report.refusals if report else ()
+    undone = left_undone(report) if report else []
     return RunDigest(
         run=record.run,
         generation=past.opened.generation,
@@ -107,7 +116,19 @@ def digest_of(past: PastRun) -> RunDigest:
             for topic in kept
         },
         who=_who(past.opened),
+        undone=tuple(undone[:MOST_UNDONE]),
+        undone_in_all=len(undone),
     )
+
+
+def left_undone(report: Report) -> list[tuple[str, str]]:
+    """What nobody refused and yet is not as it should be, each with a word: unfinished, a group's, what differs."""
+    found = [
+        ("unfinished", f"{one.told} was not copied up to {one.end}: the next run copies the rest.")
+        for one in report.unfinished
+    ]
+    found += [("group", one.message) for one in (report.groups.failed if report.groups else ())]
+    return found + [("differs", str(one)) for one in (report.verified.complaints if report.verified else ())]
 
 
 def _who(opened: OpenedRun) -> str:

@@ -29,12 +29,16 @@ class Mood(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A word and why; the worst thing counts. `also`: what is going on, or holds it back, besides."""
+    """A word and why; the worst thing counts. `also`: what is going on, or holds it back, besides.
+
+    `run`: whose end it tells of, if of one.
+    """
 
     mood: Mood
     word: str
     why: str
     also: tuple[Standing, ...] = ()
+    run: str = ""
 
 
 RUN_MOODS = {
@@ -262,7 +266,7 @@ def _failed_in_airflow(seen: Snapshot, dag: DagState, last: RunDigest | None) ->
             return None
         known = "" if seen.hindrances else ", and the ledger does not know it"
         why = f"Airflow's run {newest.run} failed{known}: the logs of its tasks say why."
-        return Standing(mood=Mood.BAD, word="failed", why=why)
+        return Standing(mood=Mood.BAD, word="failed", why=why, run=newest.run)
     if last is not None and last.run == newest.run:
         return _beside_the_ledger(last)
     return None
@@ -272,10 +276,10 @@ def _beside_the_ledger(last: RunDigest) -> Standing | None:
     """What becomes of the ledger's word on a run that failed in Airflow; None where the ledger says as much."""
     if last.state is PastState.SUCCESS:
         why = f"Run {last.run} copied all that it was for, then a task of it failed: its log in Airflow says why."
-        return Standing(mood=Mood.WARN, word="task failed", why=why)
+        return Standing(mood=Mood.WARN, word="task failed", why=why, run=last.run)
     if last.state is PastState.OPEN:
         why = f"Run {last.run} failed before it had copied all: its tasks' logs say why; the next run copies the rest."
-        return Standing(mood=Mood.BAD, word="failed", why=why)
+        return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
     return None
 
 
@@ -284,16 +288,18 @@ def _ended_badly(last: RunDigest | None) -> Standing | None:
         return None
     if last.state is PastState.UNPLANNED:
         why = f"Run {last.run} ended before its plan was sealed, and copied nothing: its log says why."
-        return Standing(mood=Mood.BAD, word="failed", why=why)
+        return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
     if last.state is PastState.FAILED:
-        return Standing(mood=Mood.BAD, word="failed", why=f"Run {last.run} copied no part of what it was for.")
+        return Standing(
+            mood=Mood.BAD, word="failed", why=f"Run {last.run} copied no part of what it was for.", run=last.run
+        )
     if last.state is PastState.PARTIAL:
         why = (
             f"Run {last.run} refused {number(last.refused)} of what it was to copy; the rest is copied."
             if last.refused
             else f"Run {last.run} refused nothing to copy; its page names what is unfinished, failed or differs."
         )
-        return Standing(mood=Mood.WARN, word="partial", why=why)
+        return Standing(mood=Mood.WARN, word="partial", why=why, run=last.run)
     return None
 
 
@@ -303,7 +309,7 @@ def _left_open(last: RunDigest | None) -> Standing | None:
     why = (
         f"Run {last.run}, of {last.who}, did not end and is silent: where it was killed, the next run copies the rest."
     )
-    return Standing(mood=Mood.WARN, word="unfinished", why=why)
+    return Standing(mood=Mood.WARN, word="unfinished", why=why, run=last.run)
 
 
 def _not_begun(seen: Snapshot) -> Standing | None:

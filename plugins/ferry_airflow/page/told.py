@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ferry.decide.ledger.report import Report
 from ferry.model import Refusal
-from ferry_airflow.page.snapshot import RunDigest
+from ferry_airflow.page.snapshot import RunDigest, left_undone
 from ferry_airflow.page.standing import Mood
 
 
@@ -23,18 +23,10 @@ class Line:
 def not_done(report: Report) -> list[Line]:
     """What was not done: refusals, what is unfinished, groups that failed, and what does not compare equal."""
     lines = [Line(mood=Mood.BAD, word=one.kind.value, text=one.message) for one in report.refusals]
-    lines += [
-        Line(
-            mood=Mood.WARN,
-            word="unfinished",
-            text=f"{one.told} was not copied up to {one.end}: the next run copies the rest.",
-        )
-        for one in report.unfinished
+    return lines + [
+        Line(mood=Mood.WARN if word == "unfinished" else Mood.BAD, word=word, text=text)
+        for word, text in left_undone(report)
     ]
-    failed = report.groups.failed if report.groups else ()
-    lines += [Line(mood=Mood.BAD, word="group", text=one.message) for one in failed]
-    differs = report.verified.complaints if report.verified else ()
-    return lines + [Line(mood=Mood.BAD, word="differs", text=str(one)) for one in differs]
 
 
 def done_besides(report: Report) -> list[Line]:

@@ -28,7 +28,7 @@ from ferry.spark.records.plain import plain_change
 from ferry.spark.records.schema import SCHEMA
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 120
+SECONDS = 300
 MARK = "answer: "
 
 NO_RECORDS = ""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from playwright.sync_api import expect
 
 from ferry.decide.ledger.ledger import UNREAD
 from ferry.run.watch import Sight
+from ferry_airflow.page import shown as shown_as
 from ferry_airflow.page.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, Stretches, followed
 from ferry_airflow.page.series import rows_of
 from ferry_airflow.page.snapshot import RunDigest
 from tests.browser import chromium
-from tests.page.conftest import HERE, Desk, lag
+from tests.page.conftest import HERE, TEXT, Desk, lag
 from tests.page.everything import filled
 from tests.page.served import served, shown
 from tests.page.test_pages import digest
@@ -124,5 +129,89 @@ def test_the_charts_draw_what_was_measured_and_what_runs_tell_and_no_line_where_
 def _by_name(traces: list[Any]) -> tuple[list[Any], list[Any]]:
     """The points of both lines; None where a line is broken."""
     found = {name: [None if x is None else (x, y) for x, y in zip(xs, ys, strict=True)] for name, xs, ys in traces}
-    told = next(rows for name, rows in found.items() if name.endswith("told by a run"))
-    return told, next(rows for rows in found.values() if rows is not told)
+    told = next(name for name in found if name.endswith(", told by a run"))
+    return found[told], found[told.removesuffix(", told by a run")]
+
+
+def test_what_is_under_a_line_ends_where_the_line_is_broken(desk: Desk) -> None:
+    filled(desk)
+    first, second = Stretches.of(desk.watcher._seen.history).spans
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        ((_, xs, ys),) = [one for one in page.evaluate(TRACES, "due") if one[0].endswith(", area")]
+    cut = xs.index(None)
+    assert xs.count(None) == 1
+    assert [(xs[at], ys[at]) for at in (0, cut - 1, cut + 1, -1)] == [(at, 0) for at in (*first, *second)]
+
+
+DRAWN_LIMIT = """(name) => {
+  const { shapes, annotations } = document.querySelector(`figure[data-chart=${name}] .plot`).layout;
+  return [(shapes || []).map((shape) => [shape.y0, shape.y1]), (annotations || []).map((one) => one.text)];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lines", "words"),
+    [
+        (150, [[150, 150]], ["recovery point 2 min 30 s"]),
+        (86_400, [], ["recovery point 1 d, far above"]),
+        (None, [], []),
+    ],
+)
+def test_the_recovery_point_is_a_line_where_the_ages_are(
+    desk: Desk, tmp_path: Path, seconds: int | None, lines: list[list[int]], words: list[str]
+) -> None:
+    if seconds is not None:
+        (tmp_path / "flows.properties").write_text(f"{TEXT}ferry.rpo.seconds = {seconds}\nferry.rpo.records = 9\n")
+    filled(desk)
+    ask = f"/api{HERE}/series?topic=orders"
+    records = None if seconds is None else 9
+    assert desk.client.get(ask).json()["limits"] == {"lag": seconds, "due": None}
+    assert desk.client.get(f"{ask}&partition=0").json()["limits"] == {"lag": seconds, "due": records}
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        assert page.evaluate(DRAWN_LIMIT, "lag") == [lines, words]
+        assert page.evaluate(DRAWN_LIMIT, "due") == [[], []], "that of records is of each partition"
+        label = page.locator("figure[data-chart=lag] .plot").get_attribute("aria-label") or ""
+        assert ("recovery point" in label) == bool(words)
+        ticks = page.locator("figure[data-chart=lag] .ytick text").all_text_contents()
+        assert "1 min" in ticks if seconds == 150 else "2 min" in ticks or "1 min" in ticks
+
+
+def test_a_bar_and_its_line_in_the_table_lead_to_the_run(desk: Desk) -> None:
+    filled(desk)
+    oldest = desk.watcher._seen.runs[-1].run
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        figure = page.locator("figure[data-chart=timeline]")
+        figure.locator("summary").click()
+        figure.locator("tbody tr").last.get_by_role("link").click()
+        page.wait_for_url(f"**/run/{oldest}")
+        shown(page, address, f"{HERE}/")
+        figure.scroll_into_view_if_needed()
+        bar = figure.locator(".bars path").first.bounding_box()
+        assert bar
+        page.mouse.move(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+        expect(figure.locator(".hoverlayer")).to_contain_text("success: 4.0 s")
+        page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+        page.wait_for_url(f"**/run/{oldest}")
+
+
+def test_figures_and_times_are_written_alike_by_the_page_and_its_charts(desk: Desk) -> None:
+    filled(desk)
+    values = [0, 0.04, 0.5, 1, 9.96, 10, 59, 60, 61, 150, 999, 1_000, 3_600, 3_660, 86_400, 90_061, 44_400_000, 1e15]
+    with served(desk) as address, chromium(locale="en-US", timezone_id="UTC") as page:
+        shown(page, address, f"{HERE}/")
+        whole = [int(one) for one in values]
+        cases: tuple[tuple[str, Callable[[Any], str], Sequence[float]], ...] = (
+            ("number", shown_as.number, whole),
+            ("size", shown_as.size, whole),
+            ("duration", shown_as.duration, values),
+        )
+        for name, write, given in cases:
+            assert page.evaluate(f"(values) => values.map(ferry.write.{name})", given) == [*map(write, given)]
+        times = page.locator("figure[data-chart=timeline] tbody td:first-child").all_text_contents()
+        page.goto(f"{address}{HERE}/runs")
+        written = page.locator("#live tbody time").first
+        assert re.fullmatch(r"\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d:\d\d", written.text_content() or "")
+        assert written.text_content() == times[0]

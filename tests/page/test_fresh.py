@@ -81,7 +81,7 @@ def test_what_is_open_stays_open_and_a_charts_table_keeps_what_is_selected(desk:
         cell.evaluate(SELECT)
         desk.watcher.see(Sight(view=None, lags=(lag("orders", 0, 123_457, 3.0),), troubles={}))
         page.evaluate("ferry.refresh(true)")
-        expect(figure.locator("tbody tr").first).to_contain_text("123,457")
+        expect(figure.locator("tbody tr").first).to_contain_text("123\u202f457")
         assert page.evaluate("String(window.getSelection())") == figures
         expect(figure.locator("details")).to_have_attribute("open", "")
 

@@ -38,9 +38,10 @@ def flow_series(
     """Lag as it was looked at, and the runs that are known, oldest first; of a flow, or of one of its topics.
 
     Where nobody measured between two points of lag there is a null; `measured` says of a run whether somebody did when
-    it ran. Of a partition only the lag: what each run copied of it is in its receipts.
+    it ran. `limits` are the recovery point's; that of records is of each partition. Of a partition only the lag: what
+    each run copied of it is in its receipts.
     """
-    seen = open_flow.seen
+    seen, limit = open_flow.seen, open_flow.config.rpo
     points = seen.history if topic is None else tuple(points_of(seen.columns, topic, partition))
     looks = Stretches.of(seen.history)
     rows = []
@@ -66,6 +67,7 @@ def flow_series(
         )
     return {
         "number": seen.number,
+        "limits": {"lag": limit.seconds, "due": None if partition is None else limit.records},
         "lag": rows_of(points, looks),
         "runs": rows,
     }

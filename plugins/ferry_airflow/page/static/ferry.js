@@ -5,6 +5,32 @@
   const one = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
+  // Figures, as the server writes them (shown.py) -------------------------------------------------------------------
+  const number = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const size = (bytes) => {
+    let [left, unit] = [bytes, 0];
+    for (; left >= 1000 && unit < 5; unit += 1) left /= 1000;
+    return `${unit === 0 || left >= 100 ? left.toFixed(0) : Number(left.toPrecision(3))} ${["B", "kB", "MB", "GB", "TB", "PB"][unit]}`;
+  };
+  const duration = (seconds) => {
+    if (seconds < 10) return seconds ? `${seconds.toFixed(1)} s` : "0 s";
+    let left = Math.floor(seconds);
+    const parts = [];
+    for (const [size, unit] of units) {
+      const count = Math.floor(left / size);
+      left %= size;
+      if (count || parts.length) parts.push(count ? `${count} ${unit}` : "");
+      if (parts.length === 2) break;
+    }
+    return parts.filter(Boolean).join(" ");
+  };
+  const rate = (bytes) => `${size(bytes)}/s`;
+  const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const moment = (at) => {
+    const clock = [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0"));
+    return `${at.getDate()} ${months[at.getMonth()]} ${at.getFullYear()}, ${clock.join(":")}`;
+  };
+
   // Times -----------------------------------------------------------------------------------------------------------
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const length = (seconds) => {
@@ -23,11 +49,11 @@
         if (time.closest(".age")) time.classList.toggle("old", seconds > OLD_SECONDS);
       } else if (!time.dataset.local) {
         time.dataset.local = "yes";
-        time.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+        time.textContent = moment(at);
       }
       if (!time.dataset.titled) {
         time.dataset.titled = "yes";
-        time.title = `${at.toLocaleString()} (${at.toISOString()})`;
+        time.title = `${moment(at)} (${at.toISOString()})`;
       }
     }
   };
@@ -50,6 +76,12 @@
 
   // Charts ----------------------------------------------------------------------------------------------------------
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const day = "\n%-d %b %Y"; // on a line of its own, where it changes
+  const stops = [
+    { dtickrange: [null, 30000], value: `%H:%M:%S${day}` },
+    { dtickrange: [60000, 43200000], value: `%H:%M${day}` },
+    { dtickrange: [86400000, null], value: "%-d %b\n%Y" },
+  ];
   const layout = (more) => ({
     margin: { l: 56, r: 44, t: 8, b: 34 }, // half of a label stands beyond the last tick, wherever that is
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -60,15 +92,53 @@
     showlegend: false,
     bargap: 0.35,
     ...more,
-    xaxis: { type: "date", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
+    xaxis: { type: "date", tickformatstops: stops, hoverformat: "%-d %b %Y, %H:%M:%S", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
     yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, automargin: true, ticklabelstandoff: 6, ...(more.yaxis || {}) },
   });
   const at = (ms) => new Date(ms);
   const line = (x, y, name, more = {}) => ({
     x, y, name, type: "scatter", mode: "lines", connectgaps: false,
     line: { color: colour("accent"), width: 2, shape: "hv" }, marker: { color: colour("accent"), size: 7 },
-    fill: "tozeroy", fillcolor: colour("accent-soft"), ...more,
+    ...more,
   });
+  // What is under the line, where there is one: Plotly's own filling goes on where the line is broken.
+  const under = (rows, name) => {
+    const [x, y] = [[], []];
+    const add = (time, value) => [x.push(time), y.push(value)];
+    rows.forEach(([time, value], index) => {
+      const [before, after] = [rows[index - 1], rows[index + 1]];
+      if (time === null) return add(null, null);
+      if (!before?.[0]) add(time, 0);
+      else add(time, before[1]);
+      add(time, value);
+      if (!after?.[0]) add(time, 0);
+    });
+    return { x, y, name, type: "scatter", mode: "none", fill: "toself", fillcolor: colour("accent-soft"), hoverinfo: "skip" };
+  };
+  // A step that people count in, so that there are some ticks up to the highest figure.
+  const decimal = (most) => {
+    const [rough, ten] = [most / 4.5, 10 ** Math.floor(Math.log10(most / 4.5))];
+    return Math.max(1, [1, 2, 5, 10].map((times) => times * ten).find((step) => step >= rough * 0.999) || 1);
+  };
+  const times = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+  const ticks = (most, write) => {
+    const step = (write === duration && (times.find((one) => most / one <= 4.5) || 86400 * decimal(most / 86400))) || decimal(most || 1);
+    const tickvals = Array.from({ length: Math.floor(most / step) + 2 }, (_, index) => index * step);
+    return { tickvals, ticktext: tickvals.map(write) };
+  };
+  // The recovery point: drawn unless that would leave the figures flat on the ground.
+  const bound = (limit, most, write) => {
+    if (limit === null) return {};
+    const isNear = limit <= 4 * most;
+    const text = `recovery point ${write(limit)}${isNear ? "" : ", far above"}`;
+    const place = isNear ? { y: limit, yanchor: "bottom" } : { yref: "paper", y: 1, yanchor: "top" };
+    const tone = colour("warn");
+    return {
+      annotations: [{ xref: "paper", x: 0, xanchor: "left", showarrow: false, font: { color: tone, size: 11 }, text, ...place }],
+      shapes: isNear ? [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: limit, y1: limit, line: { color: tone, width: 1.5, dash: "dash" } }] : [],
+      range: isNear ? [0, Math.max(most, limit * 1.12) * 1.05 || 1] : null,
+    };
+  };
   const span = (runs) => {
     // Bars of a tenth of the way between two runs at least, so that they can be seen.
     if (runs.length < 2) return 60000;
@@ -80,7 +150,7 @@
   });
   // What was measured, and figures of the runs that ran while nobody measured: the two are not taken at the same moments,
   // so they are two lines, and neither is drawn across a time of the other.
-  const behind = (data, column, told, name, layout) => {
+  const behind = (data, column, told, name, write, limit = null) => {
     const unknown = [null, null];
     const measured = data.lag.map((point) => (point && point[column] !== null ? [at(point[0]), point[column]] : unknown));
     const byRuns = [];
@@ -95,40 +165,48 @@
     // A line of one point is not to be seen: it gets a dot.
     const alone = measured.map((point, index) => point[0] && !measured[index - 1]?.[0] && !measured[index + 1]?.[0]);
     const given = (rows, how) => rows.filter((row) => row[0]).map((row) => [...row, how]);
+    const rows = [...given(byRuns, "told by a run"), ...given(measured, "measured")].sort((a, b) => a[0] - b[0]);
+    const drawn = (rows, name, more) => line(rows.map((row) => row[0]), rows.map((row) => row[1]), name, {
+      text: rows.map((row) => (row[0] ? write(row[1]) : null)), hovertemplate: `${name}: %{text}<extra></extra>`, mode: "lines+markers", ...more,
+    });
     return {
       head: ["Time", name[0].toUpperCase() + name.slice(1), "How"],
-      rows: [...given(byRuns, "told by a run"), ...given(measured, "measured")].sort((a, b) => a[0] - b[0]),
+      rows,
+      write,
+      limit,
+      most: Math.max(0, ...rows.map((row) => row[1])),
       traces: () => [
-        line(byRuns.map((row) => row[0]), byRuns.map((row) => row[1]), `${name}, told by a run`, {
-          mode: "lines+markers", line: { color: colour("accent"), width: 1, dash: "dot", shape: "hv" }, fill: "none",
-        }),
-        line(measured.map((row) => row[0]), measured.map((row) => row[1]), name, {
-          mode: "lines+markers", marker: { color: colour("accent"), size: alone.map((is) => (is ? 7 : 0)) },
-        }),
+        under(measured, `${name}, area`),
+        drawn(byRuns, `${name}, told by a run`, { line: { color: colour("accent"), width: 1, dash: "dot", shape: "hv" } }),
+        drawn(measured, name, { marker: { color: colour("accent"), size: alone.map((is) => (is ? 7 : 0)) } }),
       ].filter((trace) => trace.x.length),
-      layout,
     };
   };
+  const ofRuns = (runs, head, columns, values, name, write, more = {}) => ({
+    head,
+    rows: runs.map((run, index) => [at(run.at), values[index], ...columns.map((column) => run[column])]),
+    leads: runs.map((run) => run.run),
+    write,
+    limit: null,
+    most: Math.max(0, ...values),
+    traces: () => [bars(runs, values.map((value) => Math.max(value, more.least || 0)), name, {
+      customdata: runs.map((run) => run.run), text: values.map((value, index) => `${more.said ? `${runs[index][more.said]}: ` : ""}${write(value)}`),
+      textposition: "none", hovertemplate: "%{text}<extra></extra>",
+      ...(more.mood && { marker: { color: runs.map((run) => colour(run.mood)) } }),
+    })],
+  });
   const recipes = {
-    lag: (data) => behind(data, 3, (run) => [run.at + run.seconds * 1000, run.latency], "seconds behind", { yaxis: { ticksuffix: " s", minallowed: 0 } }),
-    due: (data) => behind(data, 1, (run) => [run.at, run.due], "records behind", { yaxis: { minallowed: 0 } }),
-    bytes: (data) => behind(data, 2, null, "bytes behind", { yaxis: { ticksuffix: "B", exponentformat: "SI", minallowed: 0 } }),
-    throughput: (data) => ({
-      head: ["Run", "Bytes per second", "Records"],
-      rows: data.runs.filter((run) => run.seconds > 0).map((run) => [at(run.at), run.bytes / run.seconds, run.records]),
-      traces: (rows) => [bars(data.runs.filter((run) => run.seconds > 0), rows.map((row) => row[1]), "bytes per second")],
-      layout: { yaxis: { ticksuffix: "B/s", exponentformat: "SI", minallowed: 0 } },
-    }),
-    timeline: (data) => ({
-      head: ["Started", "Seconds", "State", "Refused"],
-      rows: data.runs.map((run) => [at(run.at), run.seconds, run.state, run.refused]),
-      traces: () => [bars(data.runs, data.runs.map((run) => Math.max(run.seconds, 0.05)), "seconds", {
-        marker: { color: data.runs.map((run) => colour(run.mood)) },
-        text: data.runs.map((run) => run.state), textposition: "none", hovertemplate: "%{text}: %{y:.1f} s<extra></extra>",
-      })],
-      layout: { yaxis: { ticksuffix: " s", minallowed: 0 } },
-    }),
+    lag: (data) => behind(data, 3, (run) => [run.at + run.seconds * 1000, run.latency], "age of the oldest", duration, data.limits.lag),
+    due: (data) => behind(data, 1, (run) => [run.at, run.due], "records behind", number, data.limits.due),
+    bytes: (data) => behind(data, 2, null, "bytes behind", size),
+    throughput: ({ runs }) => {
+      const timed = runs.filter((run) => run.seconds > 0);
+      return ofRuns(timed, ["Run", "Bytes per second", "Records"], ["records"], timed.map((run) => run.bytes / run.seconds), "bytes per second", rate);
+    },
+    timeline: ({ runs }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => run.seconds), "took", duration,
+      { least: 0.05, said: "state", mood: true }),
   };
+  const addressOf = (run) => `${one("#live").dataset.here}/run/${encodeURIComponent(run)}`;
   const asTable = (figure, recipe) => {
     let details = one("details", figure);
     if (!details) {
@@ -145,12 +223,16 @@
       head.append(cell);
     }
     const body = table.createTBody();
-    for (const values of recipe.rows.slice(-100).reverse()) {
+    for (const [index, values] of [...recipe.rows.entries()].slice(-100).reverse()) {
       const row = body.insertRow();
       row.id = `${figure.dataset.chart}:${values.join()}`;
-      for (const value of values) {
-        const text = value instanceof Date ? value.toLocaleString() : typeof value === "number" ? Number(value.toPrecision(6)).toLocaleString() : value;
-        row.insertCell().textContent = text;
+      for (const [column, value] of values.entries()) {
+        let cell = row.insertCell();
+        if (!column && recipe.leads) {
+          cell = cell.appendChild(document.createElement("a"));
+          cell.href = addressOf(recipe.leads[index]);
+        }
+        cell.textContent = value instanceof Date ? moment(value) : typeof value !== "number" ? value : (column === 1 ? recipe.write : number)(value);
       }
     }
     const selected = selection();
@@ -174,7 +256,7 @@
     const recipe = recipes[figure.dataset.chart](data);
     const plot = one(".plot", figure);
     plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points; below as a table`);
+    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}; below as a table`);
     asTable(figure, recipe);
     if (!window.Plotly) {
       if (!parsed) return; // it is on its way
@@ -187,7 +269,17 @@
       return;
     }
     if (one(".empty", plot)) plot.replaceChildren();
-    window.Plotly.react(plot, recipe.traces(recipe.rows), layout({ ...recipe.layout, xaxis: minute(recipe.rows) }), { displayModeBar: false, responsive: true });
+    const { range, ...lines } = bound(recipe.limit, recipe.most, recipe.write);
+    const yaxis = { minallowed: 0, ...ticks(range ? range[1] : recipe.most, recipe.write), ...(range && { range }) };
+    window.Plotly.react(plot, recipe.traces(), layout({ ...lines, yaxis, xaxis: minute(recipe.rows) }), { displayModeBar: false, responsive: true });
+    plot.classList.toggle("leads", Boolean(recipe.leads));
+    plot.removeAllListeners("plotly_click");
+    if (recipe.leads) {
+      plot.on("plotly_click", ({ points }) => {
+        const run = points.find((point) => point.customdata)?.customdata;
+        if (run) window.location.assign(addressOf(run));
+      });
+    }
   };
   let [drawn, parsed] = [[], false];
   const charts = async () => {
@@ -313,7 +405,7 @@
     made.remove();
   });
 
-  window.ferry = { root, one, all, api, refresh, writeTimes, scrolled };
+  window.ferry = { root, one, all, api, refresh, writeTimes, scrolled, write: { number, size, duration } };
   writeTimes();
   window.setInterval(writeTimes, 1000);
   // The library of charts is large: buttons and figures do not wait for it.

@@ -14,6 +14,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -181,9 +182,13 @@ def cells(database: Path) -> Iterator[tuple[str, bytes]]:
 class Watch:
     """Looks at all processes again and again while its block runs: what they carry and that they were there."""
 
-    def __init__(self, hidden: Secrets = SECRETS) -> None:
-        """`carried`: secret, place, and whether a process of Spark's or another; `seen`: commands of Spark's."""
+    def __init__(self, hidden: Secrets = SECRETS, *, only_new: bool = False) -> None:
+        """`carried`: secret, place, and whether a process of Spark's or another; `seen`: commands of Spark's.
+
+        `only_new` leaves out what was there before: other tests of this process have sessions with such secrets.
+        """
         self._hidden = hidden
+        self._only_new = only_new
         self.carried: set[tuple[str, str, str]] = set()
         self.seen: set[str] = set()
         self._known: set[tuple[int, tuple[str, ...]]] = set()
@@ -191,6 +196,9 @@ class Watch:
         self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
 
     def __enter__(self) -> Self:
+        for process in psutil.process_iter() if self._only_new else ():
+            with suppress(psutil.Error):
+                self._known.add((process.pid, tuple(process.cmdline())))
         self._thread.start()
         return self
 

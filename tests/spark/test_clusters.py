@@ -217,7 +217,7 @@ def test_connection_data_reaches_the_executors_and_nothing_that_spark_keeps(
     )
     flow = load(config, lambda _: settings).flow(str(lab.flow.flow))
     package = zip_package(tmp_path / "ferry.zip")
-    with planted.Watch() as watch, offered(flow, tmp_path / "clients") as pipe:
+    with planted.Watch(only_new=True) as watch, offered(flow, tmp_path / "clients") as pipe:
         job = submit(
             lab,
             "handed",

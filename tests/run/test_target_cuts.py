@@ -12,8 +12,8 @@ import pytest
 from ferry.errors import Retryable
 from ferry.model import TopicPartition, topic_id_text
 from ferry.net.connect.cluster import Cluster, PartitionInfo, TopicInfo
-from ferry.net.fetch.lineage import Looked
-from ferry.net.write.kept import Written, cut_since, leader_epochs
+from ferry.net.fetch.lineage import Mark
+from ferry.net.write.kept import Cuts, cut_since, leader_epochs
 from ferry.run.flow.target_cuts import target_cuts
 from tests.decide.values import RECEIPT
 
@@ -68,8 +68,8 @@ def test_a_log_is_asked_for_where_its_leader_has_changed(
 
 def test_a_log_whose_new_leader_does_not_answer_is_not_taken_for_whole() -> None:
     cluster = cast("Cluster", Metadata(ID, 6))
-    looked = asyncio.run(cut_since(cluster, {PLACE: Written(5, 40)}))
-    assert looked == Looked(cut={}, unanswered=frozenset({PLACE}))
+    looked = asyncio.run(cut_since(cluster, [(PLACE, Mark(5, 40))]))
+    assert looked == Cuts(found={}, unanswered=frozenset({PLACE}))
 
 
 def test_what_no_leader_vouches_for_is_not_committed() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ferry.config.flow.transforms import CONNECT
 from ferry.decide.ledger.neighbours import owned_elsewhere, owned_refusal
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.rules import Rules
@@ -60,16 +59,10 @@ def _unknown(rules: Rules, topic: str) -> Refusal | None:
         partition=None,
         kind=RefusalKind.TRANSFORM,
         message=f"ferry.transform.{found.name} names the copy of topic {topic} record by record ({found.why_unknown}), "
-        f"and a run has to know it before: list the topics that they may name in {_key_of(found.name)}, name it by "
-        "topic, target and constants alone, or RegexRouter without such a predicate, or leave the topic out "
+        f"and a run has to know it before: list the topics that they may name in ferry.transform.{found.name}.targets, "
+        "name it by topic, target and constants alone, or RegexRouter without such a predicate, or leave the topic out "
         "(topics.exclude)",
     )
-
-
-def _key_of(transform: str) -> str:
-    """Connect's chain has no place for it: the same can be written as a transform of its own."""
-    key = f"ferry.transform.{'NAME' if transform == CONNECT else transform}.targets"
-    return f"{key} of a transform of its own" if transform == CONNECT else key
 
 
 def renaming(rules: Rules, topic: str) -> str | None:

@@ -19,9 +19,9 @@ UNKNOWN_EPOCH = -1
 
 
 class Mark(NamedTuple):
-    """What was read of a log: one that still has it says that leader epoch `epoch` ends at offset `end` or behind.
+    """What was read of a log, or written to it: one that has it still says that epoch `epoch` ends at `end` or behind.
 
-    The epoch is -1 where it is not known: before there was one in record batches, or when nothing was read.
+    The epoch is -1 where it is not known: before there was one in record batches, or when nothing was read or written.
     """
 
     epoch: int

@@ -7,38 +7,52 @@ before it, ends there or behind; unless it was cut, whoever has filled it up aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ferry.errors import Retryable
 from ferry.model import TopicPartition
 from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.epochs import NOT_KNOWN, epoch_ends
-from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Looked
+from ferry.net.fetch.epochs import NOT_KNOWN, ends_of_epochs, epoch_ends
+from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Mark
 
 _LOOKS = 4
 """How often a leader is looked for that tells of its log; the chunk is repeated when none does."""
 
 
-class Written(NamedTuple):
-    """A log had reached `end` in leader epoch `epoch`; -1: nobody knows the epoch."""
+class Cut(NamedTuple):
+    """A log that ends its leader epoch at offset `at`, where the mark says that it had come further."""
 
-    epoch: int
-    end: int
+    mark: Mark
+    at: int
 
 
-async def cut_since(cluster: Cluster, written: Mapping[TopicPartition, Written]) -> Looked:
-    """Which of these logs have lost what was written, by the leaders that the metadata of `cluster` name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cuts:
+    """By partition how a log was cut, and the partitions that nobody answered for."""
 
-    As long as that is the leader of then nothing was cut, and nobody is asked.
+    found: Mapping[TopicPartition, Cut]
+    unanswered: frozenset[TopicPartition]
+
+
+async def cut_since(cluster: Cluster, marks: Iterable[tuple[TopicPartition, Mark]]) -> Cuts:
+    """Which logs have lost what these marks say of them, by the leaders that the metadata of `cluster` name.
+
+    As long as that is the leader of then nothing was cut, and nobody is asked. Of a log with several marks the first
+    one that does not hold counts.
     """
-    asked = {
-        place: one for place, one in written.items() if one.epoch not in (UNKNOWN_EPOCH, told_epoch(cluster, place))
-    }
-    ends = await epoch_ends(cluster, {place: one.epoch for place, one in asked.items()}) if asked else {}
-    cut = {place: ends[place] for place, one in asked.items() if 0 <= ends.get(place, one.end) < one.end}
-    return Looked(cut=cut, unanswered=frozenset(asked.keys() - ends.keys()))
+    asked = [(place, mark) for place, mark in marks if mark.epoch not in (UNKNOWN_EPOCH, told_epoch(cluster, place))]
+    ends = await ends_of_epochs(cluster, ((place, mark.epoch) for place, mark in asked))
+    found: dict[TopicPartition, Cut] = {}
+    unanswered: set[TopicPartition] = set()
+    for place, mark in asked:
+        at = ends.get((place, mark.epoch))
+        if at is None:
+            unanswered.add(place)
+        elif 0 <= at < mark.end:
+            found.setdefault(place, Cut(mark, at))
+    return Cuts(found=found, unanswered=frozenset(unanswered))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +63,7 @@ class Reached:
     """
 
     epochs: Mapping[TopicPartition, int]
-    short: Mapping[TopicPartition, Written]
+    short: Mapping[TopicPartition, Mark]
     silent: frozenset[TopicPartition]
 
 
@@ -73,7 +87,7 @@ async def leader_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) ->
 async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *, looks: int = _LOOKS) -> Reached:
     """In which leader epochs these logs reach the offsets of `ends`; a leader is looked for `looks` times."""
     found: dict[TopicPartition, int] = {}
-    short: dict[TopicPartition, Written] = {}
+    short: dict[TopicPartition, Mark] = {}
     left = dict(ends)
     for look in range(looks):
         if look:
@@ -85,7 +99,7 @@ async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *
         # Only the leader of that very epoch answers: it has written, or has at least taken over, what is asked about.
         for place, end in (await epoch_ends(cluster, asked, asked) if asked else {}).items():
             if end != NOT_KNOWN and end < left[place]:
-                short[place] = Written(asked[place], end)
+                short[place] = Mark(asked[place], end)
             else:
                 found[place] = UNKNOWN_EPOCH if end == NOT_KNOWN else asked[place]
         left = {place: end for place, end in left.items() if place not in found and place not in short}

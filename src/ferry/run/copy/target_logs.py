@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from ferry.errors import Retryable
 from ferry.model import Piece, RefusalKind, TopicPartition
 from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.lineage import UNKNOWN_EPOCH
-from ferry.net.write.kept import Written, cut_since, leader_epochs
+from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Mark
+from ferry.net.write.kept import Cut, cut_since, leader_epochs
 from ferry.run.copy.dropped import Drop, drop, verdict
 from ferry.run.copy.part import Part
 
@@ -21,7 +21,7 @@ class TargetLogs:
 
     def __init__(self, target: Cluster) -> None:
         self._target = target
-        self._written: dict[TopicPartition, Written] = {}
+        self._written: dict[TopicPartition, Mark] = {}
 
     async def check(self, todo: Iterable[tuple[Piece, int, int]]) -> None:
         """Begin with slices and their `(source_next, target_next)`; the target's metadata are as of now.
@@ -30,13 +30,13 @@ class TargetLogs:
         """
         begun = {piece.target: (piece, source_next, target_next) for piece, source_next, target_next in todo}
         self._written = {
-            place: Written(piece.target_epoch, target_next)
+            place: Mark(piece.target_epoch, target_next)
             for place, (piece, _, target_next) in begun.items()
             if piece.target_epoch != UNKNOWN_EPOCH
         }
-        looked = await cut_since(self._target, self._written)
-        drops = [self._cut(*begun[place][:2], at) for place, at in looked.cut.items()]
-        drops += [self._silent(*begun[place][:2]) for place in sorted(looked.unanswered)]
+        cuts = await cut_since(self._target, self._written.items())
+        drops = [self._cut(*begun[place][:2], cut) for place, cut in cuts.found.items()]
+        drops += [self._silent(*begun[place][:2]) for place in sorted(cuts.unanswered)]
         if drops:
             raise verdict(drops)
 
@@ -49,26 +49,25 @@ class TargetLogs:
         wrote = {part.piece.target: part for part in parts if part.segments}
         epochs = await leader_epochs(self._target, {place: part.target_next for place, part in wrote.items()})
         # By the metadata that those leaders were found in.
-        before = {place: self._written[place] for place in wrote if place in self._written}
-        looked = await cut_since(self._target, before)
-        if looked.cut:
-            raise verdict(self._cut(wrote[place].piece, wrote[place].start, at) for place, at in looked.cut.items())
-        if looked.unanswered:
-            raise Retryable(f"the leader of {min(looked.unanswered)} on cluster {self._target.alias} does not answer")
-        self._written |= {place: Written(epochs[place], part.target_next) for place, part in wrote.items()}
+        before = ((place, self._written[place]) for place in wrote if place in self._written)
+        cuts = await cut_since(self._target, before)
+        if cuts.found:
+            raise verdict(self._cut(wrote[place].piece, wrote[place].start, cut) for place, cut in cuts.found.items())
+        if cuts.unanswered:
+            raise Retryable(f"the leader of {min(cuts.unanswered)} on cluster {self._target.alias} does not answer")
+        self._written |= {place: Mark(epochs[place], part.target_next) for place, part in wrote.items()}
         for part in parts:
             known = self._written.get(part.piece.target)
             part.target_epoch = UNKNOWN_EPOCH if known is None else known.epoch
 
-    def _cut(self, piece: Piece, offset: int, at: int) -> Drop:
-        written = self._written[piece.target]
+    def _cut(self, piece: Piece, offset: int, cut: Cut) -> Drop:
         return drop(
             piece,
             RefusalKind.TARGET_CHANGED,
             offset,
-            f"target {piece.target} on cluster {self._target.alias} was written up to {written.end}, but its log was "
-            f"cut to {at} since (leader epoch {written.epoch} ends there; unclean leader election?): it lost records, "
-            "which the next plan tells; run again",
+            f"target {piece.target} on cluster {self._target.alias} was written up to {cut.mark.end}, but its log "
+            f"was cut to {cut.at} since (leader epoch {cut.mark.epoch} ends there; unclean leader election?): it "
+            "lost records, which the next plan tells; run again",
         )
 
     def _silent(self, piece: Piece, offset: int) -> Drop:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ferry.model import Receipt, TopicPartition, UnitReceipt
 from ferry.net.connect.cluster import Cluster
-from ferry.net.write.kept import Written, cut_since
+from ferry.net.fetch.lineage import Mark
+from ferry.net.write.kept import cut_since
 
 
 async def target_cuts(target: Cluster, lasts: Iterable[Receipt | UnitReceipt]) -> dict[TopicPartition, int]:
@@ -15,11 +16,11 @@ async def target_cuts(target: Cluster, lasts: Iterable[Receipt | UnitReceipt]) -
     `target` knows its topics from before. Left out are those that leader epochs tell nothing of: receipts of earlier
     Ferrys, copies that were created again, leaders that do not answer (a copy task asks them again before it writes).
     """
-    written: dict[TopicPartition, Written] = {}
+    written: dict[TopicPartition, Mark] = {}
     for last in lasts:
         info = target.topics.get(last.target.topic)
         if info is None or (last.target_topic_id and info.id_text not in ("", last.target_topic_id)):
             continue
         if last.target_next >= 0:
-            written[last.target] = Written(last.target_epoch, last.target_next)
-    return dict((await cut_since(target, written)).cut)
+            written[last.target] = Mark(last.target_epoch, last.target_next)
+    return {place: cut.at for place, cut in (await cut_since(target, written.items())).found.items()}

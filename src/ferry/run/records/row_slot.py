@@ -95,11 +95,9 @@ class RowSlot(KafkaSlot):
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, tuple[Piece, int, int]]) -> None:
         """As SlotPort. The rows since the last commit come again; they are those of its portion."""
         todo = todo if self._portion is None else self._portion.of(todo)
-        self._drop_withheld(piece for piece, _, _ in todo.values())
-        todo = self._narrowed(todo)
+        todo = self._without_withheld(todo)
         epochs = await self._sources.check(piece for piece, _, _ in todo.values())
-        self._drop_withheld(piece for piece, _, _ in todo.values())  # what was cut, too
-        todo = self._narrowed(todo)
+        todo = self._without_withheld(todo)  # what was cut, too
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
@@ -117,11 +115,24 @@ class RowSlot(KafkaSlot):
         ]
         self._left = sorted(parts, key=lambda part: part.piece.target)
 
-    def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
-        """Raise Dropped for slices that would be copied past where their rows end: that more are lacking says nothing.
+    def _without_withheld(self, todo: Todo) -> Todo:
+        """With units as far as rows of theirs come, which is told of them; Dropped for slices."""
+        self._drop_withheld(piece for piece, _, _ in todo.values())
+        withheld = self._kept_back()
+        found: dict[TopicPartition, tuple[Piece, int, int]] = {}
+        for place, (piece, source_next, target_next) in todo.items():
+            rest = piece
+            if isinstance(piece, Unit):
+                refusal = told_of(piece, withheld)
+                if refusal is not None:
+                    self._short[place] = refusal
+                    rest = narrowed(piece, withheld)
+            if rest.start < rest.end:
+                found[place] = (rest, source_next, target_next)
+        return found
 
-        Units are narrowed instead.
-        """
+    def _drop_withheld(self, pieces: Iterable[Piece]) -> None:
+        """Raise Dropped for slices that would be copied past where their rows end."""
         withheld = self._kept_back()
         found = ((piece, withheld.get(piece.source)) for piece in pieces if isinstance(piece, Slice))
         drops = [
@@ -134,21 +145,6 @@ class RowSlot(KafkaSlot):
 
     def _kept_back(self) -> Withholding:
         return {**self._withheld, **self._sources.cuts}
-
-    def _narrowed(self, todo: Todo) -> Todo:
-        """With units as far as rows of theirs come, which is told of them."""
-        found: dict[TopicPartition, tuple[Piece, int, int]] = {}
-        for place, (piece, source_next, target_next) in todo.items():
-            rest = piece
-            if isinstance(piece, Unit):
-                withheld = self._kept_back()
-                refusal = told_of(piece, withheld)
-                if refusal is not None:
-                    self._short[place] = refusal
-                    rest = narrowed(piece, withheld)
-            if rest.start < rest.end:
-                found[place] = (rest, source_next, target_next)
-        return found
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """As SlotPort; of units by their own number."""

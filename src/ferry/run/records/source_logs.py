@@ -10,15 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ferry.config.flow.clients import ConnectionOptions
 from ferry.decide.records.units import of_partition
 from ferry.model import Piece, Refusal, RefusalKind, Slice, TopicPartition
 from ferry.net.connect.cluster import Cluster
-from ferry.net.fetch.epochs import ends_of_epochs
 from ferry.net.fetch.lineage import UNKNOWN_EPOCH, Mark
-from ferry.net.write.kept import reached_epochs, told_epoch
+from ferry.net.write.kept import Cut, cut_since, reached_epochs
 from ferry.run.copy.chunk import PartProgress
 from ferry.run.copy.dropped import Drop, Dropped, Hindered, drop
 from ferry.run.records.cluster import connected
@@ -28,13 +26,6 @@ _LOOKS_BEFORE = 7
 """As often a leader is looked for before anything is read: 13 s, longer than most elections take."""
 
 Marks = Mapping[TopicPartition, Mark]
-
-
-class Cut(NamedTuple):
-    """A log that ends its leader epoch at offset `at`, where the mark says that it had come further."""
-
-    mark: Mark
-    at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +56,7 @@ async def look_before(cluster: Cluster, ranges: Mapping[TopicPartition, tuple[in
     await cluster.refresh({place.topic for place in ends})
     now = await reached_epochs(cluster, ends, looks=_LOOKS_BEFORE)
     marks = {place: Mark(epoch, ends[place]) for place, epoch in now.epochs.items()}
-    marks |= {place: Mark(*short) for place, short in now.short.items()}  # who reads it says that it is short
+    marks |= now.short  # who reads it says that it is short
     silent = {
         place: Failure(kind=RefusalKind.NO_LEADER, message=_silent(place, cluster.alias), offset=ranges[place][0])
         for place in now.silent
@@ -127,11 +118,11 @@ class SourceLogs:
         await self.source.refresh({place.topic for place in ends})
         found = await reached_epochs(self.source, ends)
         # After that: what is still there now was there when it was read, and when its epoch was told.
-        cut, silent = await _parted(self.source, [*self._seen_of(ends), *_marks_of(every)])
-        for place, short in found.short.items():
-            cut.setdefault(place, Cut(Mark(short.epoch, ends[place]), short.end))
+        cuts = await cut_since(self.source, [*self._seen_of(ends), *_marks_of(every)])
+        short = {place: Cut(Mark(one.epoch, ends[place]), one.end) for place, one in found.short.items()}
+        cut = {**short, **cuts.found}
         self.cuts |= {place: self._withheld(place, one) for place, one in cut.items()}
-        silent |= found.silent
+        silent = cuts.unanswered | found.silent
         hindered = [
             self._hindered(piece, min(lost))
             for piece in every
@@ -160,15 +151,15 @@ class SourceLogs:
         before = {place: mark for place, mark in before.items() if mark.epoch != UNKNOWN_EPOCH}
         if before:
             await self.source.refresh({place.topic for place in before})
-            cut, silent = await _parted(self.source, before.items())
+            cuts = await cut_since(self.source, before.items())
             drops = [
                 Drop(piece=by_place[place].piece, refusal=self._withheld(place, one).refusal, offset=one.mark.end)
-                for place, one in cut.items()
+                for place, one in cuts.found.items()
             ]
             if drops:
                 raise Dropped(drops)
-            if silent:
-                raise Hindered([self._hindered(by_place[place].piece, place) for place in sorted(silent)])
+            if cuts.unanswered:
+                raise Hindered([self._hindered(by_place[place].piece, place) for place in sorted(cuts.unanswered)])
         self._before |= {
             place: Mark(part.source_epoch, part.end)
             for place, part in by_place.items()
@@ -226,26 +217,6 @@ def _marks_of(pieces: Iterable[Piece]) -> list[tuple[TopicPartition, Mark]]:
             if mark.end < of_partition(piece.ends, number):
                 found.append((TopicPartition(piece.source_topic, number), mark))
     return found
-
-
-async def _parted(
-    source: Cluster, marks: Iterable[tuple[TopicPartition, Mark]]
-) -> tuple[dict[TopicPartition, Cut], set[TopicPartition]]:
-    """The logs that have lost what these marks say of them, and those of which nobody tells.
-
-    As long as the leader that the metadata name is the one of then nothing was cut, and nobody is asked.
-    """
-    asked = [(place, mark) for place, mark in marks if mark.epoch not in (UNKNOWN_EPOCH, told_epoch(source, place))]
-    ends = await ends_of_epochs(source, ((place, mark.epoch) for place, mark in asked))
-    cut: dict[TopicPartition, Cut] = {}
-    silent: set[TopicPartition] = set()
-    for place, mark in asked:
-        at = ends.get((place, mark.epoch))
-        if at is None:
-            silent.add(place)
-        elif 0 <= at < mark.end:
-            cut.setdefault(place, Cut(mark, at))
-    return cut, silent
 
 
 def _silent(place: TopicPartition, alias: str) -> str:

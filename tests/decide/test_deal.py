@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.decide.ledger.plan_codec import parse_plan, plan_records
-from ferry.decide.plan.deal import deal_of, dealt_before
-from ferry.decide.plan.dealt_parts import Deal
+from ferry.decide.plan.deal import deal_of
+from ferry.decide.plan.deal_refusals import dealt_before
+from ferry.decide.plan.dealt_lots import Deal
 from ferry.decide.plan.facts import BrokerSpace, OpenTransaction, Seen, SourceTopic
 from ferry.decide.plan.guards import ANEW
 from ferry.decide.plan.lag import lag_of
@@ -93,13 +94,13 @@ def test_each_target_partition_goes_on_where_it_stands() -> None:
     found = dealt()
     assert not found.is_new
     assert not found.finishing
-    assert [(one.starts, one.ends) for one in found.parts] == [((5, 3), (9, 9)), ((5, 1), (9, 9))]
+    assert [(one.starts, one.ends) for one in found.lots] == [((5, 3), (9, 9)), ((5, 1), (9, 9))]
     assert [(need.source.partition, need.start, need.offsets) for need in found.needs] == [(0, 5, 4), (1, 1, 8)]
     assert found.needs[0].bytes == 4 * (10_000 // 9)
     cut = found.limited({place("t", 0): 2, place("t", 1): 3})
-    assert [(one.starts, one.ends) for one in cut.parts] == [((5, 3), (7, 4)), ((5, 1), (7, 4))]
+    assert [(one.starts, one.ends) for one in cut.lots] == [((5, 3), (7, 4)), ((5, 1), (7, 4))]
     nothing = found.limited({})
-    assert [one.offsets for one in nothing.parts] == [0, 0]
+    assert [one.offsets for one in nothing.lots] == [0, 0]
 
 
 def test_what_was_read_furthest_in_each_leader_epoch_is_held_against_the_source() -> None:
@@ -117,7 +118,7 @@ def test_what_was_read_furthest_in_each_leader_epoch_is_held_against_the_source(
 
 def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> None:
     read = {place("a.t", 0): replace(receipt(0, (5, 3), target_next=4), source_epochs=(2, 1))}
-    first, second = dealt(units=read).parts
+    first, second = dealt(units=read).lots
     deal = dealt(units=read)
     assert deal.unit(first, 0).source_epochs == (2, 1)
     assert deal.unit(second, 0).source_epochs == ()
@@ -129,13 +130,13 @@ def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> 
 def test_a_changed_rule_waits_and_then_says_that_it_counts() -> None:
     waiting = dealt(RULE._replace(digest="few"))
     assert waiting.finishing
-    assert [(one.starts, one.ends) for one in waiting.parts] == [((5, 3), (5, 3)), ((5, 1), (5, 3))]
+    assert [(one.starts, one.ends) for one in waiting.lots] == [((5, 3), (5, 3)), ((5, 1), (5, 3))]
     assert "finishes by the rule of before" in waiting.notes[0]
     level = {**HALF, place("a.t", 1): receipt(1, (5, 3), target_next=3)}
     begun = dealt(RULE._replace(digest="few", partitions=3, text="text"), units=level)
     assert begun.is_new
     assert begun.era == replace(ERA, since=7, begins=(5, 3), digest="few", partitions=3, spec="text")
-    assert [one.starts for one in begun.parts] == [(5, 3)] * 3
+    assert [one.starts for one in begun.lots] == [(5, 3)] * 3
     assert "stays where it is" in begun.notes[0]
     (fewer,) = refused(RULE._replace(partitions=1), units=level)
     assert fewer.kind is RefusalKind.PARTITION_COUNT
@@ -151,33 +152,33 @@ def test_a_source_partition_in_trouble_is_left_out_of_all() -> None:
     short = topic("t", part(end=9), part(log_start=4, end=9))
     found = dealt(source=short)
     assert [(one.topic, one.partition, one.kind) for one in found.refusals] == [("t", 1, RefusalKind.RETENTION_PASSED)]
-    assert [(one.starts, one.ends) for one in found.parts] == [((5, 3), (9, 3)), ((5, 1), (9, 1))]
+    assert [(one.starts, one.ends) for one in found.lots] == [((5, 3), (9, 3)), ((5, 1), (9, 1))]
     lifted = dealt(rules=SKIP, source=short)
     assert not lifted.refusals
     assert [(gap.source, gap.start, gap.end, gap.generation) for gap in lifted.gaps] == [(place("t", 1), 1, 4, 7)]
     assert "skipped, as ferry.guard.retention.passed says" in lifted.notes[0]
-    assert [one.starts for one in lifted.parts] == [(5, 4), (5, 4)]
+    assert [one.starts for one in lifted.lots] == [(5, 4), (5, 4)]
     # And what nobody has any more keeps a changed rule no longer waiting.
     assert dealt(RULE._replace(digest="few"), SKIP, short).era.begins == (5, 4)
 
     cut = dealt(source=topic("t", part(end=4), part(end=9)))
     assert [(one.partition, one.kind) for one in cut.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
-    assert [(one.starts, one.ends) for one in cut.parts] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
+    assert [(one.starts, one.ends) for one in cut.lots] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
     # Others have filled it up again since: leader epochs alone tell.
     filled = dealt(source=topic("t", replace(part(end=9), diverged=4), part(end=9)))
     assert [(one.partition, one.kind) for one in filled.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
     assert "copied up to offset 5, but its log was truncated to 4" in filled.refusals[0].message
-    assert [one.ends for one in filled.parts] == [(5, 9), (5, 9)]
+    assert [one.ends for one in filled.lots] == [(5, 9), (5, 9)]
     held = dealt(source=topic("t", replace(part(end=4), high_watermark=6), part(end=9)))
     assert not held.refusals  # an open transaction, no cut
-    assert [one.ends for one in held.parts] == [(5, 9), (5, 9)]
+    assert [one.ends for one in held.lots] == [(5, 9), (5, 9)]
 
     unled = dealt(source=topic("t", part(end=9), leaderless=(0,)))
     assert [(one.partition, one.kind) for one in unled.refusals] == [(0, RefusalKind.NO_LEADER)]
-    assert [(one.starts, one.ends) for one in unled.parts] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
+    assert [(one.starts, one.ends) for one in unled.lots] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
     looped = dealt(returned={place("t", 0): ((6, 7),)})
     assert [(one.partition, one.kind) for one in looped.refusals] == [(0, RefusalKind.LOOP)]
-    assert [one.ends for one in looped.parts] == [(5, 9), (5, 9)]
+    assert [one.ends for one in looped.lots] == [(5, 9), (5, 9)]
 
 
 def test_a_compacted_topic_that_rested_too_long_is_refused_or_skipped() -> None:
@@ -193,7 +194,7 @@ def test_a_compacted_topic_that_rested_too_long_is_refused_or_skipped() -> None:
     found = dealt(source=compacted, **resting)
     assert [(one.partition, one.kind) for one in found.refusals] == [(1, RefusalKind.TOMBSTONES_PASSED)]
     assert found.refusals[0].message.endswith(f"or {ANEW}")
-    assert [one.ends for one in found.parts] == [(9, 3), (9, 1)]
+    assert [one.ends for one in found.lots] == [(9, 3), (9, 1)]
     lenient = replace(RULES, guards=Guards(tombstones_passed=GuardPolicy(default=OnGuard.SKIP)))
     lifted = dealt(rules=lenient, source=compacted, **resting)
     assert not lifted.refusals
@@ -217,7 +218,7 @@ def test_a_target_partition_in_trouble_has_no_part() -> None:
     for facts, kind in cases:
         found = dealt(**facts)
         assert [(one.partition, one.kind) for one in found.refusals] == [(1, kind)]
-        assert [one.target.partition for one in found.parts] == [0]
+        assert [one.target.partition for one in found.lots] == [0]
 
 
 def test_a_first_copy_waits_for_all_partitions_of_the_source() -> None:
@@ -230,12 +231,12 @@ def test_a_first_copy_waits_for_all_partitions_of_the_source() -> None:
     assert not begun.notes
     # A partition that came later and has no leader waits, with those behind it; the others do not.
     later = dealt(source=topic("t", part(end=9), part(end=9), part(end=9), leaderless=(2,)))
-    assert {len(one.starts) for one in later.parts} == {2}
+    assert {len(one.starts) for one in later.lots} == {2}
 
 
 def test_a_new_source_partition_begins_where_a_plan_first_saw_it() -> None:
     grown = topic("t", part(end=9), part(end=9), part(log_start=5, end=9))
-    assert [one.starts[2] for one in dealt(source=grown).parts] == [5, 5]
+    assert [one.starts[2] for one in dealt(source=grown).lots] == [5, 5]
     late = dealt(source=grown, starts={place("t", 2): 2})
     assert [(one.partition, one.kind) for one in late.refusals] == [(2, RefusalKind.RETENTION_PASSED)]
 
@@ -330,7 +331,7 @@ class World:
                 partitions=found.era.partitions,
                 digest=found.era.digest,
             )
-            for one in limited.parts
+            for one in limited.lots
         ]
         return found
 
@@ -516,7 +517,7 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions() ->
     gap = skip_gap(rules, facts, Wish(source=place("t", 1), to=4, who="x", reason="y"), "r", 7)
     assert (gap.start, gap.end, gap.why) == (1, 4, RefusalKind.STUCK)
     behind = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)})
-    assert [one.starts for one in behind.parts] == [(5, 4), (5, 4)]
+    assert [one.starts for one in behind.lots] == [(5, 4), (5, 4)]
     assert not behind.gaps
     # Retention has taken less than that, or more.
     short = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=3)))
@@ -527,7 +528,7 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions() ->
     # A run that was opened meanwhile has copied some of it: the skip does not count.
     later = {**HALF, place("a.t", 1): receipt(1, (5, 2), target_next=3)}
     void = dealt(units=later, dealt={place("t", 0): 5, place("t", 1): 2}, skips={place("t", 1): (gap,)})
-    assert [one.starts for one in void.parts] == [(5, 3), (5, 2)]
+    assert [one.starts for one in void.lots] == [(5, 3), (5, 2)]
 
     cut = replace(facts, sources={"t": topic("t", part(end=4), part(end=9))})
     with pytest.raises(Refused, match="was truncated to 4"):

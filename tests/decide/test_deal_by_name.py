@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferry.decide.plan.deal import deal_of
-from ferry.decide.plan.dealt_parts import Deal
+from ferry.decide.plan.dealt_lots import Deal
 from ferry.decide.plan.facts import Facts
 from ferry.decide.plan.planning import decide_plan
 from ferry.decide.plan.rules import Transform
@@ -64,7 +64,7 @@ class World:
             self.begun.append((found.era, names))
         self.rules |= {era.target_topic: era for era in found.eras}
         limited = found.limited({need.source: budget for need in found.needs})
-        units = [limited.unit(one, 0) for one in limited.parts]
+        units = [limited.unit(one, 0) for one in limited.lots]
         assert len({unit.source for unit in units}) == len(units), "each has a number of its own"
         self.planned = self.without_unknown(units, frozenset(found.targets))
         return found

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.start import parse_start
-from ferry.decide.records.ranges import MOST_PIECES, Edges, Piece, dealt, settled
+from ferry.decide.records.ranges import MOST_PIECES, Edges, ReadRange, dealt, settled
 from ferry.errors import BadInput, Refused
 from ferry.model import Range, TopicPartition
 
@@ -81,4 +81,4 @@ def test_every_offset_is_read_once_in_tasks_of_bounded_size(ranges: dict[TopicPa
 def test_short_ranges_share_a_task_and_long_ones_are_cut() -> None:
     small = {TopicPartition("a", number): (0, 10) for number in range(1000)}
     assert [len(task) for task in dealt(small, 100_000)] == [500, 500]
-    assert dealt({A0: (5, 30)}, 10) == [(Piece(A0, 5, 15),), (Piece(A0, 15, 25),), (Piece(A0, 25, 30),)]
+    assert dealt({A0: (5, 30)}, 10) == [(ReadRange(A0, 5, 15),), (ReadRange(A0, 15, 25),), (ReadRange(A0, 25, 30),)]

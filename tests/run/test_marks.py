@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.model import TopicPartition, Unit
 from ferry.net.fetch.lineage import Mark
 from ferry.run.records.reading import marks_of
@@ -26,7 +26,7 @@ def test_of_a_log_that_many_units_read_the_furthest_that_is_known_counts() -> No
     )
     behind = replace(unit, target=place(1, "b.t"), starts=(7, 2, 4), source_epochs=(3, 1, 1))
     unknown = replace(unit, target=place(2, "b.t"), starts=(9, 9, 9), source_epochs=())
-    pieces = [Piece(place(number), 0, 9) for number in (0, 1, 2, 3)]
+    pieces = [ReadRange(place(number), 0, 9) for number in (0, 1, 2, 3)]
     for units in ([unit, behind, unknown], [unknown, behind, unit]):
         assert marks_of(units, pieces) == {place(0): Mark(3, 7), place(1): Mark(1, 3), place(2): Mark(1, 4)}
-    assert marks_of([unit], [Piece(place(1, "other"), 0, 9)]) == {}
+    assert marks_of([unit], [ReadRange(place(1, "other"), 0, 9)]) == {}

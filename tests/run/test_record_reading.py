@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
 from ferry.config.record_source import record_source
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.model import TopicPartition
@@ -29,7 +29,7 @@ def spec(found: Surveyed) -> ReadSpec:
         alias=found.alias,
         connection=found.connection,
         fetch=found.fetch,
-        pieces=tuple(Piece(place, start, end) for place, (start, end) in found.ranges.items()),
+        pieces=tuple(ReadRange(place, start, end) for place, (start, end) in found.ranges.items()),
         topic_ids=found.topic_ids,
         patience_s=5,
     )

@@ -28,6 +28,18 @@ def shifted(records: DataFrame) -> DataFrame:
     return records.withColumn("offset", F.col("offset") + 1)
 
 
+def heedless(records: DataFrame) -> DataFrame:
+    """With names told apart by their case from now on, for whoever comes behind."""
+    records.sparkSession.conf.set("spark.sql.caseSensitive", "true")
+    return records
+
+
+def elsewhere(records: DataFrame) -> DataFrame:
+    """With times of another place from now on."""
+    records.sparkSession.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    return records
+
+
 def nothing(records: DataFrame) -> None:
     """Nothing at all."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferry.config.record_source import TASK_RECORDS
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.dev import RunningCluster
 from ferry.model import TopicPartition
 from ferry.run.records.latest import latest_specs
@@ -107,7 +107,7 @@ def changed(
 
 def test_pieces_are_read_one_after_the_other(lab: Lab) -> None:
     (spec,) = latest_specs(lab.flow, lab.flow.transforms[0].topics, lambda _: True, TASK_RECORDS)[lab.topics[0]]
-    pieces = [Piece(TopicPartition(*piece.place), piece.start, piece.end) for piece in reversed(spec.pieces)]
+    pieces = [ReadRange(TopicPartition(*piece.place), piece.start, piece.end) for piece in reversed(spec.pieces)]
     found = [piece for piece, _ in read_batches(replace(spec, pieces=tuple(pieces), in_order=True))]
     assert list(dict.fromkeys(found)) == pieces
     assert [one for one, other in pairwise([*found, None]) if one != other] == pieces

@@ -17,7 +17,7 @@ from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, S
 from ferry.config.flow.transforms import Poison
 from ferry.decide.records.filters import EVERYTHING
 from ferry.decide.records.letters import PoisonRule
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.model import Codec, RefusalKind, TopicPartition
 from ferry.net.fetch.intake import ReadFailure
 from ferry.net.fetch.lineage import Mark
@@ -58,9 +58,9 @@ class Breaking:
 def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
     monkeypatch: pytest.MonkeyPatch, unread: bool, every: list[list[bytes]]
 ) -> None:
-    pieces = [Piece(TopicPartition("t", number), 0, 100) for number in range(len(every) + 1)]
+    pieces = [ReadRange(TopicPartition("t", number), 0, 100) for number in range(len(every) + 1)]
 
-    def read(_: Any, told: Told, noted: Noted) -> Iterator[tuple[Piece, Batch]]:
+    def read(_: Any, told: Told, noted: Noted) -> Iterator[tuple[ReadRange, Batch]]:
         for piece, values in zip(pieces[1:], every, strict=True):
             if unread and piece is pieces[1]:
                 told(pieces[0].place, ReadFailure(kind=RefusalKind.NO_LEADER, message="none leads", offset=0))
@@ -112,6 +112,6 @@ def test_parts_of_a_batch_are_changed_as_the_whole_is(rows: list[tuple[bytes | N
     if not rows:
         return
     (batch,) = batches(built([(7, key, value, [("h", b"x")]) for key, value in rows], Codec.NONE))
-    (whole,) = rows_of([(Piece(TopicPartition("t", 0), 0, 100), batch)], EVERYTHING, ARROW)
+    (whole,) = rows_of([(ReadRange(TopicPartition("t", 0), 0, 100), batch)], EVERYTHING, ARROW)
     parts = [change(whole.slice(0, at)), change(whole.slice(at))]
     assert pa.concat_batches(parts).to_pylist() == change(whole).to_pylist()

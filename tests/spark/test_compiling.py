@@ -12,7 +12,7 @@ from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.decide.records.letters import PoisonRule
 from ferry.spark.records.compiling import COMPILED_RECORDS, compile_long_work
-from ferry.spark.records.sink import Stream
+from ferry.spark.records.row_job import Stream
 from ferry.spark.submit import submit_conf
 from tests.decide.values import piece
 

@@ -11,7 +11,7 @@ from ferry.config.flow.steps import AddHeader, DropHeaders, HasHeader, Step, Whe
 from ferry.config.flow.transforms import Poison
 from ferry.decide.records.filters import EVERYTHING
 from ferry.decide.records.letters import PoisonRule
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.model import Codec, Compression, TopicPartition
 from ferry.run.records.rows import Rows
 from ferry.spark.columns import texts
@@ -58,7 +58,7 @@ WANTED = [[(RAW, b"1"), (RAW, None)], [], [("ü".encode(), b"\xff"), (b"ours", b
 def read() -> pa.RecordBatch:
     """The records in the columns of the source `ferry`."""
     (batch,) = batches(built([(7, b"k", b"v", headers) for headers in GIVEN], Codec.NONE))
-    (found,) = rows_of([(Piece(TopicPartition("t", 0), 0, 9), batch)], EVERYTHING, ARROW)
+    (found,) = rows_of([(ReadRange(TopicPartition("t", 0), 0, 9), batch)], EVERYTHING, ARROW)
     return found
 
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka import KafkaProducer
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, kafka_python_options
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.dev import RunningCluster
 from ferry.model import RefusalKind, TopicPartition
 from ferry.net.fetch.offsets import LATEST, list_offsets
@@ -43,7 +43,7 @@ def values(partition: int) -> list[bytes | None]:
 
 def read_raw(cluster: RunningCluster, topic: str, partition: int) -> list[Raw]:
     """The records of a partition, headers as bytes: Kafka's clients for Python fail at such names."""
-    piece = Piece(TopicPartition(topic, partition), 0, 100)
+    piece = ReadRange(TopicPartition(topic, partition), 0, 100)
     connection = kafka_python_options({"bootstrap.servers": cluster.bootstrap})
     with connected("b", connection) as there:
         look = partial(list_offsets, there, {piece.place: LATEST}, isolation=READ_COMMITTED)

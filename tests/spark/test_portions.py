@@ -20,7 +20,7 @@ from ferry.run.copy.slot import SlotRef
 from ferry.run.copy.task import TaskSpec
 from ferry.spark.records import portions
 from ferry.spark.records.portions import write_in_portions
-from ferry.spark.records.sink import Stream
+from ferry.spark.records.row_job import Stream
 from tests.decide.values import FLOW, LANE, PLAN, piece, place, refusal
 
 SLICES = tuple(

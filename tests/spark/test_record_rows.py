@@ -13,7 +13,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ferry.decide.records.filters import Narrowing, Span
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.errors import Corrupt
 from ferry.model import Codec, RefusalKind, TopicPartition
 from ferry.net.fetch.intake import ReadFailure
@@ -51,7 +51,7 @@ def built(records: Sequence[Written], codec: int) -> bytes:
     return bytes(builder.build())
 
 
-def one_by_one(found: Sequence[tuple[Piece, Batch]]) -> list[Row]:
+def one_by_one(found: Sequence[tuple[ReadRange, Batch]]) -> list[Row]:
     wanted: list[Row] = []
     for piece, batch in found:
         kind = -1 if batch.magic == 0 else int(batch.has_log_append_time)
@@ -62,7 +62,7 @@ def one_by_one(found: Sequence[tuple[Piece, Batch]]) -> list[Row]:
     return wanted
 
 
-def in_arrow(found: Sequence[tuple[Piece, Batch]]) -> list[Row]:
+def in_arrow(found: Sequence[tuple[ReadRange, Batch]]) -> list[Row]:
     got: list[Row] = []
     for batch in rows_of(iter(found), Narrowing(), ARROW):
         batch.validate(full=True)
@@ -79,7 +79,7 @@ def test_they_are_the_same(every: list[tuple[list[Written], Codec]], start: int,
     found = []
     for number, (records, codec) in enumerate(every):
         (batch,) = batches(built(records, codec))
-        found.append((Piece(TopicPartition("t" * (number % 2 + 1), number), start, end), batch))
+        found.append((ReadRange(TopicPartition("t" * (number % 2 + 1), number), start, end), batch))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "MOST_ROWS", most)
         patch.setattr(rows, "opened_columns", None)  # all of this is read by columns
@@ -93,7 +93,7 @@ def test_damage_is_met_as_it_is_record_by_record(records: list[Written], seed: i
     data[rng.randrange(61, len(data))] = rng.randrange(256)
     (batch,) = batches(data)
     (sound,) = batches(built(records, Codec.NONE))
-    place = Piece(TopicPartition("t", 0), 0, 2**60)
+    place = ReadRange(TopicPartition("t", 0), 0, 2**60)
     found = [(place, sound), (place, batch), (place, sound)]
     try:
         wanted = one_by_one(found)
@@ -114,7 +114,7 @@ def test_who_is_told_of_damage_has_all_before_it_and_all_of_others(
     data = bytearray(built(bad, Codec.NONE))
     data[61:] = bytes(len(data) - 61)  # records of no bytes, with fields all the same
     (damaged,) = batches(data)
-    own, other = (Piece(TopicPartition("t", number), 0, 2**60) for number in (0, 1))
+    own, other = (ReadRange(TopicPartition("t", number), 0, 2**60) for number in (0, 1))
     found = [(own, sound), (own, damaged), (own, sound), (other, sound)]
     told: list[tuple[TopicPartition, ReadFailure]] = []
     where = Narrowing() if quick else Narrowing(offsets=Span(low=0))
@@ -130,7 +130,7 @@ def test_formats_take_turns_in_order() -> None:
     found = []
     logs = [list(batches(one.data)) for one in old_sets()] + [captured(topic).batches for topic in TOPICS]
     for number, log in enumerate(logs):
-        place = Piece(TopicPartition("t", number), 0, 2**60)
+        place = ReadRange(TopicPartition("t", number), 0, 2**60)
         found += [(place, batch) for batch in log if not batch.is_control]
     assert in_arrow(found) == one_by_one(found)
     assert {batch.magic for _, batch in found} == {0, 1, MAGIC}

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ferry.config.record_source import record_source
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.errors import BadInput
 from ferry.model import TopicPartition
 from ferry.run.records.survey import Surveyed
@@ -53,7 +53,7 @@ def surveyed(monkeypatch: pytest.MonkeyPatch) -> Surveyed:
     )
 
 
-def tasks(reader: FerryReader) -> list[tuple[Piece, ...]]:
+def tasks(reader: FerryReader) -> list[tuple[ReadRange, ...]]:
     """The pieces of each task, as they come to it."""
     made = pickle.loads(pickle.dumps(reader.partitions()))
     assert all(isinstance(one, RecordsPartition) for one in made)

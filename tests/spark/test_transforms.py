@@ -287,6 +287,8 @@ def test_names_that_a_plan_works_out_are_those_of_spark(book: Notebook) -> None:
         (["function = tests.spark.functions:nothing"], "nothing answers NoneType: it has to answer the DataFrame"),
         (["function = tests.spark.functions:drawn"], "calls rand(), which is not the same each time"),
         (["function = tests.spark.functions:shifted"], "changes the column offset"),
+        (["function = tests.spark.functions:heedless"], "it changes spark.sql.caseSensitive of the session"),
+        (["function = tests.spark.functions:elsewhere"], "it changes spark.sql.session.timeZone of the session"),
     ],
 )
 def test_what_is_not_understood_is_one_sentence(book: Notebook, lines: list[str], words: str) -> None:

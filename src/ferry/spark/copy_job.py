@@ -28,7 +28,8 @@ from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
 from ferry.spark.records.compiling import compile_long_work
 from ferry.spark.records.portions import write_in_portions
-from ferry.spark.records.sink import Stream, write_rows
+from ferry.spark.records.row_job import Stream
+from ferry.spark.records.sink import write_rows
 from ferry.spark.records.streams import Transforms, streams_of, transforms_of
 from ferry.spark.session import at_once, gist, is_remote, sent_apart, session, slot_frame
 from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows

@@ -9,8 +9,9 @@ from ferry.decide.plan.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.decide.plan.budget import bytes_within, slice_of, within_budget
 from ferry.decide.plan.candidates import Candidate, candidates
 from ferry.decide.plan.capacity import Load, space_notes, without_room
-from ferry.decide.plan.deal import deal_of, dealt_before
-from ferry.decide.plan.dealt_parts import Deal
+from ferry.decide.plan.deal import deal_of
+from ferry.decide.plan.deal_refusals import dealt_before
+from ferry.decide.plan.dealt_lots import Deal
 from ferry.decide.plan.deletes import deletion
 from ferry.decide.plan.facts import Facts, SourceTopic, by_topic
 from ferry.decide.plan.first_copies import slow_notes
@@ -115,13 +116,13 @@ class _Draft:
         ahead = [candidate for candidate in self._candidates if candidate.offsets > 0]
         wanted = within_budget(rules, [*ahead, *(need for deal in self._deals for need in deal.needs)])
         limited = [deal.limited(wanted) for deal in self._deals]
-        parts = [(deal, part) for deal in limited for part in deal.parts if part.offsets > 0]
+        lots = [(deal, lot) for deal in limited for lot in deal.lots if lot.offsets > 0]
         chosen = [candidate for candidate in ahead if wanted[candidate.source] > 0]
-        weights = [*(bytes_within(one, wanted) for one in chosen), *(deal.bytes_of(part) for deal, part in parts)]
-        is_row = [*(one.transform is not None for one in chosen), *(True for _ in parts)]
+        weights = [*(bytes_within(one, wanted) for one in chosen), *(deal.bytes_of(lot) for deal, lot in lots)]
+        is_row = [*(one.transform is not None for one in chosen), *(True for _ in lots)]
         slots = dealt_slots(weights, is_row, rules.max_tasks)
         slices = [slice_of(one, wanted, slot) for one, slot in zip(chosen, slots, strict=False)]
-        units = [deal.unit(part, slot) for (deal, part), slot in zip(parts, slots[len(chosen) :], strict=True)]
+        units = [deal.unit(lot, slot) for (deal, lot), slot in zip(lots, slots[len(chosen) :], strict=True)]
         pieces: list[Piece] = [*slices, *units]
         planned_loads = [Load(source=p.source, target=p.target, bytes=w) for p, w in zip(pieces, weights, strict=True)]
         no_space = without_room(rules, facts, planned_loads, due)
@@ -161,7 +162,7 @@ class _Draft:
             target_cluster_id=facts.target_cluster_id,
             max_seconds=rules.max_seconds,
             caught_up=sum(candidate.offsets == 0 for candidate in self._candidates)
-            + sum(part.offsets == 0 for deal in self._deals for part in deal.parts),
+            + sum(lot.offsets == 0 for deal in self._deals for lot in deal.lots),
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.decide.records.units import read_ranges
 from ferry.errors import BadInput, Refused
-from ferry.model import Range, TopicPartition
+from ferry.model import Piece, Range, Slice, TopicPartition, Unit
 
 MOST_PIECES = 500
 """Partitions that one task reads at the same time."""
@@ -20,7 +21,7 @@ class Edges(NamedTuple):
     end: int
 
 
-class Piece(NamedTuple):
+class ReadRange(NamedTuple):
     """Offsets `[start, end)` of one partition, for one task."""
 
     place: TopicPartition
@@ -84,18 +85,24 @@ def _check_named(bound: StartOffsets, option: str, edges: Mapping[TopicPartition
             )
 
 
-def dealt(ranges: Mapping[TopicPartition, Range], most: int) -> list[tuple[Piece, ...]]:
+def ranges_of(pieces: Sequence[Piece]) -> dict[TopicPartition, Range]:
+    """What the pieces want to have read."""
+    found = read_ranges(piece for piece in pieces if isinstance(piece, Unit))
+    return found | {piece.source: (piece.start, piece.end) for piece in pieces if isinstance(piece, Slice)}
+
+
+def dealt(ranges: Mapping[TopicPartition, Range], most: int) -> list[tuple[ReadRange, ...]]:
     """The ranges as tasks of at most `most` offsets each; long ranges are cut, short ones share a task.
 
-    No task has two pieces of one partition. The pieces of a partition are in the order of its offsets.
+    No task has two ranges of one partition. The ranges of a partition are in the order of its offsets.
     """
-    tasks: list[tuple[Piece, ...]] = []
-    shared: list[Piece] = []
+    tasks: list[tuple[ReadRange, ...]] = []
+    shared: list[ReadRange] = []
     room = most
     for place, (start, end) in sorted(ranges.items()):
         at = start
         while end - at > most:
-            tasks.append((Piece(place, at, at + most),))
+            tasks.append((ReadRange(place, at, at + most),))
             at += most
         size = end - at
         if not size:
@@ -103,7 +110,7 @@ def dealt(ranges: Mapping[TopicPartition, Range], most: int) -> list[tuple[Piece
         if size > room or len(shared) == MOST_PIECES:
             tasks.append(tuple(shared))
             shared, room = [], most
-        shared.append(Piece(place, at, end))
+        shared.append(ReadRange(place, at, end))
         room -= size
     if shared:
         tasks.append(tuple(shared))

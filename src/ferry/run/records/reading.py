@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 from ferry.config.flow.clients import ConnectionOptions, FetchOptions
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.errors import Corrupt, FerryError, Refused, Unreachable
 from ferry.model import RefusalKind, Slice, TopicPartition, Unit
 from ferry.net.connect.cluster import Cluster
@@ -48,7 +48,7 @@ class ReadSpec:
     alias: str
     connection: ConnectionOptions = field(repr=False)
     fetch: FetchOptions
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ReadRange, ...]
     topic_ids: Mapping[str, str]
     patience_s: float = 60.0
     isolation: int = READ_COMMITTED
@@ -64,7 +64,9 @@ Noted = Callable[[TopicPartition, Mark], None]
 """Hears up to where a log was read, and of its leader epoch there."""
 
 
-def read_batches(spec: ReadSpec, told: Told | None = None, noted: Noted | None = None) -> Iterator[tuple[Piece, Batch]]:
+def read_batches(
+    spec: ReadSpec, told: Told | None = None, noted: Noted | None = None
+) -> Iterator[tuple[ReadRange, Batch]]:
     """The data batches of committed records that lie in the pieces, in offset order within each; checksums are right.
 
     The first and last batch of a piece may hold records outside of it. A batch is a view of memory that is used again
@@ -89,7 +91,7 @@ def read_batches(spec: ReadSpec, told: Told | None = None, noted: Noted | None =
         reading.stop()
 
 
-def marks_of(written: Iterable[Slice | Unit], pieces: Iterable[Piece]) -> dict[TopicPartition, Mark]:
+def marks_of(written: Iterable[Slice | Unit], pieces: Iterable[ReadRange]) -> dict[TopicPartition, Mark]:
     """What was read of the logs of some pieces before, as the slices and units tell that are written of them.
 
     Of a log that many units read, what one of them has read furthest.
@@ -112,7 +114,7 @@ class _Reading:
     def __init__(self, spec: ReadSpec) -> None:
         self._spec = spec
         self._pieces = {piece.place: piece for piece in spec.pieces}
-        self._found: SimpleQueue[tuple[Piece, Fetched | ReadFailure | Mark] | Exception | None] = SimpleQueue()
+        self._found: SimpleQueue[tuple[ReadRange, Fetched | ReadFailure | Mark] | Exception | None] = SimpleQueue()
         """None ends it."""
         self._taken: SimpleQueue[Answer] = SimpleQueue()
         self._held = 0
@@ -123,7 +125,7 @@ class _Reading:
         self._thread = threading.Thread(target=self._run, name="ferry-records", daemon=True)
         self._thread.start()
 
-    def found(self) -> Iterator[tuple[Piece, Batch | ReadFailure | Mark]]:
+    def found(self) -> Iterator[tuple[ReadRange, Batch | ReadFailure | Mark]]:
         """What the thread has read, until the end; raises what ended it.
 
         Behind the batches of a piece its failure, or how far its log was read.
@@ -159,7 +161,7 @@ class _Reading:
             if not self._stopped.is_set():
                 await self._read_pieces(cluster, group, throttle)
 
-    async def _read_pieces(self, cluster: Cluster, pieces: tuple[Piece, ...], throttle: Throttle | None) -> None:
+    async def _read_pieces(self, cluster: Cluster, pieces: tuple[ReadRange, ...], throttle: Throttle | None) -> None:
         rate = self._spec.bytes_per_second
         memory = IN_ORDER_BYTES if self._spec.in_order else MEMORY_BYTES
         reader = SourceReader(

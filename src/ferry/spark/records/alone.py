@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ferry.decide.records.filters import EVERYTHING
 from ferry.decide.records.letters import PoisonRule
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.run.copy.task import TaskSpec
 from ferry.run.records.reading import ReadSpec, read_batches
@@ -102,7 +102,7 @@ def _before(offset: int, batch: pa.RecordBatch) -> int:
 
 
 def _changed(
-    change: PlainChange, rule: PoisonRule, piece: Piece, batch: pa.RecordBatch
+    change: PlainChange, rule: PoisonRule, piece: ReadRange, batch: pa.RecordBatch
 ) -> tuple[pa.RecordBatch, Failure | None]:
     """The changed rows, up to the first one at which the change breaks off: steps should at none."""
     try:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from ferry.decide.records.ranges import ranges_of
 from ferry.model import Slice
-from ferry.spark.records.faults import ranges_of
-from ferry.spark.records.sink import Stream
+from ferry.spark.records.row_job import Stream
 
 COMPILED_RECORDS = 500_000
 """From here on it pays: it takes 3 to 5 CPU-seconds, and saved ten of fifty for a million records (bench/README.md)."""

@@ -66,15 +66,15 @@ def dealt_rows(
     of_topics: dict[str, list[Unit]] = {}
     for unit in units:
         of_topics.setdefault(unit.source_topic, []).append(unit)
-    deals = {topic: _Deal(indexes, mine, rule.targets.get(topic, ())) for topic, mine in of_topics.items()}
+    of_units = {topic: _TopicUnits(indexes, mine, rule.targets.get(topic, ())) for topic, mine in of_topics.items()}
     unknown: dict[TopicPartition, Failure] = {}
     for topic, rows in chain.from_iterable(map(by_topic, batches)):
-        deal = deals[topic]
+        here = of_units[topic]
         names = chosen_names(rows, rule.targets.get(topic, ()))
-        for place, failure in _unknown(rule, topic, rows, deal, names):
+        for place, failure in _unknown(rule, topic, rows, here, names):
             if place not in unknown or failure.offset < unknown[place].offset:
                 unknown[place] = failure
-        kept, aims, numbers, slots = deal.chosen(rows, names)
+        kept, aims, numbers, slots = here.chosen(rows, names)
         if len(kept):
             chosen = rows.take(ints(kept.tolist()))
             yield _rows(rule, chosen, ints(slots.tolist()), aims, ints(numbers.tolist()))
@@ -94,15 +94,24 @@ def chosen_names(rows: pa.RecordBatch, targets: Sequence[str]) -> Longs:
     return numbers_of(pc.fill_null(index, -1)).astype(np.int64)
 
 
+def dealt_places(batch: pa.RecordBatch, count: int) -> tuple[npt.NDArray[np.int32], Longs, Longs]:
+    """Of each row its source partition and offset, and which of `count` target partitions its key, or they, give it."""
+    keys = batch.column("key")
+    partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
+    edges, data, valid = edges_of(keys), bytes_behind(keys), valid_of(keys)
+    numbers = partitions_of_records(data, edges[:-1], np.diff(edges), valid, (partitions, offsets), count)
+    return partitions, offsets, numbers
+
+
 def _unknown(
-    rule: PoisonRule, topic: str, rows: pa.RecordBatch, deal: _Deal, names: Longs
+    rule: PoisonRule, topic: str, rows: pa.RecordBatch, units: _TopicUnits, names: Longs
 ) -> Iterator[tuple[TopicPartition, Failure]]:
     """By source partition the first record that goes to a topic which is not listed, of those that units ask for."""
     found = np.flatnonzero(names < 0)
     if not len(found):
         return
     some = rows.take(ints(found.tolist()))
-    some = some.filter(pa.array(deal.wanted_by_any(some), pa.bool_()))
+    some = some.filter(pa.array(units.wanted_by_any(some), pa.bool_()))
     columns = (*(some.column(name).to_pylist() for name in ("partition", "offset")), texts(some.column("target")))
     firsts: dict[int, tuple[int, str | None]] = {}
     for partition, offset, name in zip(*columns, strict=True):
@@ -123,7 +132,7 @@ def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         yield topic, batch if len(rows) == len(codes) else batch.take(ints(rows.tolist()))
 
 
-class _Deal:
+class _TopicUnits:
     """The units of one source topic, as numbers: those of its targets lie behind each other."""
 
     def __init__(self, indexes: Mapping[int, int], units: Sequence[Unit], targets: Sequence[str]) -> None:
@@ -153,11 +162,7 @@ class _Deal:
     def chosen(self, batch: pa.RecordBatch, names: Longs) -> tuple[Longs, list[str], Longs, Longs]:
         """Which rows are wanted, by their units' starts and ends; the topics and partitions that they are for, and
         their slots. `names` are as of `chosen_names`."""
-        keys = batch.column("key")
-        partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
-        edges, data = edges_of(keys), bytes_behind(keys)
-        valid = valid_of(keys)
-        numbers = partitions_of_records(data, edges[:-1], np.diff(edges), valid, (partitions, offsets), self._count)
+        partitions, offsets, numbers = dealt_places(batch, self._count)
         is_known = (partitions < self._starts.shape[1]) & (names >= 0)
         of_source = np.where(is_known, partitions, 0)
         of_unit = np.where(is_known, names, 0) * self._count + numbers

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from ferry.config.flow.transforms import Poison
 from ferry.decide.plan.witness import witnesses
-from ferry.decide.records.partition_columns import Longs, partitions_of_records
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.partition_columns import Longs
+from ferry.decide.records.ranges import ReadRange
 from ferry.decide.verify.dealt import ByNumber, Chunk, DealtCopy, told_of_source, unfinished
 from ferry.decide.verify.differences import Places, See
 from ferry.errors import Corrupt, FerryError, Refused
@@ -29,9 +29,9 @@ from ferry.run.verify.compare import Compared
 from ferry.run.verify.pairing import SOURCE, TARGET, opened
 from ferry.run.verify.verifier import CompareSpec
 from ferry.spark.columns import binaries, ints, nullable_binaries, texts
-from ferry.spark.records.dealing import by_topic, chosen_names
+from ferry.spark.records.dealing import by_topic, chosen_names, dealt_places
 from ferry.spark.records.holding import HELD, NAMING, Row, held_rows, size_of, trouble
-from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
+from ferry.wire.arrow_columns import valid_of
 from ferry.wire.codecs import Malformed, TooLong
 
 _CHUNK = 256
@@ -53,12 +53,12 @@ def numbered_dealt_rows(
     of_topics: dict[tuple[str, str], list[int]] = {}
     for number, copy in enumerate(copies):
         of_topics.setdefault((copy.topic, copy.target.topic if targets.get(copy.topic) else ""), []).append(number)
-    deals = {places: _Deal(copies, numbers) for places, numbers in of_topics.items()}
+    of_chunks = {places: _TopicChunks(copies, numbers) for places, numbers in of_topics.items()}
     for topic, name, mine in chain.from_iterable(map(partial(_by_target, targets), batches)):
-        deal = deals.get((topic, name))
-        if deal is None:
+        here = of_chunks.get((topic, name))
+        if here is None:
             continue
-        numbers, chunks = deal.chosen(mine)
+        numbers, chunks = here.chosen(mine)
         kept = np.flatnonzero(numbers >= 0)
         if poison is Poison.SKIP:
             kept = kept[~valid_of(mine.column("poison"))[kept]]
@@ -102,7 +102,7 @@ def _numbered(
     return pa.RecordBatch.from_arrays(arrays, names=list(HELD))
 
 
-class _Deal:
+class _TopicChunks:
     """The chunks of one source topic, as numbers."""
 
     def __init__(self, copies: Sequence[DealtCopy], numbers: Sequence[int]) -> None:
@@ -121,10 +121,7 @@ class _Deal:
 
     def chosen(self, batch: pa.RecordBatch) -> tuple[Longs, Longs]:
         """Of each row the number of its copy (-1: of none that is compared), and of its chunk."""
-        keys = batch.column("key")
-        partitions, offsets = (numbers_of(batch.column(name)) for name in ("partition", "offset"))
-        edges, data, valid = edges_of(keys), bytes_behind(keys), valid_of(keys)
-        targets = partitions_of_records(data, edges[:-1], np.diff(edges), valid, (partitions, offsets), self._count)
+        partitions, offsets, targets = dealt_places(batch, self._count)
         numbers = np.full(batch.num_rows, -1, np.int64)
         chunks = np.zeros(batch.num_rows, np.int64)
         for target, number in self._copies.items():
@@ -236,7 +233,7 @@ def _there(spec: CompareSpec, copy: DealtCopy, found: Compared) -> Generator[Con
             alias=spec.flow.target,
             connection=spec.target,
             fetch=spec.limits.fetch,
-            pieces=(Piece(copy.target, start, end),),
+            pieces=(ReadRange(copy.target, start, end),),
             topic_ids={},
             patience_s=spec.patience_s,
         )

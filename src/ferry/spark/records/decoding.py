@@ -28,7 +28,7 @@ _MOST_BYTES = 1 << 30
 """Arrow's offsets have 32 bits."""
 
 
-class Part(NamedTuple):
+class Unpacked(NamedTuple):
     """The records of one batch, decompressed, and which of them are wanted."""
 
     topic: str
@@ -45,12 +45,12 @@ class Unclear(Exception):
     """The bytes are not what was expected; whoever reads record by record knows more."""
 
 
-def part_of(  # one argument for each field
+def unpacked(  # one argument for each field
     topic: str, partition: int, time_kind: int, batch: Batch, start: int, end: int, most: int
-) -> Part:
+) -> Unpacked:
     """A batch of format v2 that may be let go: nothing of its memory is kept. Raises Malformed and TooLong."""
     data = decompressed(batch.codec, batch.payload, most)
-    return Part(topic, partition, time_kind, batch._replace(data=memoryview(b"")), data, start, end)
+    return Unpacked(topic, partition, time_kind, batch._replace(data=memoryview(b"")), data, start, end)
 
 
 class Fields(NamedTuple):
@@ -67,7 +67,7 @@ class Fields(NamedTuple):
     headers: tuple[Longs, Longs]
 
 
-def fields(parts: Sequence[Part]) -> Fields:
+def fields(parts: Sequence[Unpacked]) -> Fields:
     """All wanted records of the parts. Raises Unclear."""
     data = b"".join(part.data for part in parts)
     if len(data) > _MOST_BYTES:
@@ -102,7 +102,7 @@ def _add_starts(found: list[int], base: int, data: bytes | bytearray, count: int
         raise Unclear
 
 
-def _fields(parts: Sequence[Part], data: bytes, starts: Longs) -> Fields:
+def _fields(parts: Sequence[Unpacked], data: bytes, starts: Longs) -> Fields:
     raw = np.frombuffer(data, np.uint8)
     counts = np.array([part.batch.record_count for part in parts], np.int64)
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ferry.decide.records.locating import Ranges, located
-from ferry.decide.records.units import read_ranges
-from ferry.model import Piece, Range, RefusalKind, Slice, TopicPartition, Unit
+from ferry.decide.records.ranges import ranges_of
+from ferry.model import Piece, RefusalKind, TopicPartition
 from ferry.run.records.withheld import Failure, Withheld, withheld_at, without
 from ferry.spark.records.failures import SPARKS, cause_of, told_by_ferry, unread_of
 
@@ -20,12 +20,6 @@ LOCATE_SECONDS = 240.0
 
 MOST_OF_TOPIC = 2
 """So many records of a topic are looked for; at one more the whole topic is withheld."""
-
-
-def ranges_of(pieces: Sequence[Piece]) -> dict[TopicPartition, Range]:
-    """What the pieces want to have read."""
-    found = read_ranges(piece for piece in pieces if isinstance(piece, Unit))
-    return found | {piece.source: (piece.start, piece.end) for piece in pieces if isinstance(piece, Slice)}
 
 
 def faults_of(

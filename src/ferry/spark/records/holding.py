@@ -22,7 +22,7 @@ import pyarrow as pa
 from ferry.config.flow.transforms import Poison
 from ferry.decide.plan.compaction import OneSided
 from ferry.decide.plan.witness import witnesses
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.decide.verify.differences import Comparison, Places
 from ferry.decide.verify.stretches import Stretch, is_void
 from ferry.errors import Corrupt, FerryError, Refused
@@ -49,7 +49,7 @@ _CHUNK = 256
 """Records of a side that are fed at once."""
 
 
-class Dealt(NamedTuple):
+class HeldBy(NamedTuple):
     """A stretch, and the task that compares it."""
 
     task: int
@@ -85,7 +85,7 @@ def marked_rows(
 
 
 def numbered_rows(
-    dealt: Mapping[int, Dealt], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    dealt: Mapping[int, HeldBy], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows that lie in a stretch, with its number; without those that a copy sends to the dead letters."""
     starts: dict[tuple[str, int], list[int]] = {}
@@ -231,7 +231,7 @@ def _there(spec: CompareSpec, stretch: Stretch, places: Places, found: Compared)
         alias=spec.flow.target,
         connection=spec.target,
         fetch=spec.limits.fetch,
-        pieces=(Piece(stretch.target, start, end),),
+        pieces=(ReadRange(stretch.target, start, end),),
         topic_ids={},
         patience_s=spec.patience_s,
     )

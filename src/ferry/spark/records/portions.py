@@ -13,7 +13,7 @@ from ferry.model import Piece, Plan, Slice, TopicPartition
 from ferry.run.copy.ends import SlotEnd, portions_joined
 from ferry.run.copy.portion import Portion
 from ferry.run.copy.task import TaskSpec
-from ferry.spark.records.sink import Stream
+from ferry.spark.records.row_job import Stream
 from ferry.spark.session import at_once
 
 Write = Callable[[Mapping[int, TaskSpec], Sequence[Stream]], list[SlotEnd]]

@@ -10,7 +10,7 @@ from itertools import accumulate, chain, compress, repeat
 import pyarrow as pa
 
 from ferry.decide.records.filters import Narrowing
-from ferry.decide.records.ranges import Piece
+from ferry.decide.records.ranges import ReadRange
 from ferry.errors import Corrupt
 from ferry.model import RefusalKind, TopicPartition
 from ferry.run.records.reading import ReadSpec, read_batches
@@ -18,15 +18,15 @@ from ferry.run.records.withheld import Failure, Told
 from ferry.spark.columns import ints, longs, nullable_binaries
 from ferry.spark.records.decoding import (
     Fields,
-    Part,
     Unclear,
+    Unpacked,
     binaries,
     constants,
     fields,
     header_lists,
     numbers,
-    part_of,
     repeated,
+    unpacked,
 )
 from ferry.wire.batch import MAGIC, Batch
 from ferry.wire.codecs import Malformed, TooLong
@@ -54,7 +54,7 @@ def record_rows(
 
 
 def rows_of(
-    batches: Iterable[tuple[Piece, Batch]], where: Narrowing, schema: pa.Schema, told: Told | None = None
+    batches: Iterable[tuple[ReadRange, Batch]], where: Narrowing, schema: pa.Schema, told: Told | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The records of batches that lie in their pieces, and for which the conditions hold.
 
@@ -95,7 +95,7 @@ class _Named:
         """Where a batch was that cannot be taken apart."""
 
     @contextmanager
-    def __call__(self, piece: Piece, batch: Batch) -> Iterator[None]:
+    def __call__(self, piece: ReadRange, batch: Batch) -> Iterator[None]:
         try:
             yield
         except (Malformed, TooLong) as error:
@@ -109,7 +109,7 @@ class _Named:
             self._told(piece.place, failure)
 
 
-def _found(piece: Piece, batch: Batch, where: Narrowing | None) -> Columns:
+def _found(piece: ReadRange, batch: Batch, where: Narrowing | None) -> Columns:
     found = columns(batch, MOST_DECOMPRESSED, piece.start, piece.end)
     return found if where is None else _narrowed(found, where)
 
@@ -142,7 +142,7 @@ class _Parts:
     def __init__(self, schema: pa.Schema, named: _Named) -> None:
         self._schema = schema
         self._named = named
-        self._parts: list[tuple[Piece, Part]] = []
+        self._parts: list[tuple[ReadRange, Unpacked]] = []
         self._bytes = 0
         self.count = 0
 
@@ -151,9 +151,9 @@ class _Parts:
         """As of `_Rows`."""
         return self.count >= MOST_ROWS or self._bytes >= MOST_BYTES
 
-    def add(self, piece: Piece, batch: Batch) -> None:
+    def add(self, piece: ReadRange, batch: Batch) -> None:
         """Take in a batch of one partition. Raises Malformed and TooLong."""
-        part = part_of(*piece.place, _time_kind(batch), batch, piece.start, piece.end, MOST_DECOMPRESSED)
+        part = unpacked(*piece.place, _time_kind(batch), batch, piece.start, piece.end, MOST_DECOMPRESSED)
         self._parts.append((piece, part))
         self._bytes += len(part.data)
         self.count += batch.record_count
@@ -176,7 +176,7 @@ class _Parts:
             if rows.count:
                 yield from rows.taken()
 
-    def _batch(self, parts: list[Part], found: Fields) -> pa.RecordBatch:
+    def _batch(self, parts: list[Unpacked], found: Fields) -> pa.RecordBatch:
         kinds = [field.type for field in self._schema]
         arrays = [
             constants([part.topic for part in parts], found.counts, kinds[0]),

@@ -15,8 +15,9 @@ from ferry.errors import BadInput, Refused
 from ferry.model import Piece, Plan
 from ferry.run.records.transform_digest import transform_digest
 from ferry.spark.records.plain import plain_change
+from ferry.spark.records.row_job import Stream
 from ferry.spark.records.schema import SCHEMA
-from ferry.spark.records.sink import Stream, refuse_remote
+from ferry.spark.records.sink import refuse_remote
 from ferry.spark.records.transform import prepare, transformed
 
 

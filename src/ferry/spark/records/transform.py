@@ -44,16 +44,14 @@ def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, s
     """The records that are left, in COLUMNS; `targets` are the names that the policy gives, by source topic.
 
     `records` have the columns of the source `ferry`, and are of topics in `targets`; one of another topic gets no
-    target, and is poison. A record with `poison` has what it had before the transform. Nothing is read.
+    target, and is poison. A record with `poison` has what it had before the transform. Nothing is read. Their session
+    is one that `prepare` has set, once.
 
     Raises BadInput and Refused with the transform's key ahead: as `selected` and `selected_by`, for a function that
-    cannot be imported or raises, and for a salt that cannot be looked up.
+    cannot be imported, raises or changes the session, and for a salt that cannot be looked up.
     """
-    spark = records.sparkSession
-    for name in other_meanings(spark):
-        raise Refused(f"transforms need a session without {name}: call prepare(spark) first")
     for name, value in SETTINGS.items():
-        if spark.conf.get(name) != value:
+        if records.sparkSession.conf.get(name) != value:
             raise Refused(f"transforms need a session with {name} = {value}: call prepare(spark) first")
     secret = spec.secret()
     named = records.withColumns({"target": _named(targets), "poison": sf.lit(None).cast("string")})
@@ -62,7 +60,7 @@ def transformed(records: DataFrame, spec: TransformSpec, targets: Mapping[str, s
         kept = about(spec, "sql", lambda: _completed(named, selected(named, spec.sql or ""), targets))
     elif spec.function is not None:
         call = about(spec, "function", lambda: imported(spec.function or ""))
-        kept = about(spec, "function", lambda: _completed(named, _called(named, call), targets))
+        kept = about(spec, "function", lambda: _completed(named, _undisturbed(named, call), targets))
     return carried_out(kept, spec, secret, targets).select(*COLUMNS)
 
 
@@ -88,6 +86,24 @@ def _completed(records: DataFrame, found: DataFrame, targets: Mapping[str, str])
     if "target" not in types:
         found = found.withColumn("target", _named(targets))
     return found if types.get("poison") == "string" else found.withColumn("poison", sf.lit(None).cast("string"))
+
+
+def _undisturbed(records: DataFrame, call: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    """As `_called`. Nothing but a function changes a session after `prepare`: Refused, and the session is set again."""
+    spark = records.sparkSession
+    try:
+        found = _called(records, call)
+    finally:
+        changed = other_meanings(spark)
+        changed += [name for name, value in SETTINGS.items() if spark.conf.get(name) != value]
+        if changed:
+            prepare(spark)
+    if changed:
+        raise Refused(
+            f"it changes {changed[0]} of the session, by which the SQL of all transforms means something else: leave "
+            "that out"
+        )
+    return found
 
 
 def _called(records: DataFrame, call: Callable[[DataFrame], DataFrame]) -> DataFrame:

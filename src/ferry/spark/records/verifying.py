@@ -25,7 +25,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
 from ferry.config.record_source import TASK_RECORDS
-from ferry.decide.records.ranges import Piece, dealt
+from ferry.decide.records.ranges import ReadRange, dealt
 from ferry.decide.verify.dealt import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
 from ferry.decide.verify.stretches import Stretch, unreadable
 from ferry.decide.verify.stretches import dealt as dealt_stretches
@@ -39,7 +39,7 @@ from ferry.run.verify.survey import Survey
 from ferry.run.verify.verifier import CompareSpec
 from ferry.spark.records.dealt_holding import held_dealt_tasks, numbered_dealt_rows
 from ferry.spark.records.frames import read_frame
-from ferry.spark.records.holding import ORDER, Dealt, held_tasks, marked_rows, numbered_rows
+from ferry.spark.records.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
 from ferry.spark.records.schema import HEADERS
 from ferry.spark.records.transform import prepare, transformed
 from ferry.spark.session import is_remote
@@ -144,7 +144,7 @@ def _told(error: PySparkException | Py4JError) -> str:
 def _compared(spark: SparkSession, flow: FlowConfig, transform: TransformSpec, spec: CompareSpec) -> Compared:
     numbers = {id(one): number for number, one in enumerate(spec.stretches)}
     shares = dealt_stretches(spec.stretches, flow.tasks_max)
-    tasks = {numbers[id(one)]: Dealt(task, one) for task, share in enumerate(shares) for one in share}
+    tasks = {numbers[id(one)]: HeldBy(task, one) for task, share in enumerate(shares) for one in share}
     schema = to_arrow_schema(_HELD, timezone="UTC")
     changed = _transformed(
         spark, flow, transform, spec, _pieces([(one.source, one.source_range) for one in spec.stretches])
@@ -182,7 +182,7 @@ def _transformed(
     flow: FlowConfig,
     transform: TransformSpec,
     spec: CompareSpec,
-    tasks: Sequence[tuple[Piece, ...]],
+    tasks: Sequence[tuple[ReadRange, ...]],
 ) -> DataFrame:
     """What the transform makes of pieces of the source, each of which a task reads."""
     reads = [
@@ -202,9 +202,9 @@ def _transformed(
     return transformed(read_frame(spark, reads), transform, targets)
 
 
-def _pieces(found: Sequence[tuple[TopicPartition, Range]]) -> list[tuple[Piece, ...]]:
+def _pieces(found: Sequence[tuple[TopicPartition, Range]]) -> list[tuple[ReadRange, ...]]:
     """What each task reads; none reads two pieces of one partition."""
-    tasks: list[tuple[Piece, ...]] = []
+    tasks: list[tuple[ReadRange, ...]] = []
     left = list(found)
     while left:
         layer: dict[TopicPartition, Range] = {}

@@ -1,4 +1,4 @@
-"""The parts of a topic that gets other partitions, before slots are shared out: what lies before each, and how much."""
+"""The lots of a topic that gets other partitions, before slots are shared out: what lies before each, and how much."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferry.model import Era, Gap, Refusal, TopicPartition, Unit, UnitReceipt, Ve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Lot:
     """What lies before one target partition: `[starts, ends)` of the source's. `last` is its last receipt."""
 
     target: TopicPartition
@@ -38,16 +38,16 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deal:
-    """A topic's rule and its parts, none of which is in trouble; `is_new`: the rule counts from this plan on.
+    """A topic's rule and its lots, none of which is in trouble; `is_new`: the rule counts from this plan on.
 
     `finishing`: the file wants another rule, which has to wait. `ahead`: by source partition how many offsets lie
-    before some part, and about how many bytes. `era` is one of `eras`.
+    before some lot, and about how many bytes. `era` is one of `eras`.
     """
 
     era: Era
     is_new: bool
     finishing: bool
-    parts: tuple[Part, ...]
+    lots: tuple[Lot, ...]
     eras: tuple[Era, ...]
     """The rule for each of the target topics that the topic's records go to; most have one."""
     targets: Mapping[str, str]
@@ -60,11 +60,11 @@ class Deal:
     @property
     def needs(self) -> list[Need]:
         """What budgets are shared over."""
-        last = max((part.last.generation for part in self.parts if part.last is not None), default=-1)
+        last = max((lot.last.generation for lot in self.lots if lot.last is not None), default=-1)
         found = []
-        for number in range(len(self.parts[0].starts) if self.parts else 0):
-            start = min(part.starts[number] for part in self.parts)
-            end = max(part.ends[number] for part in self.parts)
+        for number in range(len(self.lots[0].starts) if self.lots else 0):
+            start = min(lot.starts[number] for lot in self.lots)
+            end = max(lot.ends[number] for lot in self.lots)
             if start < end:
                 source = TopicPartition(topic=self.era.source_topic, partition=number)
                 offsets, size = self.ahead.get(number, (1, 0))
@@ -74,63 +74,61 @@ class Deal:
 
     @property
     def loads(self) -> list[Load]:
-        """What lies before each target partition, as far as the parts go."""
-        return [
-            Load(source=self._source_of(part), target=part.target, bytes=self.bytes_of(part)) for part in self.parts
-        ]
+        """What lies before each target partition, as far as the lots go."""
+        return [Load(source=self._source_of(lot), target=lot.target, bytes=self.bytes_of(lot)) for lot in self.lots]
 
-    def bytes_of(self, part: Part) -> int:
-        """About how many bytes of the source a part is: an even share of what it wants, for the keys are not known."""
+    def bytes_of(self, lot: Lot) -> int:
+        """About how many bytes of the source a lot is: an even share of what it wants, for the keys are not known."""
         found = 0
-        for number, (start, end) in enumerate(zip(part.starts, part.ends, strict=True)):
+        for number, (start, end) in enumerate(zip(lot.starts, lot.ends, strict=True)):
             offsets, size = self.ahead.get(number, (0, 0))
             found += (end - start) * size // offsets if offsets else 0
         return found // (self.era.partitions * max(1, len(self.targets)))
 
-    def unit(self, part: Part, slot: int) -> Unit:
-        """A part as a slot writes it."""
-        last = part.last
+    def unit(self, lot: Lot, slot: int) -> Unit:
+        """A lot as a slot writes it."""
+        last = lot.last
         return Unit(
             source_topic=self.era.source_topic,
-            target=part.target,
-            starts=part.starts,
-            ends=part.ends,
+            target=lot.target,
+            starts=lot.starts,
+            ends=lot.ends,
             slot=slot,
             era=self.era.since,
             partitions=self.era.partitions,
             digest=self.era.digest,
             source_topic_id=self.era.source_topic_id,
-            target_topic_id=self.targets[part.target.topic],
+            target_topic_id=self.targets[lot.target.topic],
             target_next=-1 if last is None else last.target_next,
-            target_end=part.target_end,
+            target_end=lot.target_end,
             target_epoch=-1 if last is None else last.target_epoch,
-            source_epochs=_epochs(part),
-            name=self._number_of(part.target.topic),
+            source_epochs=_epochs(lot),
+            name=self._number_of(lot.target.topic),
         )
 
     def _number_of(self, name: str) -> int:
         return list(self.targets).index(name)
 
-    def _source_of(self, part: Part) -> TopicPartition:
+    def _source_of(self, lot: Lot) -> TopicPartition:
         """As of its unit."""
-        number = self._number_of(part.target.topic) * self.era.partitions + part.target.partition
+        number = self._number_of(lot.target.topic) * self.era.partitions + lot.target.partition
         return TopicPartition(topic=self.era.source_topic, partition=number)
 
     def limited(self, shares: Mapping[TopicPartition, int]) -> Deal:
-        """So many offsets of each source partition, from the first one that some part wants on."""
+        """So many offsets of each source partition, from the first one that some lot wants on."""
         stops = {need.source.partition: need.start + shares.get(need.source, 0) for need in self.needs}
 
-        def ends_of(part: Part) -> Vector:
-            pairs = enumerate(zip(part.starts, part.ends, strict=True))
+        def ends_of(lot: Lot) -> Vector:
+            pairs = enumerate(zip(lot.starts, lot.ends, strict=True))
             return tuple(max(start, min(end, stops.get(number, end))) for number, (start, end) in pairs)
 
-        return replace(self, parts=tuple(replace(part, ends=ends_of(part)) for part in self.parts))
+        return replace(self, lots=tuple(replace(lot, ends=ends_of(lot)) for lot in self.lots))
 
 
-def _epochs(part: Part) -> Vector:
-    """The leader epochs of the last receipt, where the part goes on from what that has read; -1: not known."""
-    last = part.last
+def _epochs(lot: Lot) -> Vector:
+    """The leader epochs of the last receipt, where the lot goes on from what that has read; -1: not known."""
+    last = lot.last
     if last is None:
         return ()
-    known = zip(part.starts, last.reached, last.source_epochs)  # noqa: B905 - old receipts have fewer epochs, or none
+    known = zip(lot.starts, last.reached, last.source_epochs)  # noqa: B905 - old receipts have fewer epochs, or none
     return tuple(epoch if start == reached else -1 for start, reached, epoch in known)

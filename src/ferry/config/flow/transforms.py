@@ -93,11 +93,12 @@ class TransformSpec:
     def digest(self, *, spark_version: str, time_zone: str = TIME_ZONE, ansi: bool = ANSI, code: str = "") -> str:
         """SHA-256 (hexadecimal) of all that decides what a record becomes. `code`: a digest of the function's own.
 
+        `topics` does not: a record's outcome is its own, whichever other topics the transform is for.
+
         The salt enters slowly hashed (scrypt): another salt is another transform, and nobody may try salts against a
         digest faster than against the records. Raises as `secret`.
         """
         shown: dict[str, object] = {
-            "topics": sorted(set(self.topics.items)),
             "sql": self.sql,
             "function": [self.function, code],
             "steps": meaning_of(self.steps),

@@ -1,21 +1,18 @@
-"""A transform's digest: what it is in the file, what its function's module says, and which Spark carries it out.
+"""A transform's digest: what it is in the file, what its function's modules say, and which Spark carries it out.
 
 Whoever plans puts it into the plan, without Spark; the job that carries the transform out holds its own against it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import inspect
-import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
+from ferry.run.records.function_text import text_digest
 
 
 def transform_digest(spec: TransformSpec) -> str:
@@ -33,7 +30,7 @@ def transform_digest(spec: TransformSpec) -> str:
     code = ""
     if spec.function is not None:
         try:
-            code = _text_digest(spec.function, imported(spec.function))
+            code = text_digest(spec.function, imported(spec.function))
         except BadInput as error:
             raise BadInput(f"ferry.transform.{spec.name}.function: {error}") from None
     return spec.digest(spark_version=spark, code=code)
@@ -66,23 +63,3 @@ def imported(path: str) -> Callable[..., Any]:
     if not callable(found):
         raise BadInput(f"{path} is {type(found).__name__}, and cannot be called: name a function of a DataFrame")
     return found  # type: ignore[no-any-return]
-
-
-def _text_digest(path: str, call: Callable[..., Any]) -> str:
-    """Of the text of the function's module, wherever that was imported from."""
-    whole = inspect.unwrap(call)
-    file = inspect.getsourcefile(whole) if inspect.isfunction(whole) or inspect.ismethod(whole) else None
-    module = sys.modules.get(getattr(call, "__module__", ""))
-    file = file or getattr(module, "__file__", None)
-    read = getattr(getattr(getattr(module, "__spec__", None), "loader", None), "get_data", None)
-    try:
-        if file and Path(file).is_file():
-            return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-        if file and read is not None:  # a zip, as --py-files has them
-            return hashlib.sha256(read(file)).hexdigest()
-    except OSError:
-        pass
-    raise BadInput(
-        f"the text of {path} cannot be read, and is a part of the transform, so that a change of it is seen: put the "
-        "function into a module of its own, in a folder or a zip"
-    )

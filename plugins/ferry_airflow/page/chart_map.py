@@ -1,18 +1,23 @@
-"""The map: clusters as places, flows as lines between them; where each lies on a sheet of fixed width. Pure."""
+"""The map: clusters as places, flows as lines between them; where each lies on a sheet of fixed width. Pure.
+
+Clusters that hang together as a tree of few steps stand in columns, in the direction of the flows; all others stand
+on a ring.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from ferry_airflow.page.chart_columns import columns_of, in_columns
+from ferry_airflow.page.chart_ring import on_ring
+from ferry_airflow.page.chart_shapes import Ends, Sheet
 from ferry_airflow.page.office import OpenFlow
 
-WIDTH = 1000
-NODE_WIDTH, NODE_HEIGHT = 150, 54
-BEND = 46
-"""How far a line leaves the straight way, so that two directions do not lie on each other."""
-_PAIR = 2
+ONE_LINE, LINE_LETTERS = 15, 18
+"""So many letters of a cluster's name fit into its place, if it is one line; and into each of two smaller ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +30,15 @@ class Place:
     down: str
     """Why it does not answer; empty: it does, or nobody asked."""
 
+    @property
+    def name(self) -> tuple[str, ...]:
+        """Its alias in one line or two, of letters that fit."""
+        return name_lines(self.alias)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A flow: an SVG path, and where its label goes."""
+    """A flow: an SVG path, and the middle of its label."""
 
     flow: OpenFlow
     path: str
@@ -46,64 +56,50 @@ class Drawing:
 
 
 def drawn(flows: Sequence[OpenFlow]) -> Drawing:
-    """The map of some flows. Clusters that flows join lie together: two side by side, more of them on an ellipse."""
+    """The map of some flows. Clusters that flows join, directly or over others, lie together."""
     down = {trouble.cluster: trouble.why for one in flows for trouble in one.seen.troubles}
-    places: dict[str, Place] = {}
-    height = 0
-    for joined in _joined(flows):
-        own = _height(len(joined))
-        for alias, (x, y) in zip(joined, _spots(len(joined), own), strict=True):
-            places[alias] = Place(alias=alias, x=x, y=height + y, down=down.get(alias, ""))
-        height += own
-    lines = tuple(_line(one, places[one.flow.source], places[one.flow.target]) for one in flows)
-    return Drawing(height=height, places=tuple(places.values()), lines=lines)
+    by_ends = {(one.flow.source, one.flow.target): one for one in flows}
+    places: list[Place] = []
+    lines: list[Line] = []
+    top = 0.0
+    for group in _joined(list(by_ends)):
+        sheet = _sheet(tuple(group))
+        places += [
+            Place(alias=alias, x=x, y=top + y, down=down.get(alias, "")) for alias, (x, y) in sheet.spots.items()
+        ]
+        for ends, drawn_line in sheet.lines.items():
+            lower = drawn_line.lower(top)
+            lines.append(Line(flow=by_ends[ends], path=lower.path, x=lower.label.x, y=lower.label.y))
+        top += sheet.height
+    return Drawing(height=math.ceil(top), places=tuple(places), lines=tuple(lines))
 
 
-def _joined(flows: Sequence[OpenFlow]) -> list[list[str]]:
-    """The clusters, those together that flows join, directly or over others."""
-    parts: list[list[str]] = []
-    for one in flows:
-        ends = (one.flow.source, one.flow.target)
-        touched = [part for part in parts if any(alias in part for alias in ends)]
+@lru_cache(maxsize=64)
+def _sheet(flows: tuple[Ends, ...]) -> Sheet:
+    """Where it all lies: the same as long as the same flows are seen, and asked for with every look at the page."""
+    columns = columns_of(flows)
+    return in_columns(columns, flows) if columns else on_ring(flows)
+
+
+def name_lines(alias: str) -> tuple[str, ...]:
+    """A name in one line, or in two, parted behind a separator; what does not fit is left out of their middle."""
+    if len(alias) <= ONE_LINE:
+        return (alias,)
+    possible = [at for at in range(1, len(alias)) if not alias[at - 1].isalnum()]
+    at = min(possible, key=lambda at: max(at, len(alias) - at), default=LINE_LETTERS)
+    return _fitting(alias[:at]), _fitting(alias[at:])
+
+
+def _fitting(text: str) -> str:
+    half = (LINE_LETTERS - 1) // 2
+    return text if len(text) <= LINE_LETTERS else f"{text[:half]}\u2026{text[-half:]}"
+
+
+def _joined(flows: Sequence[Ends]) -> list[list[Ends]]:
+    """The flows, those together whose clusters others of them join."""
+    parts: list[list[Ends]] = []
+    for ends in flows:
+        touched = [part for part in parts if any(alias in other for other in part for alias in ends)]
         parts = [part for part in parts if part not in touched]
-        parts.append(list(dict.fromkeys([alias for part in touched for alias in part] + list(ends))))
+        parts.append([*(other for part in touched for other in part), ends])
     return parts
-
-
-def _height(count: int) -> int:
-    return 170 if count <= _PAIR else 300 + 34 * count
-
-
-def _spots(count: int, height: int) -> list[tuple[float, float]]:
-    if count <= _PAIR:
-        return [(NODE_WIDTH / 2 + 30, height / 2), (WIDTH - NODE_WIDTH / 2 - 30, height / 2)][:count]
-    turns = [math.tau * index / count - math.pi for index in range(count)]
-    across = _spread([math.cos(turn) for turn in turns], NODE_WIDTH / 2 + 30, WIDTH - NODE_WIDTH / 2 - 30)
-    down = _spread([math.sin(turn) for turn in turns], NODE_HEIGHT / 2 + 12, height - NODE_HEIGHT / 2 - 12)
-    return list(zip(across, down, strict=True))
-
-
-def _spread(values: Sequence[float], low: float, high: float) -> list[float]:
-    """Values stretched so that they reach from edge to edge."""
-    least, most = min(values), max(values)
-    return [low + (value - least) / (most - least) * (high - low) for value in values]
-
-
-def _line(flow: OpenFlow, start: Place, end: Place) -> Line:
-    across, down = end.x - start.x, end.y - start.y
-    length = math.hypot(across, down) or 1.0
-    # To the left of the direction: the line back bends to the other side.
-    bend_x, bend_y = down / length * BEND, -across / length * BEND
-    middle_x, middle_y = (start.x + end.x) / 2 + bend_x, (start.y + end.y) / 2 + bend_y
-    from_x, from_y = _edge(start, middle_x, middle_y)
-    to_x, to_y = _edge(end, middle_x, middle_y)
-    path = f"M{from_x:.1f},{from_y:.1f} Q{middle_x:.1f},{middle_y:.1f} {to_x:.1f},{to_y:.1f}"
-    return Line(flow=flow, path=path, x=(from_x + 2 * middle_x + to_x) / 4, y=(from_y + 2 * middle_y + to_y) / 4)
-
-
-def _edge(place: Place, toward_x: float, toward_y: float) -> tuple[float, float]:
-    """Where the line from a box's middle leaves the box, and a little beyond."""
-    across, down = toward_x - place.x, toward_y - place.y
-    half_width, half_height = NODE_WIDTH / 2 + 8, NODE_HEIGHT / 2 + 8
-    scale = min(half_width / abs(across) if across else math.inf, half_height / abs(down) if down else math.inf)
-    return place.x + across * scale, place.y + down * scale

@@ -17,6 +17,7 @@ from ferry_airflow.page.access import User, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.at_a_glance import chosen, counts, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.chart_map import drawn
+from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.office import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
@@ -90,6 +91,7 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Respon
         outages=outages(flows),
         hindrances=hindrances(flows),
         drawing=drawn(flows),
+        sheet_width=WIDTH,
         q=q,
         charts="",
         moods=RUN_MOODS,

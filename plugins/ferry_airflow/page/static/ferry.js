@@ -39,8 +39,8 @@
   };
   const OLD_SECONDS = 300; // as the server calls a flow stale
   const writeTimes = (within = document) => {
-    for (const time of all("time[datetime]", within)) {
-      const at = new Date(time.dateTime);
+    for (const time of all("time[datetime], tspan[datetime]", within)) { // a map has no time, only text
+      const at = new Date(time.getAttribute("datetime"));
       if ("ago" in time.dataset) {
         const seconds = (Date.now() - at) / 1000;
         const due = "due" in time.dataset && seconds >= -1; // it waits for the run before it
@@ -51,7 +51,7 @@
         time.dataset.local = "yes";
         time.textContent = moment(at);
       }
-      if (!time.dataset.titled) {
+      if (!time.dataset.titled && time.tagName === "TIME") {
         time.dataset.titled = "yes";
         time.title = `${moment(at)} (${at.toISOString()})`;
       }

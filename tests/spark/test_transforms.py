@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ferry.config.flow.topic_sql import topic_by_sql
 from ferry.decide.records.json_cast import cast
 from ferry.decide.records.json_edit import NotJson, edited, tree_of
-from tests.spark.notebook import Failed, Notebook
+from tests.spark.notebook import ROOT, Failed, Notebook
 
 BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 SALT = "0123456789abcdef"
@@ -220,6 +220,22 @@ def test_sql_functions_and_targets(book: Notebook) -> None:
         "a.orders",
         "its target is no name of a topic",
     )
+
+
+def test_the_documents_enriched_records_have_what_its_table_says(book: Notebook) -> None:
+    shown = (ROOT / "docs/filter-and-mask.md").read_text().partition("## Enriched from a table")[2]
+    block = shown.partition("```python\n")[2].partition("```")[0]
+    assert block == (ROOT / "tests/spark/functions_of_documents.py").read_text()
+    values: list[bytes | None] = [b'{"prefix": "49"}', b'{"prefix": "1"}', b"{}", None, b"no JSON"]
+    rows: list[Row] = [("calls", 0, at, 7, 0, b"k", value, [("x", b"y")]) for at, value in enumerate(values)]
+    file = BASE + "ferry.transforms = known\n" + shown.partition("```properties\n")[2].partition("```")[0]
+    file = file.replace("company.flows", "tests.spark.functions_of_documents")
+    found = by_place(book.transformed(file, rows))
+    countries = [b"DE", None, None, None, None]
+    wanted = zip(values, countries, strict=True)
+    assert [found["calls", 0, at][3:] for at in range(len(values))] == [
+        (value, [("x", b"y"), ("country", country)], None) for value, country in wanted
+    ]
 
 
 NAMINGS = (

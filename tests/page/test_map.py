@@ -183,7 +183,7 @@ def test_a_flow_of_the_map_tells_its_lag_and_its_last_run_to_eyes_and_ears(
             expect(link).to_have_accessible_name(f"Flow {name} {words}")
             link.focus()
         assert page.evaluate(SPILLED) == []
-        link.press("Enter")
+        page.keyboard.press("Enter")
         page.wait_for_url(f"**/flow/{LONG[0]}/{LONG[1]}/")
 
 

@@ -47,18 +47,25 @@ def on_ring(flows: Sequence[Ends]) -> Sheet:
     """The sheet of any clusters."""
     aliases = list(dict.fromkeys(alias for ends in flows for alias in ends))
     bulge = BULGE if any(ends[::-1] in flows for ends in flows) else 0
-    for grown in range(MOST_GROWTHS + 1):
-        height = 300 + 34 * len(aliases) + grown * GROWTH
-        spots = dict(zip(aliases, _spots(len(aliases), height, bulge), strict=True))
-        curves = [_curve(spots[one], spots[other], both=(other, one) in flows) for one, other in flows]
-        labels, fit = _labels(curves, [Box.of_place(*spot) for spot in spots.values()], height)
-        if fit:
+    height = 300 + 34 * len(aliases)
+    sheet, fits = _sheet(flows, aliases, height, bulge)
+    for grown in range(1, MOST_GROWTHS + 1):
+        if fits:
             break
+        sheet, fits = _sheet(flows, aliases, height + grown * GROWTH, bulge)
+    return sheet
+
+
+def _sheet(flows: Sequence[Ends], aliases: Sequence[str], height: int, bulge: int) -> tuple[Sheet, bool]:
+    """The sheet of that height, and whether all labels have room on it."""
+    spots = dict(zip(aliases, _spots(len(aliases), height, bulge), strict=True))
+    curves = [_curve(spots[one], spots[other], both=(other, one) in flows) for one, other in flows]
+    labels, fit = _labels(curves, [Box.of_place(*spot) for spot in spots.values()], height)
     lines = {
         ends: Drawn(start=curve.points[0], curves=(curve.points[1:],), label=label)
         for ends, curve, label in zip(flows, curves, labels, strict=True)
     }
-    return Sheet(height=height, spots=spots, lines=lines)
+    return Sheet(height=height, spots=spots, lines=lines), fit
 
 
 def _spots(count: int, height: int, bulge: int) -> list[Spot]:

@@ -35,11 +35,26 @@ def _with_login(name: str) -> ClusterSpec:
     )
 
 
+APART = pytest.StashKey[dict[str, RunningCluster]]()
+"""The running clusters that few files ask for, by their fixtures."""
+
 SOURCE = _with_login("source")
 TARGET = _with_login("target")
 THIRD = ClusterSpec(name="third", properties=KEPT)
 THREE = ClusterSpec(name="three", brokers=3, heap_mb=384, properties=KEPT)
 OLD = ClusterSpec(name="old", version="3.9.1", properties=KEPT)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop the clusters of few files when the next file does not ask for them: at rest they take CPU time, too."""
+    running = item.config.stash.get(APART, {})
+    if not running or nextitem is None or nextitem.path == item.path:
+        return
+    tests = (other for other in item.session.items if other.path == nextitem.path)
+    wanted = {name for test in tests for name in getattr(test, "fixturenames", ())}
+    for name in running.keys() - wanted:
+        running.pop(name).stop()
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +90,11 @@ def _third(cluster_home: Path) -> RunningCluster:
 
 
 @pytest.fixture
-def third_cluster(_third: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+def third_cluster(
+    _third: RunningCluster, _revive: Callable[[RunningCluster], None], request: pytest.FixtureRequest
+) -> RunningCluster:
     """One broker 4.3.0, beside `source_cluster` and `target_cluster`, for flows between three clusters."""
+    request.config.stash.setdefault(APART, {})["third_cluster"] = _third
     _revive(_third)
     return _third
 
@@ -87,8 +105,11 @@ def _three(cluster_home: Path) -> RunningCluster:
 
 
 @pytest.fixture
-def three_brokers(_three: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+def three_brokers(
+    _three: RunningCluster, _revive: Callable[[RunningCluster], None], request: pytest.FixtureRequest
+) -> RunningCluster:
     """Three brokers 4.3.0 with min.insync.replicas 2."""
+    request.config.stash.setdefault(APART, {})["three_brokers"] = _three
     _revive(_three)
     return _three
 
@@ -99,8 +120,11 @@ def _old(cluster_home: Path) -> RunningCluster:
 
 
 @pytest.fixture
-def old_cluster(_old: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
+def old_cluster(
+    _old: RunningCluster, _revive: Callable[[RunningCluster], None], request: pytest.FixtureRequest
+) -> RunningCluster:
     """One broker 3.9.1, whose transactions are of version 1."""
+    request.config.stash.setdefault(APART, {})["old_cluster"] = _old
     _revive(_old)
     return _old
 

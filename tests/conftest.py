@@ -4,6 +4,7 @@ import os
 import random
 import re
 import secrets
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ from xdist.workermanage import WorkerController
 pytest_plugins = ["tests.clusters"]
 
 SEED_VARIABLE = "FERRY_SEED"
-CLUSTER_FIXTURES = {"source_cluster", "target_cluster", "third_cluster", "three_brokers", "old_cluster", "dev_home"}
+# Brokers that few files ask for; such files lie together, for these do not run beside others (tests/clusters.py).
+RARE = ("third_cluster", "three_brokers", "old_cluster")
+CLUSTER_FIXTURES = {"source_cluster", "target_cluster", *RARE, "dev_home"}
 # Quick and pure first: a mistake shows before the first broker starts. Then the longest folder and what else is long,
 # so that the processes of `pytest -n` end together.
-ORDER = ("unit", "dev", "airflow", "spark", "chaos", "cluster", "soak")
+ORDER = ("unit", "dev", "airflow", "spark", "cluster")
 FOLDER_MARKERS = ("spark", "airflow", "chaos", "soak")
 # Each folder stays in one process: what its session starts (an Airflow, two KDCs) is dear.
 WHOLE_FOLDERS = {"airflow", "security"}
@@ -69,20 +72,40 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder and by the brokers they ask for, and run them in ORDER."""
+    """Mark tests by their folder and by the brokers they ask for, and run their files in ORDER, pure tests first."""
     ranks = {}
+    files: dict[Path, File] = {}
     for item in items:
         path = Path(item.nodeid.partition("::")[0]).parts[1:]
         folders = path[:-1]
-        if CLUSTER_FIXTURES & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if CLUSTER_FIXTURES & fixtures:
             item.add_marker("cluster")
         for marker in FOLDER_MARKERS:
             if marker in folders:
                 item.add_marker(marker)
         kinds = {marker.name for marker in item.iter_markers()} | ({"dev"} if "dev" in folders else set())
-        rank = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
-        ranks[item] = rank, rank == 0 or LONG.isdisjoint(path)
-    items.sort(key=ranks.__getitem__)
+        ranks[item] = max((ORDER.index(kind) for kind in kinds if kind in ORDER), default=0)
+        file = files.setdefault(item.path, File(number=len(files), long=not LONG.isdisjoint(path)))
+        file.rank = max(file.rank, ranks[item])
+        file.rare |= fixtures.intersection(RARE)
+    items.sort(key=lambda item: (files[item.path].place, ranks[item]))
+
+
+@dataclass(kw_only=True)
+class File:
+    """What decides when a file's tests run."""
+
+    number: int
+    long: bool
+    rank: int = 0
+    rare: set[str] = field(default_factory=set)
+
+    @property
+    def place(self) -> tuple[int, bool, bool, list[int], int]:
+        """Long ones first; those with rare brokers between the long and the short."""
+        short = self.rank == 0 or not self.long
+        return self.rank, short, bool(self.rare) != short, sorted(map(RARE.index, self.rare)), self.number
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,9 +46,11 @@ GUARDED = ClusterSpec(
 
 
 @pytest.fixture(scope="module")
-def guarded(cluster_home: Path) -> RunningCluster:
+def guarded(cluster_home: Path) -> Iterator[RunningCluster]:
     """A broker whose second listener asks for a login and permits what ACLs say."""
-    return up(GUARDED, home=cluster_home)
+    cluster = up(GUARDED, home=cluster_home)
+    yield cluster
+    cluster.stop()
 
 
 def lab_with(

@@ -1,4 +1,4 @@
-"""One real Airflow per session over two real clusters; every test has a flow, and with it a DAG, of its own."""
+"""One real Airflow for this folder over two real clusters; every test has a flow, and with it a DAG, of its own."""
 
 from __future__ import annotations
 
@@ -50,6 +50,9 @@ LATE = "late"
 """The flow whose one run never succeeds: it begins when Airflow has started, for its deadline takes a minute."""
 
 SPARK_CONNECT = "spark_connect_test"
+
+PARSED_SELDOM = {"AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "120"}
+"""Two hundred DAGs that do not change; by Airflow's 30 s their files are read again and again beside all tests."""
 
 SHOWN_ASSET = "kafka://backup/primary.orders"
 """The asset of the DAG in docs/airflow.md."""
@@ -161,12 +164,12 @@ def told(name: str, alias: str, **more: str) -> dict[str, str]:
     return {"ferry.alert.callback": f"tests.airflow.heard.{name}", "ferry.alert.callback.arguments": arguments}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _connect_ports() -> list[int]:
     return free_ports(2)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _connect_port(_connect_ports: list[int]) -> int:
     return _connect_ports[0]
 
@@ -185,13 +188,13 @@ def connect_page(_connect_ports: list[int]) -> str:
     return f"http://127.0.0.1:{_connect_ports[1]}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _metrics() -> Iterator[Listener]:
     with Listener() as listener:
         yield listener
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _directory(_pair: tuple[RunningCluster, ...]) -> Iterator[tuple[HeldDirectory, str]]:
     """The directory of MOVED's clients, and the URL of its hook."""
     directory = directory_of(MOVED, *_pair)
@@ -199,7 +202,7 @@ def _directory(_pair: tuple[RunningCluster, ...]) -> Iterator[tuple[HeldDirector
         yield directory, url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _airflow(
     _pair: tuple[RunningCluster, ...],
     _connect_port: int,
@@ -219,7 +222,7 @@ def _airflow(
     os.environ[f"AIRFLOW_CONN_{SPARK_CONNECT.upper()}"] = f"spark-connect://127.0.0.1:{_connect_port}"
     with guarded(folder / "home"):
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in (planted.environment(folder) | _metrics.environment).items():
+            for name, value in (planted.environment(folder) | _metrics.environment | PARSED_SELDOM).items():
                 patch.setenv(name, value)
             # Airflow's processes find the callbacks of the tests.
             patch.setenv(
@@ -252,7 +255,7 @@ def merged(labs: list[Lab]) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _rest(_airflow: LocalHome) -> Iterator[Rest]:
     with Rest(_airflow) as rest:
         for alias in FLOWS:

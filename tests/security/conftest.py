@@ -1,4 +1,4 @@
-"""The two secured clusters, started once per session with their realms and their token endpoint."""
+"""The two secured clusters, started once for this folder with their realms and their token endpoint."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Pair:
     target: Secured
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def secured(cluster_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Two clusters with authorities, realms, clients and passwords of their own."""
     folder = tmp_path_factory.mktemp("security")

@@ -21,6 +21,7 @@ INSTALLED := .venv/.installed
 KERBEROS := .venv/.kerberos
 JARS := .kafka/$(KAFKA)/.complete .kafka/$(OLD_KAFKA)/.complete
 ARCHIVE := .spark/ferry.jsa
+KAFKA_ARCHIVES := .kafka/$(KAFKA)/ferry.jsa .kafka/$(OLD_KAFKA)/ferry.jsa
 AIRFLOW := .airflow/.ready
 
 export AIRFLOW_HOME := $(CURDIR)/.airflow
@@ -38,7 +39,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 .PHONY: setup
-setup: $(INSTALLED) $(JARS) $(ARCHIVE) $(AIRFLOW) ## Prepare everything; leaves a working .venv/bin/ferry
+setup: $(INSTALLED) $(JARS) $(KAFKA_ARCHIVES) $(ARCHIVE) $(AIRFLOW) ## Prepare everything; leaves a working .venv/bin/ferry
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(call say,Installing Ferry and its libraries into .venv (minutes the first time))
@@ -66,6 +67,11 @@ $(KERBEROS): $(INSTALLED)
 		$(if $(filter $(OLD_KAFKA),$*),,--activate-profiles log4j2) \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.kafka/$*
 	@touch $@
+
+.kafka/%/ferry.jsa: .kafka/%/.complete $(INSTALLED)
+	$(call say,Running a broker of Kafka $* to archive its Java classes in .kafka/$* (later ones start for less))
+	@$(need_java)
+	@$(BIN)/python -m ferry.dev.kafka_archive $*
 
 $(ARCHIVE): $(INSTALLED) tools/spark_training_job.py
 	$(call say,Running a small Spark job to archive its Java classes in .spark (later jobs start in half the time))

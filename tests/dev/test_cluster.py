@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.dev import ClusterSpec, RunningCluster, attach, down, status, up
 from ferry.dev.cluster import _create
+from ferry.dev.jars import ARCHIVE, jars
 from ferry.dev.process import ProcessRecord, wait_for, wait_gone
 from ferry.errors import BadInput, Refused, Unreachable
 
@@ -70,6 +71,14 @@ def has_ended(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def test_a_broker_reads_its_classes_from_the_archive_of_make_setup(
+    source_cluster: RunningCluster, old_cluster: RunningCluster
+) -> None:
+    for broker in (*source_cluster.brokers, *old_cluster.brokers):
+        mapped = {entry.path for entry in psutil.Process(broker.pid).memory_maps()}
+        assert str(jars(broker.spec.version).resolve() / ARCHIVE) in mapped, "make setup makes it; else no JVM uses it"
 
 
 def test_a_killed_broker_comes_back_with_its_data(source_cluster: RunningCluster, topic: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.dev import process, ready
-from ferry.dev.jars import jars, java
+from ferry.dev.jars import archive_options, jars, java
 from ferry.dev.ports import LOOPBACK
 from ferry.dev.process import ProcessRecord
 from ferry.dev.properties import Node, logging_configuration
@@ -84,15 +84,17 @@ class Broker:
     def java_command(self, main: str, *arguments: str) -> list[str]:
         """The command line that runs a main class of this broker's Kafka version with its logging."""
         _, _, logging = logging_configuration(self.spec.version, self.directory)
+        folder = jars(self.spec.version).resolve()  # an archive is tied to its jars' paths
         return [
             java(),
             f"-Xmx{self.spec.heap_mb}m",
+            *archive_options(folder),
             *self.spec.java_options,
             "-Djava.awt.headless=true",
             logging,
             f"-Dkafka.logs.dir={self.directory}",
             "-cp",
-            os.pathsep.join((f"{jars(self.spec.version)}/*", *self.spec.class_path)),
+            os.pathsep.join((f"{folder}/*", *self.spec.class_path)),
             main,
             *arguments,
         ]

@@ -8,6 +8,9 @@ from ferry.errors import BadInput
 
 HOME_VARIABLE = "FERRY_KAFKA_HOME"
 HOME_FOLDER = ".kafka"
+ARCHIVE = "ferry.jsa"
+QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+"""A stale archive costs a second or two, and its warning would land in the broker's log."""
 
 
 def _candidates() -> list[Path]:
@@ -34,6 +37,12 @@ def jars(version: str) -> Path:
         f"No jars of Kafka {version} below {HOME_VARIABLE} or {HOME_FOLDER}/: run `make setup` in the checkout, "
         f"or point {HOME_VARIABLE} at a folder that has {version}/*.jar."
     )
+
+
+def archive_options(folder: Path) -> tuple[str, ...]:
+    """JVM options that name the class-data archive beside the jars of a `folder`; none when `make` made none there."""
+    archive = folder / ARCHIVE
+    return (f"-XX:SharedArchiveFile={archive}", *QUIET) if archive.exists() else ()
 
 
 def java() -> str:
